@@ -1,9 +1,9 @@
-/* device.h - kernels that a search found, on the GPU in front of the user, with the caller's own memory and streams.
+/* device.h - runs kernels that a search found on this computer's NVIDIA GPU, with the caller's memory and streams.
  *
- *   tw_device_plan_create looks wisdom up for the problem, compiles the kernel (or takes it from the cache) and loads it into the
- *   caller's current context of the device; from then on tw_device_plan_launch only starts it. NVIDIA GPUs, through the driver
- *   that the caller uses: it takes pointers and streams of CUDA's runtime and of its driver API. tw_device_run does both,
- *   and keeps the plan.
+ *   tw_device_plan_create finds the problem's kernel in wisdom, compiles it or takes it from the cache, and loads it into the
+ *   caller's current context of the device. Then tw_device_plan_launch only starts the kernel. tw_device_run does both and
+ *   keeps the plan. Pointers and streams may come from CUDA's runtime or from its driver API, through the driver that the
+ *   caller uses.
  *
  * Every function that can fail returns a tw_status and says in one line what is wrong. */
 #ifndef TILEWRIGHT_DEVICE_H
@@ -20,16 +20,16 @@ extern "C" {
 
 typedef struct tw_device_plan tw_device_plan;
 
-/* Plans the problem on this device: with the kernel that `wisdom` (NULL: none) has for this problem, else for a
- * similar one, else with the baseline. TW_NO_DEVICE without a device or a current context, TW_NO_COMPILER without a
- * compiler. */
+/* Plans the problem on this device. It uses the kernel of `wisdom` (may be NULL) for
+ * this problem, else the kernel for a similar problem, else the baseline. TW_NO_DEVICE:
+ * no device or no current context. TW_NO_COMPILER: no compiler. */
 TW_API tw_status tw_device_plan_create(const tw_problem *, const tw_wisdom *, tw_device_plan **out, tw_error *);
 TW_API void
 tw_device_plan_destroy(tw_device_plan *); /* call it when no launch of the plan is in flight; NULL is fine */
 
 /* Bytes of workspace that a launch needs in addition to its operands. Concurrent launches need one workspace each. */
 TW_API size_t tw_device_plan_workspace(const tw_device_plan *);
-/* Its schedule, a step a line, or empty: for logs. Returns the length it needs, as snprintf does. */
+/* The plan's schedule for logs, one step a line; it may be empty. Returns the length it needs, as snprintf does. */
 TW_API size_t tw_device_plan_print(const tw_device_plan *, char *buffer, size_t size);
 
 /* Starts the kernel on the stream. `operands` are pointers to device memory in the op's order (`tilewright ops`),
@@ -38,9 +38,9 @@ TW_API size_t tw_device_plan_print(const tw_device_plan *, char *buffer, size_t 
 TW_API tw_status tw_device_plan_launch(const tw_device_plan *, void *const operands[], void *workspace, void *stream,
                                        tw_error *);
 
-/* Both in one: the first call for a problem in the current context plans it; later ones, from any thread, find the plan and
- * launch it, and neither allocate nor wait (but for one another while one plans). `plan`, if it is not NULL, gets the plan, which
- * stays the library's. With NULL for `operands` nothing is launched: to plan ahead, and to ask for the workspace. */
+/* Plans and launches. The first call for a problem in the current context plans it. Later calls, from any thread, find the
+ * plan and launch it. They allocate nothing and wait only while another thread plans. *plan (`plan` may be NULL) gets the
+ * plan, which the library owns. NULL for `operands` launches nothing: use it to plan early or to ask for the workspace. */
 TW_API tw_status tw_device_run(const tw_problem *, const tw_wisdom *, void *const operands[], void *workspace,
                                void *stream, const tw_device_plan **plan, tw_error *);
 /* Destroys the plans of tw_device_run. Call it when none of their launches is in flight. */

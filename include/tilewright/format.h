@@ -5,21 +5,21 @@
  * A matrix of rows x columns of f32 (row-major) becomes two planes, both row-major and without gaps between rows:
  *
  *   codes   each row is ceil(columns / block) blocks of block_bytes bytes; every row begins at a byte
- *   scales  what the elements of a block or group share, where the format keeps it apart (tw_scale_kind)
+ *   scales  the scale of each block or group, if the format stores scales separately (tw_scale_kind)
  *
- * Blocks and groups run along a row (the K of a GEMM) and never cross its end: the last block of a row is filled up
- * with the codes of +0, which take no part in its scale; the last group of a row is as short as the row leaves it.
+ * Blocks and groups run along a row (the K of a GEMM) and never cross its end. The last block of a row is filled with
+ * codes of +0, which do not affect its scale. The last group of a row may be shorter than other groups.
  * Multi-byte numbers are little-endian. Plain conversions of one number are at the end of this header.
  *
  * docs/reference/formats.md draws the layouts, states the special cases and names the source of each format. In short:
- * - rounding is to nearest, ties to even, unless said otherwise; subnormals are kept; -0 stays -0 where the
+ * - the default rounding is to nearest, ties to even; subnormals are kept; -0 stays -0 if the
  *   format has one;
- * - a block or group (of any format with a scale) that holds a NaN or an infinity decodes to NaN throughout, so
- *   that a fault stays visible: e8m0 scale 0xFF, f32 or f16 scale NaN, bfp16 exponent 255;
+ * - a block or group with a NaN or an infinity decodes to NaN in every element, so that a fault stays
+ *   visible (e8m0 scale 0xFF, f32 or f16 scale NaN, bfp16 exponent 255);
  * - the floating-point environment is C's default (round to nearest, no flushing of subnormals).
  *
- * Every instruction-set path gives the same bits. The best that this CPU has is chosen once; the environment
- * variable TILEWRIGHT_FORMAT_ISA = reference, avx2 or avx512 forces one. All functions are thread-safe. */
+ * Every instruction-set path gives the same bits. The library chooses this CPU's fastest path once. The environment
+ * variable TILEWRIGHT_FORMAT_ISA = reference, avx2 or avx512 selects a path. All functions are thread-safe. */
 #ifndef TILEWRIGHT_FORMAT_H
 #define TILEWRIGHT_FORMAT_H
 
@@ -59,24 +59,24 @@ typedef enum tw_format_id {
 
 typedef enum tw_scale_kind {
   TW_SCALE_NONE = 0, /* no scale: the scales plane is empty */
-  TW_SCALE_E8M0,     /* one byte a block: 2^(byte - 127), 255 is NaN */
-  TW_SCALE_F32,      /* one f32 a group, row or tensor (tw_packing.group) */
+  TW_SCALE_E8M0,     /* one byte for each block: 2^(byte - 127), 255 is NaN */
+  TW_SCALE_F32,      /* one f32 for each group, row or tensor (tw_packing.group) */
   TW_SCALE_INSIDE,   /* in the blocks of the codes plane; the scales plane is empty */
 } tw_scale_kind;
 
 typedef struct tw_format {
   tw_format_id id;
-  const char *name;    /* "mxfp4": what --to takes */
+  const char *name;    /* "mxfp4": the name for --to */
   const char *title;   /* one line for people */
-  tw_type type;        /* the key of an op (`b=mxfp4`) that means it */
-  int bits;            /* of one code; 0 where several values share one */
+  tw_type type;        /* the type in an op's keys: `b=mxfp4` */
+  int bits;            /* of one code; 0 if several values share a code */
   size_t block;        /* values in a block */
-  size_t block_bytes;  /* of its codes (and of a scale inside) */
+  size_t block_bytes;  /* of a block's codes, and of its scale if it is inside */
   tw_scale_kind scale; /* */
   double max;          /* largest magnitude of a finite code, at scale 1 */
 } tw_format;
 
-/* How the scale comes from the largest magnitude, amax, of what shares it. 0 is the format's default.
+/* How a scale is computed from amax, the largest magnitude of the values that share it. 0 is the format's default.
  * MX (emax, m, max: exponent of the largest element, its mantissa bits, its value):
  *   FLOOR  2^(floor(log2 amax) - emax): OCP MX 1.0, section 6.3. The default.
  *   EVEN   as FLOOR after rounding amax to m mantissa bits, half upwards: AITER's Triton kernels, Quark's "even"
@@ -104,12 +104,12 @@ typedef enum tw_rounding {
  * bf16 always overflow to infinity. */
 typedef enum tw_overflow {
   TW_OVERFLOW_SATURATE = 0, /* to the largest finite value, infinities too (OFP8's SAT) */
-  TW_OVERFLOW_SPECIAL,      /* to infinity, or to NaN where there is none (OFP8's NONSAT, ml_dtypes, PyTorch) */
+  TW_OVERFLOW_SPECIAL,      /* to infinity, or to NaN if the format has none (OFP8's NONSAT, ml_dtypes, PyTorch) */
 } tw_overflow;
 
 enum { TW_GROUP_ROW = 0, TW_GROUP_TENSOR = -1 }; /* special values of tw_packing.group */
 
-/* A format and the choices it leaves. {.format = f} is valid for every format. */
+/* A format with its options. {.format = f} is valid for every format. */
 typedef struct tw_packing {
   const tw_format *format;
   tw_scale_rule rule;
@@ -117,8 +117,8 @@ typedef struct tw_packing {
   tw_overflow overflow;
   int64_t group;   /* TW_SCALE_F32: values that share a scale along a row, an even number; or TW_GROUP_*. i2_s, tl1
                       and tl2: TW_GROUP_* only */
-  float magnitude; /* encoding with TW_GROUP_ROW or _TENSOR when x is only a part of the row or tensor: its largest
-                      (ABSMEAN: mean) magnitude, NaN if it holds a NaN or infinity. 0: taken from x. */
+  float magnitude; /* for encoding a part of a row or tensor with TW_GROUP_ROW or _TENSOR: the largest (ABSMEAN: mean)
+                      magnitude of the whole row or tensor; NaN if it has a NaN or infinity. 0: computed from x. */
 } tw_packing;
 
 typedef struct tw_packed_size {
@@ -127,28 +127,28 @@ typedef struct tw_packed_size {
 } tw_packed_size;
 
 TW_API const tw_format *tw_format_at(tw_format_id); /* NULL out of range; valid for ever */
-/* By name, or by one that is as usual (e4m3fn, mxfp8-e4m3, mxfp6-e2m3, mxfp4-e2m1, bfp16ebs8, int8, int4; ternary: i2_s);
- * NULL if there is none. */
+/* By its name or a common alias: e4m3fn, mxfp8-e4m3, mxfp6-e2m3, mxfp4-e2m1, bfp16ebs8, int8, int4, ternary (i2_s).
+ * NULL: unknown. */
 TW_API const tw_format *tw_format_find(const char *name);
-/* The usual format of a key: mxfp8 e4m3, mxfp6 e2m3, i2_s; or NULL. */
+/* The default format of a type: mxfp8 has e4m3, mxfp6 has e2m3, ternary has i2_s; NULL: none. */
 TW_API const tw_format *tw_format_of_type(tw_type);
 TW_API const char *tw_scale_rule_name(tw_scale_rule); /* "floor", ...; "default" for 0, "?" out of range */
 TW_API bool tw_scale_rule_parse(const char *, tw_scale_rule *);
 
-/* TW_USAGE, and why, if the choices do not fit the format. */
+/* TW_USAGE with the reason if the options do not fit the format. */
 TW_API tw_status tw_packing_check(const tw_packing *, tw_error *);
 
 /* TW_USAGE if the packing is invalid or a size does not fit in size_t. rows or columns may be 0. */
 TW_API tw_status tw_format_sizes(const tw_packing *, size_t rows, size_t columns, tw_packed_size *, tw_error *);
 
-/* x: rows x columns, row r at x + r * stride (stride >= columns, in values). codes and scales: as tw_format_sizes
- * says; scales may be NULL where the plane is empty; any alignment. No overlap. TW_USAGE for a wrong argument. */
+/* x: rows x columns, row r at x + r * stride (stride >= columns, in values). tw_format_sizes gives the sizes of codes and
+ * scales; scales may be NULL if the plane is empty. Any alignment; no overlap. TW_USAGE for a wrong argument. */
 TW_API tw_status tw_format_encode(const tw_packing *, size_t rows, size_t columns, const float *x, size_t stride,
                                   void *codes, void *scales, tw_error *);
 TW_API tw_status tw_format_decode(const tw_packing *, size_t rows, size_t columns, const void *codes,
                                   const void *scales, float *x, size_t stride, tw_error *);
 
-/* The value of the scale that element (row, column) has; 1 for formats without. */
+/* The scale of element (row, column); 1 for formats without scales. */
 TW_API float tw_format_scale(const tw_packing *, size_t rows, size_t columns, const void *codes, const void *scales,
                              size_t row, size_t column);
 
@@ -175,12 +175,12 @@ TW_API float tw_e2m3_to_f32(uint8_t);              /* low 6 bits */
 TW_API float tw_e2m1_to_f32(uint8_t);              /* low 4 bits: 0 .5 1 1.5 2 3 4 6 and their negatives */
 TW_API uint8_t tw_f32_to_e4m3(float, tw_overflow); /* NaN: 0x7F with its sign */
 TW_API uint8_t tw_f32_to_e5m2(float,
-                              tw_overflow); /* NaN: 0x7E (quiet) with its sign; no infinity comes from SATURATE */
+                              tw_overflow); /* NaN: 0x7E (quiet) with its sign; SATURATE never gives infinity */
 TW_API uint8_t tw_f32_to_e3m2(float);       /* saturates; NaN: the largest, with its sign */
 TW_API uint8_t tw_f32_to_e2m3(float);
 TW_API uint8_t tw_f32_to_e2m1(float);
 
-/* "reference", "avx2" or "avx512": what encode and decode run. */
+/* The instruction set of encode and decode: "reference", "avx2" or "avx512". */
 TW_API const char *tw_format_isa(void);
 
 #ifdef __cplusplus

@@ -1,21 +1,21 @@
-/* gemm.h - matrix multiplication on the CPU in front of the user, in the manner of FFTW: describe, plan, pack, execute.
+/* gemm.h - matrix multiplication on this computer's CPU. It is used like FFTW: describe, plan, pack, execute.
  *
  *   C = convert(act(alpha * row_scale[i] * column_scale[j] * op(A) op(B) + bias[j] + beta * C))
  *
- * C is m x n, op(A) m x k, op(B) k x n, all row-major. B are the weights: they are packed once, for any number of
- * executions, and packed weights may be shared by plans whose n, k, types and kernel are the same, whatever their m.
+ * C is m x n, op(A) m x k, op(B) k x n, all row-major. B contains the weights. They are packed once for any number of
+ * executions. Plans with equal n, k, types and kernel may share packed weights; m may differ.
  *
  *   a             b             c                      the product is
  *   f32 bf16 f16  f32 bf16 f16  f32 bf16 f16           summed in binary32
- *   f32 bf16 f16  i8 i4 mxfp4   f32 bf16 f16           weights alone are quantized: code times scale, summed in binary32; with
- *                 mxfp6 mxfp8                          bf16 A, AVX512-BF16 and m > 16 (AMX: 2) it is rounded to bf16 first (exact for
- *                 bfp16 ternary                        mxfp* and bfp16). With a_rounding, A is rounded to int8
+ *   f32 bf16 f16  i8 i4 mxfp4   f32 bf16 f16           only the weights are quantized: code times scale, summed in binary32.
+ *                 mxfp6 mxfp8                          With bf16 A, AVX512-BF16 and m > 16 (AMX: 2), weights are first rounded to
+ *                 bfp16 ternary                        bf16 (exact for mxfp* and bfp16). With a_rounding, A is rounded to int8
  *   u8 i8         i8            i32, f32 bf16 f16      exact in int32 as long as k <= 2^16, then converted
  *
  * c may be i8 too: rounded to nearest, ties to even, and saturated to -128..127 (NaN: -128).
  *
- * The k products of an element are added in one order that depends on the plan's kernel alone: results are the same bits
- * for any number of threads. With a=bf16 b=bf16 on a CPU with AVX512-BF16, subnormal inputs and sums count as zero.
+ * The plan's kernel alone determines the order in which the k products of an element are added. Results are therefore
+ * bit-identical for any number of threads. With a=bf16 b=bf16 on a CPU with AVX512-BF16, subnormal inputs and sums count as zero.
  *
  * Every function that can fail returns a tw_status and says in one line which argument is wrong (status.h). */
 #ifndef TILEWRIGHT_GEMM_H
@@ -40,7 +40,7 @@ extern "C" {
  * Its random part grows with the square root of k. Magnitudes below 2^-118 count as 0. */
 typedef enum tw_a_rounding {
   TW_A_EXACT,
-  TW_A_INT8_ROWS,  /* one scale a row of op(A) */
+  TW_A_INT8_ROWS,  /* one scale for each row of op(A) */
   TW_A_INT8_GROUPS /* one for each group of k that shares a scale of B */
 } tw_a_rounding;
 
@@ -58,7 +58,7 @@ typedef struct tw_gemm_spec {
   tw_type a, b, c;                 /* element types; default f32 */
   bool a_transposed, b_transposed; /* A is stored k x m, B n x k */
   int64_t lda, ldb, ldc;           /* elements from row to row as stored; default dense */
-  float alpha, beta;               /* alpha: default 1. Sums that leave as i32 take neither */
+  float alpha, beta;               /* default 1 and 0, which c=i32 requires */
   tw_activation activation;
   int group; /* elements along k that share a scale of B (i8, i4, ternary); default: all k. mx* and bfp16 have their own */
   tw_a_rounding a_rounding; /* needs a of f32, bf16 or f16 and b of i8, i4, mxfp4, mxfp6, bfp16 or ternary */
@@ -72,11 +72,11 @@ typedef struct tw_gemm_plan tw_gemm_plan;
 TW_API tw_status tw_gemm_plan_create(const tw_gemm_spec *, tw_gemm_plan **out, tw_error *);
 TW_API void tw_gemm_plan_destroy(tw_gemm_plan *); /* NULL is fine */
 
-/* Packs B into `packed`: tw_gemm_packed_bytes of the caller's memory, aligned to TW_GEMM_ALIGNMENT; that of tw_memory_alloc (memory.h)
- * is read fastest. B of a type with
- * scales is given as f32 and rounded to that type by its default rule, along k, each column by itself; or, to
- * tw_gemm_pack_codes, as the planes of format.h for n rows of k columns: one row a column of B. Packing allocates a
- * column. */
+/* Packs B into `packed`, which has tw_gemm_packed_bytes bytes, aligned to
+ * TW_GEMM_ALIGNMENT. Memory of tw_memory_alloc (memory.h) is read fastest. tw_gemm_pack
+ * takes B of a type with scales as f32 and rounds each column along k by the type's
+ * default rule. tw_gemm_pack_codes takes the planes of format.h for n rows of k values:
+ * one row for each column of B. Packing allocates memory for one column. */
 enum { TW_GEMM_ALIGNMENT = 64 };
 TW_API size_t tw_gemm_packed_bytes(const tw_gemm_plan *); /* 0 without a plan */
 TW_API tw_status tw_gemm_pack(const tw_gemm_plan *, const void *b, void *packed, tw_error *);

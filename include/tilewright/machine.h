@@ -1,9 +1,9 @@
-/* machine.h - machines of your own: a text file that begins with `base = NAME`, a target that the library knows, and lists what
- * differs from it. docs/guide/your-own-machine.md is the guide.
+/* machine.h - machines of your own. A machine file begins with `base = NAME`, the name of a known target, and lists the values that
+ * differ. docs/guide/your-own-machine.md is the guide.
  *
- * A file `my.machine` becomes a target "my@1a2b3c4d": its name, and eight digits made of its values. Two files with the same name and
- * values are the same target; comments and the order of lines do not count. Wisdom and journals know a machine by its digits: a file
- * that is renamed keeps them. They show the name.
+ * A file `my.machine` becomes a target "my@1a2b3c4d": its name, and eight digits of a digest of its values. Files with equal names and
+ * values are one target; comments and the order of lines have no effect. Wisdom and journals find a machine by its digits and show its
+ * name. They stay valid if the file is renamed.
  *
  *   tw_target_open("my.machine", &target, &error)
  */
@@ -19,30 +19,30 @@
 extern "C" {
 #endif
 
-/* The target of that name, as tw_target_find; or the machine of a file: a path with a '/' in it or that ends in ".machine"; or
- * NAME.machine in a directory of the environment variable TILEWRIGHT_MACHINES (separated by ':'), then in
- * $XDG_CONFIG_HOME/tilewright/machines or ~/.config/tilewright/machines. "NAME@1a2b3c4d" must have these digits.
- * TW_USAGE with the file, the line and what is wrong. The target stays until the process ends. */
+/* Finds a target by name, as tw_target_find, or reads a machine file. A name with a '/' or with the ending ".machine" is a path.
+ * Otherwise NAME.machine is looked for in the directories of the environment variable TILEWRIGHT_MACHINES (separated by ':'), then
+ * in $XDG_CONFIG_HOME/tilewright/machines or ~/.config/tilewright/machines. The digits of "NAME@1a2b3c4d" must match.
+ * TW_USAGE gives the file, the line and the error. The target stays valid until the process ends. */
 TW_API tw_status tw_target_open(const char *name, const tw_target **out, tw_error *);
 
-/* Reads the file as tw_target_open. On failure *problems gets everything that is wrong, a line "FILE:LINE: ..." each; else NULL.
+/* Reads the file as tw_target_open. On failure *problems gets all errors, one line "FILE:LINE: ..." for each; otherwise NULL.
  * The text is malloc'ed. `target` may be NULL. */
 TW_API tw_status tw_machine_check(const char *path, const tw_target **target, char **problems, tw_error *);
 
-/* The machine of a text: for programs that send a machine to another computer. `name` is as in tw_target.name, `origin` for
- * messages. */
+/* Reads a machine from a text, for programs that send machines to other computers. `name` is the name of the target. Messages
+ * name `origin`. */
 TW_API tw_status tw_machine_read(const char *text, const char *name, const char *origin, const tw_target **out,
                                  tw_error *);
-/* That text of a target that tw_target_open made of a file, malloc'ed; NULL: the target is not from a file. */
+/* The text of a target that tw_target_open read from a file, malloc'ed. NULL: the target is not from a file. */
 TW_API char *tw_machine_text(const tw_target *);
 
 /* A file to start from: every key of the target with its value and source, commented out. Malloc'ed. TW_USAGE if no file
  * describes the target. */
 TW_API tw_status tw_machine_template(const tw_target *, char **text, tw_error *);
-/* A machine file made of a header of another generator, malloc'ed: of gemmini_params.h, which Gemmini's generator writes. What the
- * header does not say is commented out. TW_USAGE with the file and what is missing or unsupported. */
+/* Converts gemmini_params.h, the header that Gemmini's generator writes, to a machine file, malloc'ed. Values that the header lacks
+ * are commented out. TW_USAGE names the file and the missing or unsupported value. */
 TW_API tw_status tw_machine_from(const char *path, char **text, tw_error *);
-/* What the machine of a file changes of its base: "base = NAME" and a line for each key; malloc'ed. NULL: not from a file. */
+/* The values of a machine file that differ from its base: "base = NAME" and one line for each key; malloc'ed. NULL: not from a file. */
 TW_API char *tw_machine_changes(const tw_target *);
 
 /* The files in the directories above, by position: a malloc'ed path; NULL past the last. */

@@ -18,9 +18,9 @@ extern "C" {
 /* Every address that tw_memory_alloc returns is a multiple of it. */
 enum { TW_MEMORY_ALIGNMENT = 64 };
 
-/* Allocates at least `bytes` bytes, of unspecified content; 0 bytes is a valid request. *out belongs to the caller and is released with
- * tw_memory_free, by any thread. From 1 MiB on it begins at a multiple of 2 MiB, is rounded up to whole such pages, and the system
- * is asked to back it with them (MADV_HUGEPAGE); where it has none, small pages serve. TW_NO_MEMORY, and *out is NULL, without memory. */
+/* Allocates at least `bytes` bytes of unspecified content; 0 bytes is a valid request. The caller owns *out and releases it with
+ * tw_memory_free, from any thread. From 1 MiB on, memory begins at a multiple of 2 MiB and is rounded up to whole pages of 2
+ * MiB. The system is asked for such pages (MADV_HUGEPAGE); it may use small pages. TW_NO_MEMORY: out of memory, *out is NULL. */
 TW_API tw_status tw_memory_alloc(size_t bytes, void **out, tw_error *);
 TW_API void tw_memory_free(void *); /* NULL is fine */
 

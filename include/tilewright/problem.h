@@ -44,7 +44,7 @@ typedef struct tw_key {
 } tw_key;
 
 typedef struct tw_value {
-  bool given; /* by the user, or filled in by tw_problem_set */
+  bool given; /* by the user or by tw_problem_set */
   int64_t i;  /* INT, BOOL, TYPE (a tw_type), CHOICE (index) */
   double r;   /* REAL */
 } tw_value;
@@ -59,27 +59,27 @@ typedef struct tw_problem {
   tw_value option[TW_OPTIONS_MAX];
 } tw_problem;
 
-/* Parses an operation and its keys, separated by blanks, and fills in defaults. The target may have options, which are written
- * like keys; NULL: no target, and no options. Types that are not given stay TW_TYPE_NONE until tw_target_supports sets them.
+/* Parses an operation and its keys, separated by blanks, and fills in defaults. Options of the target are written like
+ * keys; a NULL target has none. Types that are not given stay TW_TYPE_NONE until tw_target_supports sets them.
  * Old names of keys and choices are read, too. TW_USAGE names the key, the allowed values and an example. */
 TW_API tw_status tw_problem_parse(const struct tw_target *, const char *text, tw_problem *out, tw_error *);
-/* Sets one key, or option, by the text of its value. TW_USAGE as for tw_problem_parse; the problem is unchanged then. */
+/* Sets one key, or option, by the text of its value. TW_USAGE as for tw_problem_parse; then the problem is unchanged. */
 TW_API tw_status tw_problem_set(tw_problem *, const char *key, const char *value, tw_error *);
 TW_API int64_t tw_problem_int(const tw_problem *, const char *key); /* INT, BOOL or CHOICE; the key must exist */
 TW_API double tw_problem_real(const tw_problem *, const char *key);
 TW_API tw_type tw_problem_type(const tw_problem *, const char *key);
 TW_API bool tw_problem_given(const tw_problem *, const char *key);
-/* The keys of the op, then the machine's options: the i-th, with its value, if that is asked for; NULL past the last. */
+/* The i-th key: first the op's keys, then the target's options. *value (`value` may be NULL) gets its value. NULL past the last. */
 TW_API const tw_key *tw_problem_key(const tw_problem *, size_t i, const tw_value **value);
-TW_API bool tw_problem_is_default(const tw_problem *, size_t i); /* has the i-th its default value? */
+TW_API bool tw_problem_is_default(const tw_problem *, size_t i); /* does the i-th key have its default value? */
 /* The number of its operands. A kernel takes a pointer to each, in the order of `tilewright ops`. The types must be set. */
 TW_API size_t tw_problem_operands(const tw_problem *);
 /* "gemm m=512 n=512 k=512 ...": every key that differs from its default; parses back to the same problem.
  * Returns the length it needs, as snprintf does. */
 TW_API size_t tw_problem_print(const tw_problem *, char *buffer, size_t size);
-TW_API char *tw_problem_text(const tw_problem *); /* the same, malloc'ed; NULL without memory */
-/* A problem's line with the current names of keys and choices in place of old ones; malloc'ed, NULL without memory. Lines of
- * unknown operations stay as they are. */
+TW_API char *tw_problem_text(const tw_problem *); /* as tw_problem_print, malloc'ed; NULL: out of memory */
+/* Replaces old names of keys and choices in a problem's text by current names; malloc'ed, NULL: out of memory. Texts of
+ * unknown ops stay unchanged. */
 TW_API char *tw_problem_renamed(const char *text);
 
 #ifdef __cplusplus

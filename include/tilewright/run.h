@@ -12,15 +12,15 @@ typedef struct tw_run_options {
   size_t size;       /* sizeof(tw_run_options): status.h */
   uint64_t seed;     /* of the inputs; 0: an unpredictable one */
   int jobs;          /* threads that make inputs and expected outputs; 0 = all cores */
-  bool trust;        /* the source is the caller's own: it is built even where the system cannot confine compilers */
+  bool trust;        /* trust the source: build it even if the system cannot confine compilers */
   const char *trace; /* a file for a timeline in the Chrome trace format; NULL = none */
 } tw_run_options;
 
-/* What a run found; released by tw_run_result_free. What the functions below return belongs to it. */
+/* The result of a run; free it with tw_run_result_free. It owns everything that the functions below return. */
 typedef struct tw_run_result tw_run_result;
 
-/* `problem` is supported (tw_target_supports). TW_FAILED, with where and how, if the kernel does not compile, is wrong, or
- * is faster than the machine can be; *out is then NULL. `options` may be NULL. */
+/* tw_target_supports must accept `problem` first. TW_FAILED, with the place and the error, if the kernel does not compile, is
+ * wrong, or is faster than the hard bound; then *out is NULL. `options` may be NULL. */
 TW_API tw_status tw_run(const tw_target *, const tw_problem *, const char *source, size_t length,
                         const tw_run_options *, tw_run_result **out, tw_error *);
 TW_API void tw_run_result_free(tw_run_result *); /* NULL is fine */

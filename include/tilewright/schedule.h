@@ -21,11 +21,11 @@ typedef struct tw_schedule { /* a plain value */
   char step[TW_STEPS_MAX][TW_STEP_MAX];
 } tw_schedule;
 
-/* Appends one step; blanks at the ends and doubled ones are removed. */
+/* Appends one step; leading, trailing and double blanks are removed. */
 TW_API tw_status tw_schedule_add(tw_schedule *, const char *step, tw_error *);
 /* Parses lines; ignores empty lines and text after '#'. */
 TW_API tw_status tw_schedule_parse(const char *text, tw_schedule *out, tw_error *);
-/* One step a line, each ended by a newline. Returns the length it needs, as snprintf does. */
+/* Prints one step a line, each ended by a newline. Returns the length it needs, as snprintf does. */
 TW_API size_t tw_schedule_print(const tw_schedule *, char *buffer, size_t size);
 
 #ifdef __cplusplus

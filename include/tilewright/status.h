@@ -8,7 +8,7 @@
 #ifndef TILEWRIGHT_STATUS_H
 #define TILEWRIGHT_STATUS_H
 
-/* TW_API marks the functions of the library. TW_PRINTF: argument number `at` is a printf format for those from `first` on. */
+/* TW_API marks the functions of the library. TW_PRINTF: argument `at` is the printf format of the arguments from `first` on. */
 #if defined(__GNUC__)
 #define TW_API __attribute__((visibility("default")))
 #define TW_PRINTF(at, first) __attribute__((format(printf, at, first)))
@@ -25,7 +25,7 @@ typedef enum tw_status {
   TW_OK,          /* done */
   TW_FAILED,      /* the kernel is wrong, does not compile, faults or does not end */
   TW_USAGE,       /* invalid argument: unknown name, bad value, unreadable or malformed file */
-  TW_MISSING,     /* anything else that is needed and not here: a program, a server, a file of the installation */
+  TW_MISSING,     /* anything else is missing: a program, a server, a file of the installation */
   TW_INTERRUPTED, /* stopped by the user; results so far are valid */
   TW_UNSUPPORTED, /* an operation, type, shape or feature that the target, this CPU or this version does not have */
   TW_NO_MEMORY,   /* out of memory */
@@ -54,8 +54,8 @@ TW_API tw_status tw_no_memory(tw_error *error, const char *what);
  *
  *   const tw_gemm_spec spec = {.size = sizeof spec, .m = 4, .n = 5, .k = 6};     in C++: = {}; spec.size = sizeof spec; ...
  *
- * The library reads and writes no more than that. Members that a program's struct does not have yet count as 0; one that is
- * larger than the library's is taken if what the library does not know is 0. Anything else, 0 too, is TW_USAGE with one line. */
+ * The library reads and writes only these bytes. Members that a smaller struct lacks count as 0. A larger struct is accepted if
+ * the members that the library does not know are 0. Every other size, including 0, is TW_USAGE. */
 
 /* A time limit for long operations. */
 typedef struct tw_stop {

@@ -49,7 +49,7 @@ typedef struct tw_memory_use {
 
 enum { TW_COUNTERS_MAX = 64, TW_MEMORIES_MAX = 8 };
 
-/* The times of the rounds that a cost is the best or the median of, in its unit. */
+/* The times of the rounds, in the unit of the cost. The cost is their minimum or median. */
 typedef struct tw_spread {
   size_t rounds;                            /* 0: the cost is not one of several */
   double least, lower, median, upper, most; /* lower, upper: quartiles */
@@ -57,9 +57,9 @@ typedef struct tw_spread {
 
 typedef struct tw_measurement {
   double cost;            /* the cost that the search minimizes: cycles on simulated targets, seconds on native ones */
-  double cycles, seconds; /* 0 where it does not apply */
-  double instructions;    /* retired by the host core; 0 where it does not apply */
-  /* Fraction of the target's peak, or, where memory limits the problem (tw_bound), of the bound. */
+  double cycles, seconds; /* 0 if it does not apply */
+  double instructions;    /* retired by the host core; 0 if it does not apply */
+  /* Fraction of the target's peak; if memory limits the problem (tw_bound), fraction of the bound. */
   double utilization;
   tw_spread spread;
   char bottleneck[160]; /* what limited the kernel, in words; empty if unknown */
@@ -73,7 +73,7 @@ typedef struct tw_measurement {
 typedef struct tw_bound {
   double cost;
   double compute_cost, memory_cost; /* each alone; cost is at least their maximum */
-  /* A hard bound: no kernel can cost less, and a lower result is rejected. Where a target knows none, it is nine
+  /* The hard bound: no kernel can cost less, and a lower cost is rejected. The default is nine
    * tenths of compute_cost. */
   double least;
   char limit[160]; /* in words */
@@ -93,7 +93,7 @@ TW_API tw_status tw_target_predict(const tw_target *, const tw_problem *, const 
                                    tw_error *);
 TW_API tw_status tw_target_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
 
-/* A legal next step of a schedule. A plan of the search is one `lever`; its parameters are alternatives of it. */
+/* A legal next step of a schedule. A plan of the search chooses one `lever`; items of a lever differ in their parameters. */
 typedef struct tw_menu_item {
   char step[TW_STEP_MAX]; /* the line to append to the schedule */
   char lever[32];         /* the menu entry it belongs to: "tile", "double buffer", "bank placement", ... */
@@ -109,7 +109,7 @@ typedef struct tw_menu {
 TW_API void tw_menu_free(tw_menu *);
 TW_API tw_status tw_target_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
 
-/* Files that a schedule makes beside its kernel: for the tools of the real machine. */
+/* Files that a target writes in addition to the kernel, for the tools of the real machine. */
 enum { TW_FILES_MAX = 16 };
 typedef struct tw_files {
   size_t n;
@@ -121,14 +121,14 @@ typedef struct tw_files {
 } tw_files;
 TW_API void tw_files_free(tw_files *);
 /* The files of a kernel for the tools of the real machine. `source` is what the schedule emits. TW_UNSUPPORTED if the target
- * has none; then, and on any failure, there is nothing to free. */
+ * has none. On failure there is nothing to free. */
 TW_API tw_status tw_target_export(const tw_target *, const tw_problem *, const tw_schedule *, const char *source,
                                   tw_files *out, tw_error *);
 
 /* ---- views ---- */
 
-/* What can be asked about a machine itself, without a problem or a kernel: which register holds an element, which banks
- * conflict, what an order of the grid finds in caches. `tilewright view` lists the views of a target.
+/* Views answer questions about a machine, without a problem or a kernel: which register holds an element, which banks
+ * conflict, how often a rasterization hits the caches. `tilewright view` lists the views of a target.
  *
  *   tw_view_show(tw_target_find("cdna4"), "banks", 1, (const char *[]){"tile=16x32"}, TW_VIEW_TEXT, &text, &error); */
 typedef enum tw_view_form { TW_VIEW_TEXT, TW_VIEW_SVG, TW_VIEW_JSON } tw_view_form;

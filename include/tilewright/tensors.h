@@ -1,8 +1,8 @@
 /* tensors.h - files of tensors: NumPy's .npy (one array) and .safetensors (many, with names).
  *
- * Data is read by position, so a file may be larger than memory. Everything that a header says is checked against the file's
- * size; malformed files are TW_USAGE with one line. What `tilewright quantize` wrote tells its format and shape. Functions
- * are thread-safe on one open file. */
+ * Data is read by position, so a file may be larger than memory. Headers are checked against the file's size; a malformed
+ * file is TW_USAGE with one line. Files of `tilewright quantize` contain their format and shape. Functions are thread-safe
+ * on one open file. */
 #ifndef TILEWRIGHT_TENSORS_H
 #define TILEWRIGHT_TENSORS_H
 
@@ -29,18 +29,18 @@ TW_API void tw_tensors_close(tw_tensors *); /* NULL is fine */
 /* Tensors in the order of the file; false after the last. *out points to memory that is valid while the file is open. */
 TW_API bool tw_tensors_at(const tw_tensors *, size_t index, tw_tensor *out);
 TW_API bool tw_tensors_find(const tw_tensors *, const char *name, tw_tensor *out);
-/* Bytes from .. from + bytes of a tensor's data. */
+/* Reads `bytes` bytes of a tensor's data, from offset `from`. */
 TW_API tw_status tw_tensors_read(const tw_tensors *, const char *name, uint64_t from, void *to, size_t bytes,
                                  tw_error *);
 
-/* A tensor that `tilewright quantize` wrote, as tw_format_decode and tw_gemm_pack_codes take it: its packing, its size as a matrix
- * (the last dimension are the columns), and the bytes of its planes; the scales' plane is the tensor NAME.scales. False
- * if the file does not say so of the tensor. */
+/* The packing of a tensor that `tilewright quantize` wrote, for tw_format_decode and tw_gemm_pack_codes. Also its size as a matrix
+ * (the last dimension is the columns) and the bytes of its planes. The tensor NAME.scales has the scales. False: the file has
+ * no packing for the tensor. */
 TW_API bool tw_tensors_packing(const tw_tensors *, const char *name, tw_packing *, size_t *rows, size_t *columns,
                                tw_packed_size *);
 
-/* Writes a .safetensors file (or, of one tensor of a dtype that NumPy has, .npy, by the name's end). It appears whole or not
- * at all. `data[i]` holds tensor[i].bytes, which must be what dtype and shape say. */
+/* Writes a .safetensors file, or a .npy file for one tensor of a dtype that NumPy has; the ending of `path` decides. The file
+ * appears whole or not at all. `data[i]` has tensor[i].bytes bytes, which must match dtype and shape. */
 TW_API tw_status tw_tensors_write(const char *path, size_t n, const tw_tensor tensor[], const void *const data[],
                                   tw_error *);
 

@@ -31,10 +31,10 @@
 extern "C" {
 #endif
 
-/* The version of the library that runs, which may be another than that of the headers. */
+/* The version of the running library, which may differ from the version of the headers. */
 TW_API const char *tw_version(void);
-/* Bytes of a public struct ("tw_measurement") as the library was compiled with it; 0 if it has none of that name. A binding
- * compares them with its own: structs grow from one minor version to the next. */
+/* The size of a public struct ("tw_measurement") in the compiled library; 0 for an unknown name. A binding compares it with
+ * its own size, because structs grow from one minor version to the next. */
 TW_API size_t tw_size_of(const char *type);
 
 #ifdef __cplusplus

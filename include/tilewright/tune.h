@@ -5,7 +5,7 @@
  *   puts(tw_search_result_source(r));
  *   tw_search_result_free(r);
  *
- * The command `tilewright tune` and the Python function tilewright.tune call it, so they share one file of wisdom. */
+ * The command `tilewright tune` and the Python function tilewright.tune call tw_tune, so they share one file of wisdom. */
 #ifndef TILEWRIGHT_TUNE_H
 #define TILEWRIGHT_TUNE_H
 
@@ -26,20 +26,20 @@ typedef struct tw_tune_options {
   bool rewrites_only;              /* improve `program` by rewrites alone */
   const char *wisdom;              /* the file; NULL = the default place (wisdom.h) */
   const tw_search_options *search; /* how to search; NULL = defaults. `start` and `start_source`: NULL = from wisdom */
-  /* A user's own program to improve: rewritten as long as that helps, in competition with a fresh schedule. TW_UNSUPPORTED if the
-   * target cannot rewrite programs. NULL = none. */
+  /* A user's own program to improve. It is rewritten while rewrites help, and competes with a new schedule. TW_UNSUPPORTED if
+   * the target cannot rewrite programs. NULL = none. */
   const char *program;
   size_t program_length; /* bytes; 0 = up to the '\0' */
 } tw_tune_options;
 
 /* 1. Reads wisdom. If it has a kernel for exactly this problem, and this machine, compiler and version of tilewright measured the
- *    kernel, the call returns it at once: tw_search_result_cost_from is TW_COST_WISDOM, and of the measurement only cost and
- *    utilization are known. `again`, `program` and tw_search_options.program always search.
+ *    kernel, the call returns it at once. Then tw_search_result_cost_from is TW_COST_WISDOM, and the measurement has only cost
+ *    and utilization. `again`, `program` and tw_search_options.program always search.
  * 2. Otherwise searches. The search starts from what wisdom has for this or a similar problem. Every kernel is verified.
- * 3. Stores the result if it beat the baseline, and what wisdom had, by more than the noise. Where the baseline is the best,
- *    nothing is stored, and the next call searches again.
+ * 3. Stores the result if it is faster than the baseline and than the entry of wisdom, by more than the noise. If the baseline
+ *    is the best kernel, nothing is stored, and the next call searches again.
  *
- * A wisdom file that cannot be read or written is a line in tw_search_result_notes, and no failure. `options` may be NULL. TW_OK, or
+ * A wisdom file that cannot be read or written adds a line to tw_search_result_notes; the call succeeds. `options` may be NULL. TW_OK, or
  * TW_INTERRUPTED with the best so far, as for tw_search; otherwise *out is NULL. */
 TW_API tw_status tw_tune(const tw_target *, const tw_problem *, const tw_tune_options *, tw_search_result **out,
                          tw_error *);

@@ -24,8 +24,8 @@ typedef struct tw_wisdom_entry {
   double cost, utilization;
   char unit[16];
   int64_t found; /* when it was measured: seconds since 1970; 0: not known */
-  /* What measured it: a digest of the machine, its compiler and driver, and the version of tilewright (tw_wisdom_machine); 0: not
-   * known. Costs of different values are not compared. */
+  /* A digest of the machine, compiler, driver and version of tilewright that measured the cost (tw_wisdom_machine); 0: unknown.
+   * Costs with different digests are not compared. */
   uint64_t machine;
 } tw_wisdom_entry;
 
@@ -40,14 +40,14 @@ TW_API uint64_t tw_wisdom_machine(const tw_target *);
 /* A missing file is empty wisdom; `path` NULL means the default place. */
 TW_API tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *);
 TW_API void tw_wisdom_free(tw_wisdom *);
-/* Adds the entry. It replaces the known schedule, or the known source if it is a source, if it is better or if the
- * known cost is impossible. Of costs of different machines or versions, the later one stays. Entries of other writers are kept. TW_FAILED for an entry that is below the hard bound. */
+/* Adds the entry. A schedule replaces the known schedule, and a source the known source, if it is faster or the known cost is
+ * impossible. If machine or version differ, it always does. Entries of other writers stay. TW_FAILED: below the hard bound. */
 TW_API tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *, tw_error *);
-/* Keeps many entries at once, all or none. An entry that is faster than the machine can be is left out; *refused (may be NULL)
- * counts these entries, and *why (may be NULL) tells the first. */
+/* Keeps many entries at once, all or none. An entry with a cost below the hard bound is skipped; *refused (may be NULL) counts
+ * the skipped entries, and *why (may be NULL) describes the first. */
 TW_API tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *, size_t n, size_t *refused, tw_error *why,
                                     tw_error *);
-/* Replaces schedule and source of the problem by the entry, whatever their costs: the entry was measured against them.
+/* Replaces schedule and source of the problem by the entry, whatever their costs, because the entry was measured against them.
  * On failure the file is unchanged. TW_FAILED for an entry that is below the hard bound. */
 TW_API tw_status tw_wisdom_replace(const char *path, const tw_wisdom_entry *, const tw_problem *, tw_error *);
 /* Removes schedule and source of exactly this problem; *forgotten (may be NULL) is the number of removed entries. */
@@ -60,14 +60,14 @@ TW_API const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *, const char *targ
 /* The source for exactly this problem if it is better than the schedule; otherwise NULL. */
 TW_API const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *, const char *target, const tw_problem *);
 
-/* Does the target's model predict that the schedule is much slower than the baseline? Such an entry is not applied: earlier
- * versions kept the best kernel of a search even where the library's own was faster. */
+/* Does the target's model predict that the schedule is much slower than the baseline? Such an entry is not applied. Earlier
+ * versions kept the best kernel of a search even if the library's own kernel was faster. */
 TW_API bool tw_wisdom_is_hopeless(const tw_target *, const tw_problem *, const tw_schedule *);
 
 /* From now on, libraries of targets in this process use the file's entries: on `x86`, tw_gemm_plan_create uses the tuned
  * kernel and blocks for exactly the tuned problem. The call takes a second for each kernel that must be compiled;
- * planning takes no longer than before. *applied (may be NULL) is the number of entries in use. Entries that cannot
- * be used here (of another machine, or without a compiler) are skipped. TW_USAGE for a damaged file. */
+ * planning takes no longer than before. *applied (may be NULL) is the number of entries in use. Entries of another
+ * machine, or that need a missing compiler, are skipped. TW_USAGE for a damaged file. */
 TW_API tw_status tw_wisdom_apply(const char *path, size_t *applied, tw_error *);
 
 #ifdef __cplusplus

@@ -16,13 +16,13 @@ extern "C" {
 typedef struct tw_menu_builder {
   const tw_language *language;
   const void *context;         /* of the language's functions and of `judge` */
-  const tw_schedule *schedule; /* to which steps are appended: after a full one comes none */
+  const tw_schedule *schedule; /* the schedule so far; a full schedule gets no more steps */
   const void *now;             /* its plan */
-  void *next;                  /* room for another */
+  void *next;                  /* memory for a second plan */
   size_t plan_size;
   /* The predicted cost of a plan; 0 if it is not legal. */
   double (*judge)(const void *context, const void *plan);
-  /* predicted for `now`, and for the matrix unit alone, which `why` then names; 0: not predicted */
+  /* Predicted cost of `now`, and of its matrix instructions alone, for the text `why`. 0: not predicted. */
   double now_cost, peak_cost;
 
   size_t capacity;
@@ -39,7 +39,7 @@ typedef struct tw_offer {
 } tw_offer;
 TW_API void tw_menu_offer_all(tw_menu_builder *, size_t n, const tw_offer[]);
 
-/* Puts the items of `more` into `menu`, sorted by prediction; `more` is empty then. */
+/* Moves the items of `more` to `menu`, sorted by prediction. `more` is then empty. */
 TW_API tw_status tw_menu_join(tw_menu *menu, tw_menu *more, tw_error *);
 
 /* Sorts by prediction and removes duplicates. */

@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Outputs are filled with this byte before every run: NaN in every floating-point type, so that adding to it shows. The bytes
- * between rows (pitch) must still hold it after the run. */
+/* Outputs are filled with this byte before every run. It is NaN in every floating-point type, so adding to an unwritten output
+ * gives NaN. The bytes between rows (pitch) must be unchanged after the run. */
 #define TW_POISON 0xFF
 
 enum { TW_OPERANDS_MAX = 16, TW_RANK_MAX = 5 };
@@ -31,13 +31,13 @@ typedef struct tw_operand {
   int64_t dims[TW_RANK_MAX];
   int64_t stride[TW_RANK_MAX]; /* elements from one index of a dimension to the next */
   bool is_output;
-  size_t given_at, given_bytes; /* of an output: the bytes in it that are an input, and not poisoned; mostly none */
-  size_t bytes;                 /* of the whole array, gaps between elements included */
+  size_t given_at, given_bytes; /* the bytes of an output that are also an input, not poisoned; usually none */
+  size_t bytes;                 /* of the whole array, including gaps between elements */
 } tw_operand;
 
 /* A row-major operand without gaps, an input. Lists of dimensions as {2, 3, 4}. */
 TW_API tw_operand tw_operand_dense(const char *name, tw_type, int rank, const int64_t dims[]);
-/* The same with gaps after each row (the last dimension): rows begin `pitch` elements apart. rank >= 2. */
+/* As tw_operand_dense, with gaps after each row (the last dimension): rows begin `pitch` elements apart. rank >= 2. */
 TW_API tw_operand tw_operand_pitched(const char *name, tw_type, int rank, const int64_t dims[], int64_t pitch);
 
 /* An element of an output. A row is one line of the last dimension; rows are counted in the order of the other dimensions. */
@@ -52,7 +52,7 @@ typedef struct tw_coverage {
   char text[320];         /* in words: "every element", or "sampled: 65536 of 268435456 elements, ..." */
 } tw_coverage;
 
-/* How much to look at. */
+/* The effort of a check. */
 typedef struct tw_effort {
   double budget; /* multiply-adds of the host; 0: 1e10, seconds on two cores */
   uint64_t seed; /* of the random choice of elements; 0: from the system, unpredictable */
@@ -62,7 +62,7 @@ typedef struct tw_effort {
 struct tw_op {
   size_t size; /* sizeof(tw_op), of an op that a program adds: status.h */
   const char *name, *summary;
-  /* The core has just made the inputs: a simulated machine starts with them in its caches. Otherwise caches are cold. */
+  /* True: a simulated machine starts with the inputs in its caches, because its core has just made them. False: cold caches. */
   bool inputs_cached;
   const tw_key *keys;
   size_t n_keys;
@@ -72,28 +72,28 @@ struct tw_op {
   size_t (*operands)(const tw_problem *, tw_operand out[TW_OPERANDS_MAX]);
   /* Fills the input buffers; outputs are left alone. Same seed, same bytes, on every machine. */
   void (*inputs)(const tw_problem *, uint64_t seed, void *const buffers[]);
-  /* Computes the outputs from the inputs: slow, obvious, and the definition of right. `threads` >= 1. */
+  /* Computes the outputs from the inputs. It is slow and obvious, and defines the right result. `threads` >= 1. */
   void (*reference)(const tw_problem *, void *const buffers[], int threads);
   /* Compares the outputs in `actual` with the reference's outputs in `expected`; both have the inputs. The error
    * names the first wrong element. */
   tw_status (*compare)(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
   double (*operations)(const tw_problem *); /* multiply-accumulates (each is two operations) */
   double (*bytes)(const tw_problem *);      /* least traffic: every operand once */
-  /* The right values of n elements of output `operand`, in double and not yet rounded to its type, and how far a result may
-   * be off: bounds follow from the inputs alone. Places ascend by row, then column. NULL: outputs are known only as a
-   * whole, by `reference`. */
+  /* Computes exact values of n elements of output `operand` in double, before rounding to its type. `bound` gets the allowed
+   * error of each, which depends on the inputs only. Places ascend by row, then column. NULL: only `reference` computes
+   * outputs, all at once. */
   tw_status (*exact)(const tw_problem *, void *const buffers[], size_t operand, size_t n, const tw_place[],
                      double value[], double bound[], int threads, tw_error *);
   /* The cost of `exact` in multiply-adds of the host, for one element and for a row of elements. */
   void (*exact_cost)(const tw_problem *, size_t operand, double *element, double *row);
   /* A test of all elements of the outputs that is cheaper than `exact` for all. `buffers` has the inputs and the
    * kernel's outputs. TW_FAILED if an output is wrong. Otherwise coverage.survey describes the test, or stays empty
-   * where the problem has no such test. NULL: no problem of the op has one. */
+   * if this problem has no such test. NULL: no problem of the op has one. */
   tw_status (*survey)(const tw_problem *, void *const buffers[], const tw_effort *, tw_coverage *, tw_error *);
 };
 
 /* Adds an op of your own to the list, for all threads. It must stay where it is until the process ends. TW_USAGE if the
- * name is taken, or which function it lacks. Of one that is smaller than the library's struct a copy is listed. */
+ * name is taken or a function is missing. If the struct is smaller than the library's, the list has a copy of it. */
 TW_API tw_status tw_op_register(const tw_op *, tw_error *);
 
 /* A problem with inputs and expected outputs: made once, then read by any number of threads. */
@@ -106,13 +106,13 @@ typedef struct tw_case {
   bool has_expected;             /* outputs are computed; otherwise poisoned */
 } tw_case;
 TW_API tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
-/* The same, without expected outputs: outputs stay poisoned. */
+/* As tw_case_make, without expected outputs: outputs stay poisoned. */
 TW_API tw_status tw_case_make_inputs(const tw_problem *, uint64_t seed, tw_case *out, tw_error *);
 TW_API void tw_case_free(tw_case *);
-/* Checks a kernel's outputs for the case's inputs, without expected outputs. It suits outputs of any size
- * (tw_case_make_inputs), for ops with `exact`. Every element is compared with its exact value if the budget allows
- * it. Otherwise a random sample over all of each output is compared, every element is tested for being written and
- * finite, and the op's survey runs. Call it after the kernel has run: the sample is drawn in this call. */
+/* Checks a kernel's outputs without expected outputs (tw_case_make_inputs), for outputs of any size and ops with
+ * `exact`. If the budget allows it, every element is compared with its exact value. Otherwise a random sample of each
+ * output is compared, every element must be written and finite, and the op's survey runs. Call it after the kernel
+ * has run, because this call draws the sample. */
 TW_API tw_status tw_case_check(const tw_case *, void *const actual[], const tw_effort *, tw_coverage *out, tw_error *);
 
 #ifdef __cplusplus

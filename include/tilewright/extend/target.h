@@ -1,9 +1,9 @@
-/* target.h - how a machine is described, for authors of targets: what it can run, how a schedule becomes source, how source is
- * built, checked, measured. ../target.h is for users.
+/* target.h - the description of a machine, for authors of targets: which ops it runs, how a schedule becomes source, and how
+ * source is built, checked and measured. ../target.h is for users.
  *
- *   tw_target      a core of functions that every machine fills
- *     tw_family[]  machine x op: one for each op that it runs, with the keys of the op that it honours
- *     tables that only some have: tw_explainer, tw_exporter, tw_library, tw_rewriter, tw_launcher, tw_view[]
+ *   tw_target      functions that every target has
+ *     tw_family[]  one for each op that the target runs, with the op's keys that it supports
+ *     optional tables: tw_explainer, tw_exporter, tw_library, tw_rewriter, tw_launcher, tw_view[]
  *   tw_evaluation  how one kernel is built, checked and measured
  *
  * All functions are thread-safe on a const target: the search evaluates candidates on every core at once. */
@@ -28,7 +28,7 @@ typedef struct tw_artefact tw_artefact; /* a built kernel; its content is privat
 /* The result of `bench` for a target with a library of its own. */
 typedef struct tw_bench {
   char kernel[64];            /* the kernel that ran */
-  char plan[400];             /* one line about how */
+  char plan[400];             /* one line: blocks, threads, ... */
   tw_measurement measurement; /* its counters are the bench's results: gflops, ... */
   tw_bound bound;
 } tw_bench;
@@ -51,7 +51,7 @@ typedef struct tw_explanation {
   size_t n_memories;
   tw_memory_use memory[TW_MEMORIES_MAX];
   bool fits;        /* every memory holds its buffers */
-  char misfit[300]; /* if not: one line, and how to repair it */
+  char misfit[300]; /* if not: the reason and the remedy, in one line */
   size_t n_quantities;
   tw_counter quantity[TW_QUANTITIES_MAX]; /* "intensity", "predicted_tflops", ... */
   char limit[200];                        /* the limit of the predicted rate, in words */
@@ -61,7 +61,7 @@ typedef struct tw_explanation {
 typedef struct tw_finding {
   char what[200];    /* in words */
   double cost;       /* in the target's unit; the costs of two findings can overlap */
-  double count;      /* how many commands, ... it is about */
+  double count;      /* of the commands, ... that cause it */
   char example[200]; /* one of them; "" if there is none to show */
 } tw_finding;
 
@@ -78,25 +78,25 @@ typedef struct tw_program tw_program; /* a user's program as the target understa
 typedef struct tw_traits {
   bool simulated;     /* a model of the machine computes the cost; no clock measures it */
   bool deterministic; /* a kernel has the same cost whenever it is measured */
-  /* `measure` needs no `check` before it, and costs less: a search then checks only kernels that are at least as
-   * fast as their parent */
+  /* `measure` needs no `check` before it and costs less. A search then checks only kernels that are at least as
+   * fast as their parents. */
   bool measures_first;
   bool own_reference; /* `check` computes exact values by itself: its case needs no expected outputs */
   double
       reference_up_to; /* with own_reference: problems of up to this number of operations still have expected outputs */
-  double simulation_rate; /* cost that one core simulates in a second, as a benchmark found it; 0 = not known */
+  double simulation_rate; /* cost that one core simulates in a second (benchmark); 0 = unknown */
   /* error of computed costs: mean of |computed / measured - 1|; 0 = unknown, or costs are measured. Smaller
    * differences are not significant. */
   double error;
-  const char *error_of;    /* where that number is from, in words */
+  const char *error_of;    /* the source of this number, in words */
   const char *language;    /* of sources: "C" */
   const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
-  const char *prompts;     /* folder of src/target/ whose prompts/ have the texts for agents; NULL: none */
+  const char *prompts;     /* folder of src/target/ with prompts/, the texts for agents; NULL: none */
   const char *device;      /* the device that a measurement occupies on this machine: "cpu"; NULL = none */
   /* 1: with measures_first, the kernel is measured again after `check`, when the target can compare the runs; the
    * first measurement is not the cost. */
   uint64_t measures_checked;
-  /* The program that compiles kernels, whose version costs depend on: "cc". NULL: no program does, or the description has its
+  /* The compiler of kernels, because costs depend on its version: "cc". NULL: there is no compiler, or `describe` prints its
    * version. */
   const char *(*compiler)(void);
   /* The beginning of a comment line in sources: "#". NULL: "//", and block comments of C. */
@@ -117,19 +117,19 @@ typedef struct tw_topic {
 /* One op on one target. */
 typedef struct tw_family {
   const char
-      *op; /* "gemm"; "*": any that no family before it names, for machines that run whatever a source computes */
+      *op; /* "gemm"; "*": every op that no family before it names, for machines that run any source */
   const char
       *keys; /* the op's keys that it supports, separated by blanks; other keys must have their default. "*": all */
   const tw_key
       *options;     /* options of the target, given like keys: how the op is computed, not what; each has a default */
   size_t n_options; /* at most TW_OPTIONS_MAX */
-  /* Fills in types that were not given; the error lists the target's types. TW_USAGE of it, and of `check`, `bound` and `baseline`, tells
-   * the user TW_UNSUPPORTED: the problem is one that the machine does not compute. */
+  /* Fills in types that were not given; the error lists the target's types. If `settle`, `check`, `bound` or `baseline` returns TW_USAGE,
+   * the user gets TW_UNSUPPORTED: the machine does not compute this problem. */
   tw_status (*settle)(const tw_target *, tw_problem *, tw_error *);
-  /* Can the machine run it, now that the op has validated it? If not, why, in a sentence. NULL: whatever is valid. */
+  /* Can the machine run the validated problem? If not, the error is the reason, in a sentence. NULL: it runs every valid problem. */
   tw_status (*check)(const tw_target *, const tw_problem *, tw_error *);
-  /* steps, emit, predict: of schedules. All three, or none where kernels come as source alone.
-   * steps: the legal next ones after a schedule. */
+  /* `steps`, `emit` and `predict` work on schedules. Set all three, or none if kernels are only given as source.
+   * `steps`: the legal next steps after a schedule. */
   tw_status (*steps)(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
   /* The kernel's source in a malloc'ed string. An illegal schedule is TW_USAGE with the step named. */
   tw_status (*emit)(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
@@ -147,14 +147,14 @@ typedef struct tw_family {
 
 /* ---- optional tables ---- */
 
-/* A model of tiles, without a kernel: explains the choice that `words` make, "key=value" with the keys of `keys` (ended by
- * NULL), each at most once. The problem is settled; the op's reference need not know its types. */
+/* A model of tiles, without a kernel: explains a choice of tiles. `words` are "key=value" with keys of `keys` (ended by NULL),
+ * each at most once. The problem has all its types; the op's reference may lack them. */
 typedef struct tw_explainer {
   const char *const *keys;
   /* Tiles that do not fit are explained, too. */
   tw_status (*explain)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[],
                        tw_explanation *, tw_error *);
-  /* The innermost kernel of that choice, instruction by instruction: a table of text or a picture (SVG), to a
+  /* The innermost kernel of this choice, instruction by instruction: a table of text or a picture (SVG), to a
    * malloc'ed string. */
   tw_status (*draw)(const tw_target *, const tw_problem *, size_t n_words, const char *const words[], bool as_picture,
                     char **out, tw_error *);
@@ -162,11 +162,11 @@ typedef struct tw_explainer {
 
 /* Further outputs of a kernel: files. */
 typedef struct tw_exporter {
-  /* The files that `--out` writes beside the kernel, for the tools of the real machine. On failure there is nothing
-   * to free. */
+  /* The files that `--out` writes in addition to the kernel, for the tools of the real machine. On failure there is
+   * nothing to free. */
   tw_status (*sources)(const tw_target *, const tw_problem *, const tw_schedule *, const char *source, tw_files *out,
                        tw_error *);
-  /* Where it puts buffers and routes, as a picture (SVG), to a malloc'ed string. NULL: it has no floor plans. */
+  /* A picture (SVG) of the places of buffers and routes, to a malloc'ed string. NULL: the target has no floor plans. */
   tw_status (*floorplan)(const tw_target *, const tw_problem *, const tw_schedule *, char **svg, tw_error *);
 } tw_exporter;
 
@@ -174,19 +174,19 @@ typedef struct tw_exporter {
 typedef struct tw_library {
   /* Checks and times the kernel that the library chooses for the problem. */
   tw_status (*bench)(const tw_target *, const tw_problem *, uint64_t seed, tw_bench *, tw_error *);
-  /* Makes it use a schedule for the problem from now on (tw_wisdom_apply). */
+  /* The library uses this schedule for the problem from now on (tw_wisdom_apply). */
   tw_status (*learn)(const tw_target *, const tw_problem *, const tw_schedule *, tw_error *);
 } tw_library;
 
 /* A user's program as the start of a search. */
 typedef struct tw_rewriter {
-  /* Runs the program and analyses it for rewriting. TW_FAILED if it is wrong. If it cannot be analysed, it has no
-   * rewrites, and the diagnosis says why. `stop` must outlive the program: long operations end with TW_INTERRUPTED when it says so. `trust` as for build. */
+  /* Runs the program and analyses it for rewriting. TW_FAILED if it is wrong. Without an analysis it has no rewrites;
+   * the diagnosis gives the reason. `stop` must outlive the program and ends long operations. `trust` as for build. */
   tw_status (*study)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
                      uint64_t seed, int jobs, const tw_stop *stop, tw_program **out, tw_error *);
   tw_status (*diagnose)(const tw_program *, int jobs, tw_diagnosis *out, tw_error *);
-  /* The rewrites that apply after the steps of `schedule` and that the target's model expects to pay, the best first; each
-   * item's `step` is one rewrite. */
+  /* The rewrites that are legal after `schedule` and faster by the target's model, the best first. Each item's `step`
+   * is one rewrite. */
   tw_status (*rewrites)(const tw_program *, const tw_schedule *, tw_menu *out, tw_error *);
   /* The program's source after the rewrites of `schedule`; TW_USAGE with the step named if one does not apply. */
   tw_status (*rewrite)(const tw_program *, const tw_schedule *, char **source, tw_error *);
@@ -205,7 +205,7 @@ typedef struct tw_raw_argument {
   char name[64];  /* for messages */
 } tw_raw_argument;
 
-/* What a check found. */
+/* A finding of a check. */
 typedef struct tw_check_finding {
   char *text; /* one line */
   /* Identifies the finding in other runs of the kernel, on other inputs and grids: "CHECK KERNEL INSTRUCTION PLACE". */
@@ -216,14 +216,14 @@ typedef struct tw_check_finding {
 
 /* Additional checks of a run, and their findings, for targets that support them. */
 typedef struct tw_inspection {
-  const char *checks; /* names of the target's, separated by commas; "all", "none", or "usual" */
+  const char *checks; /* names of the target's checks, separated by commas; "all", "none", or "usual" */
   bool counts;        /* of every instruction */
   size_t n_findings;
   tw_check_finding *finding; /* malloc'ed, and their texts */
   char *counted;             /* the counts in words; NULL: none */
   char *json;                /* the counts as a JSON object; NULL: none */
 } tw_inspection;
-/* Adds a finding, whose texts the inspection then owns. Without memory false: they are freed. */
+/* Adds a finding and takes ownership of its texts. False: out of memory, and the texts are freed. */
 TW_API bool tw_inspection_add(tw_inspection *, tw_check_finding);
 TW_API void tw_inspection_free(tw_inspection *); /* its findings and counts */
 
@@ -269,9 +269,9 @@ typedef struct tw_raw_launch {
   tw_headers headers;        /* as in tw_evaluation */
   tw_inspection *inspection; /* NULL: none */
   char note[208];            /* filled in: a remark about the result; may stay empty */
-  /* Only some workgroups of the grid: `groups` of them (0: all), from number `first_group` on, or evenly spread over the grid. */
+  /* Executes `groups` workgroups of the grid (0: all), from number `first_group` on or, with spread_groups, evenly spread. */
   uint64_t first_group, groups;
-  uint32_t spread_groups, untimed, time_only; /* 1 or 0; untimed: results alone; time_only: no results */
+  uint32_t spread_groups, untimed, time_only; /* 1 or 0; untimed: results, no time; time_only: time, no results */
 } tw_raw_launch;
 
 /* Runs programs without an op: the caller judges the result. */
@@ -322,7 +322,7 @@ struct tw_target {
   const tw_launcher *launcher;
   const tw_view *machine_views; /* ended by a NULL name: view.h */
 
-  /* The languages of its schedules one by one, NULL past the last: for the reference of steps. NULL: there are none. */
+  /* The languages of the target's schedules by index, NULL past the last, for the reference page. NULL: the target has none. */
   const tw_language *(*language)(size_t index);
 };
 
@@ -341,8 +341,8 @@ TW_API tw_status tw_target_case(const tw_target *, const tw_problem *, uint64_t 
                                 tw_error *);
 
 /* Adds a target of your own to the list: tw_target_find and its users know it from now on, on all threads. It
- * must stay where it is until the process ends. TW_USAGE if the name is taken, or which function it lacks. Of one that is
- * smaller than the library's struct a copy is listed. */
+ * must stay where it is until the process ends. TW_USAGE if the name is taken or a function is missing. If the
+ * struct is smaller than the library's, the list has a copy of it. */
 TW_API tw_status tw_target_register(const tw_target *, tw_error *);
 
 #ifdef __cplusplus

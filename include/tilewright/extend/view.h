@@ -12,14 +12,14 @@ enum { TW_VIEW_KEYS_MAX = 16 };
 
 typedef struct tw_view_key {
   const char *name;  /* "tile" */
-  const char *usual; /* its value where it is not given; NULL: it must be */
+  const char *usual; /* its default; NULL: the key is required */
   const char *help;
 } tw_view_key;
 
 typedef struct tw_view {
   const char *name, *summary;
   const tw_view_key *keys; /* at most TW_VIEW_KEYS_MAX, ended by a NULL name */
-  /* value[i] belongs to keys[i]. Text in lines, one SVG, or one JSON object, to a malloc'ed string. */
+  /* value[i] is the value of keys[i]. *out gets lines of text, one SVG or one JSON object, malloc'ed. */
   tw_status (*show)(const tw_target *, const char *const value[], tw_view_form, char **out, tw_error *);
 } tw_view;
 
