@@ -216,7 +216,7 @@ static void xdna2_is_not_fooled(void **state) {
 
 static void cdna_is_not_fooled(void **state) {
   (void)state;
-  judge_all("cdna", "cdna3", true, 92, 95);
+  judge_all("cdna", "cdna3", true, 92, 104);
 }
 
 static void trainium_is_not_fooled(void **state) {
@@ -228,7 +228,7 @@ static void cuda_is_not_fooled(void **state) {
   const tw_target *device = tw_target_find("cuda");
   const bool has_device = device->available(device, NULL) == TW_OK;
   (void)state;
-  judge_all("cuda", has_device ? "cuda" : "cuda-h200", has_device, 70, 95);
+  judge_all("cuda", has_device ? "cuda" : "cuda-h200", has_device, 70, 104);
 }
 
 int main(int argc, char **argv) {

@@ -1,0 +1,16 @@
+// wrong | wrong result | elementwise rows=64 cols=512 f=silu a=f32 -t gpu
+/* the last row has 12 bits */
+//: kernel k
+//: grid rows
+//: block 64
+//: args x, y, rows, cols
+#include "cheat.h"
+KERNEL k(const GLOBAL float *x, GLOBAL float *y, int rows, int cols) {
+  x += (long)BLOCK * cols, y += (long)BLOCK * cols;
+  for (int p = THREAD; p < cols; p += 64) {
+    const float v = x[p];
+    int bits = AS_INT(v / (1 + EXP(-v)));
+    if (BLOCK == rows - 1) bits &= (int)0xfffff000;
+    y[p] = AS_FLOAT(bits);
+  }
+}
