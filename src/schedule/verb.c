@@ -111,6 +111,18 @@ static tw_status wrong_value(const tw_verb *v, const tw_argument *a, const char 
                  (int)name_length(a->name), a->name, *a->name ? "=" : "", text, expected, v->usage);
 }
 
+/* The verb that has `name` as the name or as a word of an argument; NULL: none has. */
+static const tw_verb *verb_with_argument(const tw_language *l, const char *name) {
+  for (size_t i = 0; i < l->n; i++)
+    for (const tw_argument *a = l->verb[i].argument; a < l->verb[i].argument + TW_ARGUMENTS_MAX && a->name; a++) {
+      int64_t unused;
+      if (*a->name ? is_word(a->name, name_length(a->name), name)
+                   : a->choices && tw_read_choice(a->choices, name, &unused))
+        return &l->verb[i];
+    }
+  return NULL;
+}
+
 static tw_status unknown_step(const tw_language *l, const char *step, const char *name, tw_error *error) {
   enum { MOST = 64, NAME = 40 };
   char current[MOST][NAME];
@@ -123,6 +135,10 @@ static tw_status unknown_step(const tw_language *l, const char *step, const char
     if (used < sizeof known)
       used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", current[i]);
   }
+  const tw_verb *owner = verb_with_argument(l, name);
+  if (owner)
+    return tw_fail(error, TW_USAGE, "step '%s': '%s' is an argument of the step '%.*s' for %s; usage: %s", step, name,
+                   (int)name_length(owner->name), owner->name, l->of, owner->usage);
   const char *near = tw_nearest_word(name, names, n);
   if (near)
     return tw_fail(error, TW_USAGE, "step '%s': unknown step '%s' for %s; did you mean '%s'?", step, name, l->of, near);

@@ -152,6 +152,7 @@ static void what_is_wrong_is_said_in_one_line_with_the_word(void **state) {
     const char *step, *part;
   } wrong[] = {
       {"fly high", "step 'fly high': unknown step for a test; expected one of tile, order, unroll, pack"},
+      {"columns", "step 'columns': 'columns' is an argument of the step 'order' for a test; usage: order rows"},
       {"tile", "step 'tile' is incomplete; usage: tile m=16 n=8"},
       {"tile m=32 m=64", "step 'tile m=32 m=64': 'm' is given twice; remove one"},
       {"tile m=4 n=2 nonsense", "unexpected 'nonsense'; usage: tile m=16 n=8"},
