@@ -197,6 +197,7 @@ static const char forms[] =
     "host = np.random.rand(4) + 1j\n"
     "@nki.jit(mode='simulation')\n"
     "def softmax(x, options, *more, name: str = f'{1 + 1}x', **rest):\n"
+    "    assert -60 << 2 == -240 and 0 << 99 == 0 and (-1) ** 10 ** 18 == 1 and (-2) ** 3 == -8, 'integers'\n"
     "    assert isinstance(more, tuple) and len(rest) == 0 and name.replace('2', 'ab') == 'abx', 'defaults'\n"
     "    (rows, cols), parts = x.shape, 4\n"
     "    if (width := cols // parts) * parts != cols: raise ValueError('columns')\n"
@@ -226,7 +227,7 @@ static void unusual_forms_are_read(void **state) {
   (void)state;
   expect_correct(forms, "softmax rows=96 cols=64");
   const result r = run_on("trn2", forms, "softmax rows=96 cols=63");
-  if (r.status != TW_FAILED || !strstr(r.error.text, "line 11: the kernel raises an error: columns"))
+  if (r.status != TW_FAILED || !strstr(r.error.text, "line 12: the kernel raises an error: columns"))
     fail_msg("%s", r.error.text);
 }
 
@@ -353,6 +354,7 @@ static const struct {
     {KERNEL "    try:\n        pass\n    except ValueError:\n        pass\n    return y\n",
      "line 4: unsupported statement 'try'"},
     {KERNEL "    t = 1 // 0\n    return y\n", "line 4: division by zero"},
+    {KERNEL "    t = -3 << 62\n    return y\n", "line 4: the result does not fit 64 bits"},
     {KERNEL "    t = 2 ** 100\n    return y\n", "line 4: the result does not fit 64 bits"},
     {KERNEL "    t = nl.load(x)\n    z = nisa.nc_matmul(t, t[:, 0:0])\n    return y\n", "line 5:"},
     {KERNEL "    def f(n):\n        return f(n + 1)\n    f(0)\n    return y\n", "calls are nested more than 100 deep"},

@@ -34,8 +34,7 @@ static nki_value integer_binary(nki_run *r, int op, int64_t a, int64_t b) {
   case '^': out = a ^ b; break;
   case NKI_OP('<', '<'):
     if (b < 0) nki_fail(r, "negative shift count");
-    overflow = b > 62 || (a << b) >> b != a;
-    if (!overflow) out = a << b;
+    overflow = a && (b > 62 || __builtin_mul_overflow(a, INT64_C(1) << b, &out));
     break;
   case NKI_OP('>', '>'):
     if (b < 0) nki_fail(r, "negative shift count");
@@ -44,10 +43,8 @@ static nki_value integer_binary(nki_run *r, int op, int64_t a, int64_t b) {
   case NKI_OP('*', '*'): {
     if (b < 0) return nki_real(pow((double)a, (double)b));
     out = 1;
-    for (int64_t i = 0; i < b && !overflow; i++) {
-      overflow = __builtin_mul_overflow(out, a, &out);
-      if (a == 0 || a == 1) break;
-    }
+    if (b > 2 && a >= -1 && a <= 1) b = 2 - b % 2; /* the same power */
+    for (int64_t i = 0; i < b && !overflow; i++) overflow = __builtin_mul_overflow(out, a, &out);
     break;
   }
   default: nki_fail(r, "unsupported operator on ints");
