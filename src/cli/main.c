@@ -41,7 +41,7 @@ const cli_command cli_commands[] = {
     {"prompt", "plan | implement " SUBJECT " [FILE] | --write DIR -t TARGET",
      "print a prompt for a language model, or write the texts of prompts to files",
      "target schedule plan prompts write seed dropout iterations no-run trust json", cli_prompt, true},
-    {"view", "[NAME key=value...] -t TARGET", "show how a machine stores and moves data: layouts, banks, grids, ...",
+    {"view", "[NAME key=value...] -t TARGET", "show how a machine stores and moves data; without NAME, list the views",
      "target svg json", cli_view, true},
     {"mcp", "", "run a Model Context Protocol server on standard input and output", "", cli_mcp, true},
     {"report", "DIR...", "write tuning runs (--out DIR) as one HTML page", "page json", cli_report, false},

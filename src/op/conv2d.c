@@ -163,7 +163,7 @@ static tw_status check_sizes(const tw_conv2d *v, tw_error *error) {
   if (!v->p || !v->q)
     return tw_fail(error, TW_USAGE,
                    "a kernel of r=%" PRId64 " s=%" PRId64 " is larger than the input of h=%" PRId64 " w=%" PRId64
-                   " with pad=%" PRId64,
+                   " with pad=%" PRId64 "; choose a smaller kernel or more padding",
                    v->r, v->s, v->h, v->w, v->pad);
   if (!is_real(v) && v->r * v->s * v->c > PRODUCTS_LIMIT)
     return tw_fail(error, TW_USAGE, "r s c = %" PRId64 " products in each result; at most %d can be summed exactly",

@@ -95,7 +95,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (!v.out[0] || !v.out[1] || !v.out[2])
     return tw_fail(error, TW_USAGE,
                    "a kernel of %" PRId64 " x %" PRId64 " x %" PRId64 " is larger than the input of %" PRId64
-                   " x %" PRId64 " x %" PRId64 " with pad=%" PRId64,
+                   " x %" PRId64 " x %" PRId64 " with pad=%" PRId64 "; choose a smaller kernel or more padding",
                    v.window[0], v.window[1], v.window[2], v.in[0], v.in[1], v.in[2], v.pad[0]);
   if (v.arithmetic && v.input != TW_F32)
     return tw_fail(error, TW_USAGE, "arithmetic=tf32 and bf16 need a=f32 b=f32, not a=%s", tw_type_name(v.input));

@@ -64,9 +64,9 @@ static void what_does_not_fit_is_named(void **state) {
   static const struct {
     const char *problem, *step, *expected;
   } cases[] = {
-      {"gemm m=100 n=512 k=128", NULL, "unsupported m=100; expected a multiple of 128"},
-      {"gemm m=128 n=512 k=100", NULL, "unsupported k=100; expected a multiple of 128"},
-      {"gemm m=128 n=100 k=128", NULL, "unsupported n=100; expected a multiple of 64"},
+      {"gemm m=100 n=512 k=128", NULL, "does not support m=100; expected a multiple of 128"},
+      {"gemm m=128 n=512 k=100", NULL, "does not support k=100; expected a multiple of 128"},
+      {"gemm m=128 n=100 k=128", NULL, "does not support n=100; expected a multiple of 64"},
       {"gemm m=1024 n=4096 k=128 a_transposed=1", "block m=8 n=2", "16 banks of PSUM; expected at most 8"},
       {"gemm m=1024 n=4096 k=16384 a_transposed=1", "block m=8 n=1", "bytes of a partition of SBUF"},
       {"gemm m=128 n=512 k=128", "load k=2", "expected a multiple of 256"},

@@ -21,8 +21,8 @@ static const tw_verb verbs[] = {
              TW_NUMBER("m", plan, m, 1, BLOCKS_MAX), TW_NUMBER("n", plan, n, 1, BLOCKS_MAX))},
     {TW_VERB("tile", "tile n=512", "Multiply this many columns with one instruction.", 1,
              TW_NUMBER("n", plan, tile_n, 64, 512))},
-    {TW_VERB("keep", "keep columns", "Keep a panel of A (rows) or B (columns) in SBUF; the other operand streams.",
-             1, TW_CHOICE("", plan, keep, KEEP_NOTHING, "nothing|columns|rows"))},
+    {TW_VERB("keep", "keep columns", "Keep a panel of A (rows) or B (columns) in SBUF; the other operand streams.", 1,
+             TW_CHOICE("", plan, keep, KEEP_NOTHING, "nothing|columns|rows"))},
     {TW_VERB("load", "load k=4", "Transfer this many rows of k to each partition in one DMA.", 1,
              TW_NUMBER("k", plan, load, 1, LOAD_MAX))},
     {TW_VERB("copy", "copy vector", "Copy sums out of PSUM on this engine.", 1,
@@ -51,8 +51,8 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   } sizes[] = {{"m", TILE * p->m}, {"n", p->tile_n * p->n}, {"k", TILE * p->load}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (trn_key(s, sizes[i].key) % sizes[i].multiple)
-      return tw_fail(error, TW_USAGE, "unsupported %s=%lld; expected a multiple of %d", sizes[i].key,
-                     (long long)trn_key(s, sizes[i].key), sizes[i].multiple);
+      return tw_fail(error, TW_USAGE, "gemm on %s does not support %s=%lld; expected a multiple of %d", s->config->name,
+                     sizes[i].key, (long long)trn_key(s, sizes[i].key), sizes[i].multiple);
   if (banks > most)
     return tw_fail(error, TW_USAGE, "a block needs %lld banks of PSUM; expected at most %lld", (long long)banks,
                    (long long)most);
