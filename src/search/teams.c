@@ -117,8 +117,8 @@ static void pass_on_beam(tw_state *s) {
   if (end < room) s->beam[s->n_beam++] = s->start;
 }
 
-/* The time to stop a compiler and to print and store the result. */
-static const double ENDING_SECONDS = .2;
+/* The time to stop compilers, close devices, and print and store the result. */
+static const double ENDING_SECONDS = .4;
 
 double tw_state_end(const tw_state *s) {
   const double seconds = s->options.seconds;
