@@ -9,7 +9,7 @@ wrong() {
 }
 headers=$(find tilewright -name '*.h' | sort)
 [ "$(echo "$headers" | wc -l)" -ge 20 ] || { echo "the headers are not found"; exit 1; }
-wrong "macros without the prefix TW_ or TILEWRIGHT_" "$(grep -nE '^ *# *define +' $headers | grep -vE 'define +(TW_|TILEWRIGHT_|tw_fail\()' || true)"
+wrong "macros without the prefix TW_ or TILEWRIGHT_" "$(grep -nE '^ *# *define +' $headers | grep -vE 'define +(TW_|TILEWRIGHT_|tw_fail\(|tw_no_memory\()' || true)"
 # Constants of enumerations, one word each before '=', ',' or the end of the line.
 constants=$(cat $headers | sed 's|/\*.*\*/||' | tr '\n' ' ' | grep -oE 'enum( tw_[a-z0-9_]+)? \{[^}]*' | sed 's/.*{//; s|/\*[^*]*\*/||g' |
   tr ',' '\n' | sed 's/=.*//; s/ //g' | grep -v '^$')

@@ -48,6 +48,7 @@ TW_API tw_status tw_fail(tw_error *error, tw_status status, const char *format, 
 TW_API tw_status tw_no_memory(tw_error *error, const char *what);
 #ifdef __clang_analyzer__ /* it cannot see that the status comes back */
 #define tw_fail(error, status, ...) ((void)tw_fail(error, status, __VA_ARGS__), (status))
+#define tw_no_memory(error, what) ((void)tw_no_memory(error, what), TW_NO_MEMORY)
 #endif
 
 /* Structs that grow from one release to the next begin with `size_t size`: sizeof of the struct, as the program is compiled.

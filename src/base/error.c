@@ -6,6 +6,7 @@
 #include "base/status.h"
 
 #undef tw_fail
+#undef tw_no_memory
 
 tw_status tw_fail(tw_error *error, tw_status status, const char *format, ...) {
   if (error) {
