@@ -39,7 +39,6 @@ enum {
   PARENTS_MAX = 64,
   ROUNDS_MAX = 400,
   ITERATIONS_WATCHED = 4, /* 1 parent, up to 40, and PARENTS_MAX; the last one makes nothing */
-  ORDERS_PER_THREAD = 4,  /* as in propose.c */
 };
 static const double LATENCY = 0.5e-3;
 static const int sizes[] = {16, 64, 128, 256, 512, 1000};
@@ -322,8 +321,8 @@ static void read_times(const char *path) {
   if (!n_times) fail("a file of evaluation times has no number");
 }
 
-/* The time at which each of n trials of an iteration is handed over, from its beginning, with so many cores. Parents are
- * repeated until they have n trials. */
+/* The times at which the n trials of an iteration are handed over, in seconds after its beginning, with `cores` cores.
+ * Parents are repeated until they have n trials. Returns the time of the last trial. */
 static double hand_over_times(const work *w, int n, int cores, double per_trial, double at[]) {
   const double rate = (double)w->samples / (double)w->n_parents;
   double clock = w->serial + w->plan.seconds / (double)(w->plan.n < (size_t)cores ? w->plan.n : (size_t)cores);
@@ -331,7 +330,7 @@ static double hand_over_times(const work *w, int n, int cores, double per_trial,
   int sent = 0;
   for (size_t from = 0, to; sent < n; from = to) {
     size_t orders = 0, rounds = 0;
-    for (to = from; to < from + w->n_parents && orders < ORDERS_PER_THREAD * (size_t)cores; to++) {
+    for (to = from; to < from + w->n_parents && orders < TW_ORDERS_PER_THREAD * (size_t)cores; to++) {
       const parent_work *p = &w->parent[to % w->n_parents];
       orders += p->round[0].n;
       if (p->n_rounds > rounds) rounds = p->n_rounds;

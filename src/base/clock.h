@@ -9,6 +9,9 @@
 /* Seconds of a clock that never goes back (CLOCK_MONOTONIC). */
 double tw_now(void);
 
+/* Seconds after which a search with this time limit has ended, unless its baseline alone takes longer. */
+static inline double tw_seconds_allowed(double limit) { return limit + 2 > 1.2 * limit ? limit + 2 : 1.2 * limit; }
+
 /* Past the deadline, or interrupted. NULL never stops. Takes tens of nanoseconds: not for every iteration of a short
  * loop. */
 bool tw_is_stopped(const tw_stop *);

@@ -5,10 +5,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Do both names mean the same machine? Equal names, or equal digits: a file that was renamed. */
+/* The part of a name that stays when the file is renamed: "@1a2b3c4d". Without digits, the name. */
+static inline const char *tw_machine_identity(const char *name) {
+  const char *digits = strchr(name, '@');
+  return digits ? digits : name;
+}
+
+/* Do both names mean the same machine? */
 static inline bool tw_same_machine(const char *a, const char *b) {
-  const char *own = strchr(a, '@'), *other = strchr(b, '@');
-  return strcmp(own && other ? own : a, own && other ? other : b) == 0;
+  return strcmp(tw_machine_identity(a), tw_machine_identity(b)) == 0;
 }
 
 #endif

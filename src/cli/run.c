@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/headers.h"
 #include "cli/cli.h"
 
 /* Can the target's sources include headers from the folders of --include? */
@@ -13,13 +14,8 @@ static tw_status check_headers(const cli *c, tw_error *error) {
   const tw_headers own = cli_headers(c);
   if (!own.n) return TW_OK;
   tw_status status = cli_find_target(c->options.target, &t, error);
-  if (status != TW_OK) return status;
-  if (own.n > TW_HEADERS_MAX)
-    return tw_fail(error, TW_USAGE, "--include names %zu folders; at most %d are supported", own.n, TW_HEADERS_MAX);
-  for (size_t i = 0; i < own.n; i++)
-    if (!tw_directory_is_readable(own.folder[i]))
-      return tw_fail(error, TW_USAGE, "--include %s: not a readable folder", own.folder[i]);
-  if (t->traits.user_headers) return TW_OK;
+  if (status == TW_OK && t->traits.user_headers) status = tw_headers_check(&own, error);
+  if (status != TW_OK || t->traits.user_headers) return status;
   return tw_fail(error, TW_UNSUPPORTED, "%s does not support headers of your own; leave out --include", t->name);
 }
 

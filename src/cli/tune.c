@@ -216,7 +216,7 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
   char *journal = NULL, *temporary = NULL;
   report_live *live = NULL;
   const double seconds = c->options.seconds;
-  const double until = seconds > 0 ? c->began + fmax(1.2 * seconds, seconds + 2) : 0;
+  const double until = seconds > 0 ? c->began + tw_seconds_allowed(seconds) : 0;
   uint64_t without = 0;
   tw_status status = c->options.without ? tw_without_parse(c->options.without, &without, error) : TW_OK;
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);

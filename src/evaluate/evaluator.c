@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine_name.h"
 #include "base/process.h"
 #include "base/strings.h"
 #include "tilewright/extend/extend.h"
@@ -24,7 +25,8 @@ char *tw_evaluator_text(const tw_target *t) {
   char *description = !machine && t->describe ? t->describe(t) : NULL;
   const char *compiler = t->traits.compiler ? t->traits.compiler() : NULL;
   tw_text out = {0};
-  tw_text_add(&out, "tilewright %s\n%s\n%s", TILEWRIGHT_VERSION, machine ? strchr(t->name, '@') : t->name, description ? description : "");
+  tw_text_add(&out, "tilewright %s\n%s\n%s", TILEWRIGHT_VERSION, tw_machine_identity(t->name),
+              description ? description : "");
   if (compiler) add_version(&out, compiler);
   if (machine) tw_text_add_string(&out, machine);
   free(machine);

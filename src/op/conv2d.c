@@ -28,6 +28,7 @@
 #include "op/int8.h"
 #include "op/numerics.h"
 #include "op/ops.h"
+#include "op/sample.h"
 
 enum { SIZE_LIMIT = 1 << 16, WINDOW_LIMIT = 64, PRODUCTS_LIMIT = 1 << 20 };
 
@@ -320,12 +321,6 @@ typedef struct candidate {
   size_t owner;
 } candidate;
 
-static int by_place(const void *a, const void *b) {
-  const tw_place *x = a, *y = b;
-  if (x->row != y->row) return x->row < y->row ? -1 : 1;
-  return x->column < y->column ? -1 : x->column > y->column;
-}
-
 /* Fills `out`, unless that is NULL; returns how many there are. */
 static size_t candidates(const tw_conv2d *v, const tw_place *place, size_t owner, candidate *out) {
   const int64_t row = place->row / v->out_w, image = row / v->out_h;
@@ -349,7 +344,7 @@ static tw_status exact_pooled(const tw_conv2d *v, const tw_conv *c, void *const 
   tw_status status = list && places && values ? TW_OK : tw_no_memory(error, "the comparison");
   if (status == TW_OK) {
     for (size_t i = 0; i < n; i++) at += candidates(v, &place[i], i, list + at);
-    qsort(list, all, sizeof *list, by_place);
+    qsort(list, all, sizeof *list, tw_place_order);
     for (size_t i = 0; i < all; i++) places[i] = list[i].place;
     status = tw_conv_exact(c, buffers, all, places, values, values + all, threads, error);
   }

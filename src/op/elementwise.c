@@ -22,22 +22,9 @@
 #include "op/numerics.h"
 #include "op/ops.h"
 
-static const char *const names[TW_ELEMENTWISE_FUNCTIONS] = {
-    [TW_RELU] = "relu",
-    [TW_LEAKY_RELU] = "leaky_relu",
-    [TW_ELU] = "elu",
-    [TW_SELU] = "selu",
-    [TW_SIGMOID] = "sigmoid",
-    [TW_HARD_SIGMOID] = "hard_sigmoid",
-    [TW_TANH] = "tanh",
-    [TW_HARD_TANH] = "hard_tanh",
-    [TW_SILU] = "silu",
-    [TW_GELU_ERF_OF] = "gelu_erf",
-    [TW_GELU_TANH_OF] = "gelu_tanh",
-    [TW_SOFTPLUS] = "softplus",
-    [TW_SOFTSIGN] = "softsign",
-    [TW_SCALE] = "scale",
-};
+#define NAME(function, name) name,
+#define CHOICE(function, name) "|" name
+static const char *const names[] = {TW_ELEMENTWISE_LIST(NAME)};
 
 static const tw_key keys[] = {
     {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 8192, .help = "vectors"},
@@ -45,9 +32,7 @@ static const tw_key keys[] = {
     {.name = "f",
      .kind = TW_KEY_CHOICE,
      .fallback = "relu",
-     .choices =
-         "relu|leaky_relu|elu|selu|sigmoid|hard_sigmoid|tanh|hard_tanh|silu|gelu_erf|gelu_tanh|softplus|softsign|"
-         "scale",
+     .choices = &(TW_ELEMENTWISE_LIST(CHOICE))[1],
      .help = "the function"},
     {.name = "alpha",
      .kind = TW_KEY_REAL,

@@ -4,23 +4,28 @@
 
 #include "tilewright/extend/op.h"
 
-/* In the order of the key's choices. */
+/* The functions with their names in problems. */
+#define TW_ELEMENTWISE_LIST(F)                                                                                         \
+  F(TW_RELU, "relu")                                                                                                   \
+  F(TW_LEAKY_RELU, "leaky_relu")                                                                                       \
+  F(TW_ELU, "elu")                                                                                                     \
+  F(TW_SELU, "selu")                                                                                                   \
+  F(TW_SIGMOID, "sigmoid")                                                                                             \
+  F(TW_HARD_SIGMOID, "hard_sigmoid")                                                                                   \
+  F(TW_TANH, "tanh")                                                                                                   \
+  F(TW_HARD_TANH, "hard_tanh")                                                                                         \
+  F(TW_SILU, "silu")                                                                                                   \
+  F(TW_GELU_ERF_OF, "gelu_erf")                                                                                        \
+  F(TW_GELU_TANH_OF, "gelu_tanh")                                                                                      \
+  F(TW_SOFTPLUS, "softplus")                                                                                           \
+  F(TW_SOFTSIGN, "softsign")                                                                                           \
+  F(TW_SCALE, "scale")
+
 typedef enum tw_elementwise {
-  TW_RELU,
-  TW_LEAKY_RELU,
-  TW_ELU,
-  TW_SELU,
-  TW_SIGMOID,
-  TW_HARD_SIGMOID,
-  TW_TANH,
-  TW_HARD_TANH,
-  TW_SILU,
-  TW_GELU_ERF_OF,
-  TW_GELU_TANH_OF,
-  TW_SOFTPLUS,
-  TW_SOFTSIGN,
-  TW_SCALE,
-  TW_ELEMENTWISE_FUNCTIONS
+#define F(function, name) function,
+  TW_ELEMENTWISE_LIST(F)
+#undef F
+      TW_ELEMENTWISE_FUNCTIONS
 } tw_elementwise;
 
 tw_elementwise tw_elementwise_function(const tw_problem *);

@@ -58,7 +58,6 @@ struct tw_round {
   asking **by;
 };
 
-enum { ORDERS_PER_THREAD = 4 }; /* made together */
 static const char NO_MEMORY[] = "no memory for plans and kernels";
 
 /* ---- services of the search for agents ---- */
@@ -452,7 +451,7 @@ static void make_kernels(tw_round *r, size_t from, size_t to) {
  * evaluated soon. */
 static size_t end_of_slice(const tw_round *r, size_t from) {
   if (r->state->member[0].agent->asks_models) return r->n; /* all of a team, or none */
-  const size_t wanted = ORDERS_PER_THREAD * (size_t)planners(r->state);
+  const size_t wanted = TW_ORDERS_PER_THREAD * (size_t)planners(r->state);
   size_t to = from;
   for (size_t orders = 0; to < r->n && orders < wanted; to++)
     orders += r->asking[to].proposal.n * r->asking[to].request.kernels;

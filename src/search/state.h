@@ -58,12 +58,12 @@ typedef struct tw_state {
   tw_backend *backend;       /* where candidates are evaluated */
   tw_case data;              /* inputs and expected outputs; none where that is elsewhere */
   tw_bound bound;
-  tw_journal *journal;      /* NULL = none */
+  tw_journal *journal;             /* NULL = none */
   double began, started, deadline; /* by tw_now: the time limit, the search; candidates start up to the deadline */
-  double last_measurement;  /* measurements end by then, so that the result can be confirmed in time */
-  double share;             /* of the time, up to the end of this team */
-  double case_seconds;      /* seconds for the inputs and expected outputs */
-  double trial_seconds;     /* seconds of the quickest trial without its build: no wait for a device, no first use */
+  double last_measurement;         /* measurements end by then, so that the result can be confirmed in time */
+  double share;                    /* of the time, up to the end of this team */
+  double case_seconds;             /* seconds for the inputs and expected outputs */
+  double trial_seconds; /* seconds of the quickest trial without its build: no wait for a device, no first use */
 
   size_t n, room;
   tw_candidate **all;        /* by number */
@@ -177,6 +177,7 @@ tw_status tw_evaluate_starts(tw_state *, const char *program, tw_error *);
 
 /* propose.c: plan and implement for each parent in the beam, and start the evaluation of the kernels; failed kernels
  * can be repaired until the round is freed. */
+enum { TW_ORDERS_PER_THREAD = 4 }; /* kernels that are made together, for each thread */
 typedef struct tw_round tw_round;
 tw_status tw_propose(tw_state *, tw_round **out, tw_error *);
 /* Replaces failed kernels of the round by repairs. */

@@ -123,7 +123,7 @@ static const double ENDING_SECONDS = .4;
 double tw_state_end(const tw_state *s) {
   const double seconds = s->options.seconds;
   if (seconds <= 0) return HUGE_VAL;
-  return s->began + fmax(1.2 * seconds, seconds + 2) - ENDING_SECONDS -
+  return s->began + tw_seconds_allowed(seconds) - ENDING_SECONDS -
          s->case_seconds; /* files of the result have such a case, too */
 }
 

@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/exact.h"
+#include "op/sample.h"
 
 static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of the emulator, of the host */
 enum {
@@ -136,12 +137,6 @@ static int64_t area(const tw_operand *o, const box *b) {
   return n;
 }
 
-static int by_place(const void *a, const void *b) {
-  const tw_place *x = a, *y = b;
-  if (x->row != y->row) return x->row < y->row ? -1 : 1;
-  return x->column < y->column ? -1 : x->column > y->column;
-}
-
 static tw_place place_in(const tw_operand *o, const box *b, tw_random *r, int corner) {
   tw_place p = {0, 0};
   for (int i = 0; i < o->rank; i++) {
@@ -176,10 +171,10 @@ static tw_status compare_box(const tw_case *c, size_t index, const box *b, const
   tw_place *place = tw_new(n, sizeof *place);
   if (!place) return tw_no_memory(error, "the comparison");
   for (size_t i = 0; i < n; i++) place[i] = place_in(o, b, r, i < 4 ? (int)i : -1);
-  qsort(place, n, sizeof *place, by_place);
+  qsort(place, n, sizeof *place, tw_place_order);
   size_t different = 0;
   for (size_t i = 0; i < n; i++)
-    if (!i || by_place(&place[different - 1], &place[i])) place[different++] = place[i];
+    if (!i || tw_place_order(&place[different - 1], &place[i])) place[different++] = place[i];
   tw_mismatch found = {0};
   tw_status status = tw_compare_places(c->problem, c->buffer, o, index, different, place, data, 1, &found, error);
   if (status == TW_OK) status = tw_mismatch_status(o, &found, error);

@@ -1,18 +1,19 @@
 /* toolchain.c - see toolchain.h. */
 #include "target/cdna/toolchain.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cache.h"
 #include "base/embedded.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/headers.h"
 #include "gpu/common/machine.h"
 #include "target/cdna/link.h"
 #include "toolchain/toolchain.h"
@@ -61,16 +62,12 @@ typedef struct headers {
 } headers;
 
 static tw_status find_headers(const tw_headers *given, headers *out, tw_error *error) {
-  struct stat s;
-  out->n = 0;
-  if (given->n > TW_HEADERS_MAX)
-    return tw_fail(error, TW_USAGE, "%zu folders of headers; at most %d are supported", given->n, TW_HEADERS_MAX);
-  for (size_t i = 0; i < given->n; i++) {
-    char *path = out->folder[out->n];
-    if (!realpath(given->folder[i], path) || stat(path, &s) || !S_ISDIR(s.st_mode) || access(path, R_OK | X_OK))
-      return tw_fail(error, TW_USAGE, "'%s' is not a readable folder of headers", given->folder[i]);
-    out->n++;
-  }
+  const tw_status status = tw_headers_check(given, error);
+  if (status != TW_OK) return status;
+  for (size_t i = 0; i < given->n; i++)
+    if (!realpath(given->folder[i], out->folder[i]))
+      return tw_fail(error, TW_USAGE, "%s: %s", given->folder[i], strerror(errno));
+  out->n = (int)given->n;
   return TW_OK;
 }
 
