@@ -174,9 +174,8 @@ TW_API float tw_e3m2_to_f32(uint8_t);              /* low 6 bits */
 TW_API float tw_e2m3_to_f32(uint8_t);              /* low 6 bits */
 TW_API float tw_e2m1_to_f32(uint8_t);              /* low 4 bits: 0 .5 1 1.5 2 3 4 6 and their negatives */
 TW_API uint8_t tw_f32_to_e4m3(float, tw_overflow); /* NaN: 0x7F with its sign */
-TW_API uint8_t tw_f32_to_e5m2(float,
-                              tw_overflow); /* NaN: 0x7E (quiet) with its sign; SATURATE never gives infinity */
-TW_API uint8_t tw_f32_to_e3m2(float);       /* saturates; NaN: the largest, with its sign */
+TW_API uint8_t tw_f32_to_e5m2(float, tw_overflow); /* NaN: 0x7E (quiet) with its sign; SATURATE never gives infinity */
+TW_API uint8_t tw_f32_to_e3m2(float);              /* saturates; NaN: the largest, with its sign */
 TW_API uint8_t tw_f32_to_e2m3(float);
 TW_API uint8_t tw_f32_to_e2m1(float);
 

@@ -74,7 +74,8 @@ static tw_status parse_value(const tw_config_key *k, char *value, void *out, tw_
     return TW_OK;
   case TW_CONFIG_TYPE:
     if (tw_type_parse(value, field)) return TW_OK;
-    return tw_fail(error, TW_USAGE, AT "%s = %s: unknown type; expected a name such as f32, bf16 or i8", PLACE(at), k->name, value);
+    return tw_fail(error, TW_USAGE, AT "%s = %s: unknown type; expected a name such as f32, bf16 or i8", PLACE(at),
+                   k->name, value);
   case TW_CONFIG_NO_TYPE:
     *(tw_type *)field = TW_TYPE_NONE;
     if (strcmp(value, "none") == 0 || tw_type_parse(value, field)) return TW_OK;

@@ -226,7 +226,8 @@ static double cost_of(const json_t *o) {
 }
 
 static json_t *call_compare(const json_t *arguments, const mcp_listener *listener) {
-  json_t *a = measure(arguments, "source_a", false, listener), *b = a ? measure(arguments, "source_b", false, listener) : NULL;
+  json_t *a = measure(arguments, "source_a", false, listener),
+         *b = a ? measure(arguments, "source_b", false, listener) : NULL;
   if (!b) {
     json_decref(a);
     return NULL;

@@ -191,7 +191,8 @@ static bool costs_compare(const tw_wisdom_entry *e) {
 
 static bool is_in(const tw_wisdom *wisdom, const tw_wisdom_entry *e) {
   for (size_t i = 0; i < wisdom->n; i++)
-    if (tw_same_machine(wisdom->entry[i].target, e->target) && !strcmp(wisdom->entry[i].problem, e->problem)) return true;
+    if (tw_same_machine(wisdom->entry[i].target, e->target) && !strcmp(wisdom->entry[i].problem, e->problem))
+      return true;
   return false;
 }
 

@@ -500,8 +500,8 @@ static tw_status complete_kernel(header *h, size_t number, tw_error *error) {
                         : !h->has_block[number] ? "block X"
                                                 : NULL;
   if (missing)
-    return tw_fail(error, TW_FAILED, "the launch of the kernel is unknown: the line '//: %s' is missing; add it to the source",
-                   missing);
+    return tw_fail(error, TW_FAILED,
+                   "the launch of the kernel is unknown: the line '//: %s' is missing; add it to the source", missing);
   for (size_t i = 0; !h->has_arguments[number] && i < h->n_operands; i++)
     o->argument[o->n_arguments++] = (tw_launch_argument){.kind = TW_LAUNCH_OPERAND, .index = (int)i};
   for (size_t i = 0; i < o->n_arguments; i++)

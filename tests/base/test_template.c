@@ -124,7 +124,8 @@ static void errors_name_the_file_and_the_line(void **state) {
   (void)state;
   tw_slots s = {0};
   refuses("gpu/common/kernels/none.in", &s, "template gpu/common/kernels/none.in: it is not part of this build");
-  refuses("gpu/common/kernels/rotary.cuh.in", &s, "template gpu/common/kernels/rotary.cuh.in: line 2: unknown slot 'heads'");
+  refuses("gpu/common/kernels/rotary.cuh.in", &s,
+          "template gpu/common/kernels/rotary.cuh.in: line 2: unknown slot 'heads'");
   refuses("gpu/common/kernels/softmax.cuh.in", &s, "softmax.cuh.in: row_launch.cuh.in: line 1: unknown slot 'op'");
   set_rotary(&s);
   tw_slots_text(&s, "heads", "again");

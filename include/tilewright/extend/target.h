@@ -116,8 +116,7 @@ typedef struct tw_topic {
 
 /* One op on one target. */
 typedef struct tw_family {
-  const char
-      *op; /* "gemm"; "*": every op that no family before it names, for machines that run any source */
+  const char *op; /* "gemm"; "*": every op that no family before it names, for machines that run any source */
   const char
       *keys; /* the op's keys that it supports, separated by blanks; other keys must have their default. "*": all */
   const tw_key

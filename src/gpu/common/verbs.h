@@ -45,7 +45,7 @@
 #define TW_TILE_REGISTERS(plan, then_)                                                                                 \
   {                                                                                                                    \
     .name = "registers", .usage = "registers producer=40 consumer=232",                                                \
-    .help = "Set the registers of producer and consumer warpgroups (setmaxnreg).", .needs = 2,                           \
+    .help = "Set the registers of producer and consumer warpgroups (setmaxnreg).", .needs = 2,                         \
     .argument = {TW_NUMBER("producer|copy", plan, registers_copy, 24, 240),                                            \
                  TW_NUMBER("consumer|multiply", plan, registers_multiply, 24, 240)},                                   \
     .then = (then_)                                                                                                    \

@@ -29,7 +29,7 @@ static const double START = 3482;         /* FIT: cycles before the first produc
 static const double CLUSTER_WAIT = 0.662; /* FIT: how much longer both are for two blocks that wait for each other */
 static const double COPIED =
     0.85; /* share of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
-static const double DRAM = 0.454;  /* FIT: share of its nominal bandwidth, for operands in tiles */
+static const double DRAM = 0.454; /* FIT: share of its nominal bandwidth, for operands in tiles */
 static const double PIECES =
     1.8; /* FIT: a cycle, that a group copies by threads: 4096 in bf16, pitches of 4 and 8 bytes, H200 */
 static const double ELEMENTS = 1.34; /* FIT: likewise, one by one */
@@ -125,7 +125,8 @@ double cuda_gemm_mma_seconds(const cuda_config *c, const tw_gemm *g, const tw_ti
   const double barrier = MMA_LATENCY * 2 / blocks;
   const double waiting = COPY_LATENCY / (p->stages - 1);
   const double step = fmax(together(multiply, shared, STEP_POWER) * blocks + barrier, waiting);
-  const double ends = (2 * COPY_LATENCY + p->m * p->n * tw_type_bits(g->c) / 8.0 / CUDA_L2_BYTES) / (blocks > 1 ? 2 : 1);
+  const double ends =
+      (2 * COPY_LATENCY + p->m * p->n * tw_type_bits(g->c) / 8.0 / CUDA_L2_BYTES) / (blocks > 1 ? 2 : 1);
   const double cycles = rounds * (steps * step + ends);
   const double wave = fmin(tiles / p->parts, processors * p->blocks);
   const double across = fmin(p->band, ceil(p->band_columns ? n / p->n : m / p->m));

@@ -4,7 +4,7 @@
 #define HELPER static
 #define BLOCK __builtin_amdgcn_workgroup_id_x()
 #define THREAD __builtin_amdgcn_workitem_id_x()
-#define EXP(x) __builtin_amdgcn_exp2f((x) * 1.44269504f)
+#define EXP(x) __builtin_amdgcn_exp2f((x)*1.44269504f)
 #define LOG(x) (__builtin_amdgcn_logf(x) * 0.69314718f)
 #define SQRT __builtin_sqrtf
 #define FABS __builtin_fabsf

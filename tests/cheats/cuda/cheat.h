@@ -3,7 +3,7 @@
 #define HELPER static __device__
 #define BLOCK blockIdx.x
 #define THREAD threadIdx.x
-#define EXP(x) exp2f((x) * 1.44269504f)
+#define EXP(x) exp2f((x)*1.44269504f)
 #define LOG logf
 #define SQRT sqrtf
 #define FABS fabsf

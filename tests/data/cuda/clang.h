@@ -29,8 +29,12 @@ struct {
 
 __device__ inline void __syncwarp() { __nvvm_bar_warp_sync(0xffffffffu); }
 __device__ inline void __threadfence() { __nvvm_membar_gl(); }
-__device__ inline int __shfl_sync(unsigned mask, int x, int lane) { return __nvvm_shfl_sync_idx_i32(mask, x, lane, 31); }
-__device__ inline float __shfl_xor_sync(unsigned mask, float x, int bits) { return __nvvm_shfl_sync_bfly_f32(mask, x, bits, 31); }
+__device__ inline int __shfl_sync(unsigned mask, int x, int lane) {
+  return __nvvm_shfl_sync_idx_i32(mask, x, lane, 31);
+}
+__device__ inline float __shfl_xor_sync(unsigned mask, float x, int bits) {
+  return __nvvm_shfl_sync_bfly_f32(mask, x, bits, 31);
+}
 __device__ inline bool __any_sync(unsigned mask, bool x) { return __nvvm_vote_any_sync(mask, x); }
 __device__ inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
 __device__ inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }

@@ -51,7 +51,7 @@ inline warp warps[THREADS_MAX / LANES];
 inline ucontext_t scheduler;
 inline int current, count, at_barrier, block, grid;
 inline unsigned barrier_turn;
-inline long events; /* arrivals and ends of threads: whether anything moves */
+inline long events;        /* arrivals and ends of threads: whether anything moves */
 inline bool late, falling; /* copies; order of warps */
 alignas(1024) inline unsigned char memory[SHARED];
 
@@ -133,7 +133,9 @@ struct grid_size {
   } x;
 };
 
-template <class... A, size_t... I> void call(void (*f)(A...), void **arguments, std::index_sequence<I...>) { f(*(A *)arguments[I]...); }
+template <class... A, size_t... I> void call(void (*f)(A...), void **arguments, std::index_sequence<I...>) {
+  f(*(A *)arguments[I]...);
+}
 
 inline void (*body)(void *);
 inline void *body_with;
@@ -177,7 +179,8 @@ inline void run_block() {
   }
 }
 
-template <class... A> void run(void (*f)(A...), void **arguments, int blocks, int block_threads, bool copies_late, bool order_falling) {
+template <class... A>
+void run(void (*f)(A...), void **arguments, int blocks, int block_threads, bool copies_late, bool order_falling) {
   struct launch {
     void (*f)(A...);
     void **arguments;
@@ -215,7 +218,8 @@ template <class T> struct shuffled {
 template <class T> T shuffle(T x, int from) {
   shuffled<T> own{x, x, from};
   emulated::together("shuffle", &own, [](void **all) {
-    for (int i = 0; i < 32; i++) ((shuffled<T> *)all[i])->result = ((shuffled<T> *)all[((shuffled<T> *)all[i])->from])->value;
+    for (int i = 0; i < 32; i++)
+      ((shuffled<T> *)all[i])->result = ((shuffled<T> *)all[((shuffled<T> *)all[i])->from])->value;
   });
   return own.result;
 }

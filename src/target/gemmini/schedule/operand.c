@@ -73,14 +73,16 @@ tw_status gm_operands_place(const gm_config *config, const gm_operand_plan *a, c
                    need * row_bytes / 1024, config->spad_bytes / 1024);
   *bytes = (size_t)need * (size_t)row_bytes;
   if ((a->n_banks == 0) != (b->n_banks == 0))
-    return tw_fail(error, TW_USAGE, "banks are given for one of A and B; give banks for both, as in 'banks a=0,2 b=1,3'");
+    return tw_fail(error, TW_USAGE,
+                   "banks are given for one of A and B; give banks for both, as in 'banks a=0,2 b=1,3'");
   if (a->n_banks == 0) {
     la->base = 0;
     la->banks = lb->banks = 1;
     lb->base = la->slots * la->chunk_rows;
     return TW_OK;
   }
-  if (share_a_bank(a, b)) return tw_fail(error, TW_USAGE, "A and B share a bank; give them different banks, as in 'banks a=0,2 b=1,3'");
+  if (share_a_bank(a, b))
+    return tw_fail(error, TW_USAGE, "A and B share a bank; give them different banks, as in 'banks a=0,2 b=1,3'");
   const tw_status status = place_in_banks(config, a, 'A', la, error);
   return status != TW_OK ? status : place_in_banks(config, b, 'B', lb, error);
 }
