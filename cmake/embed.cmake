@@ -13,7 +13,7 @@ set(count 0)
 set(named "")
 foreach(path IN LISTS files)
   file(RELATIVE_PATH name "${ROOT}" "${path}")
-  string(REGEX REPLACE "^\\.\\./" "" name "${name}") # beside ROOT: the path below its parent
+  string(REGEX REPLACE "^(\\.\\./)+" "" name "${name}") # outside of ROOT: the path below its parents
   list(APPEND named "${name}\t${path}") # a tab is before all that names hold
 endforeach()
 list(SORT named)

@@ -122,6 +122,12 @@ tw_status cli_explain(const cli *, const tw_target *, tw_error *);
 tw_status cli_parse(const cli_command *, int argc, char *argv[], cli *out, tw_error *);
 void cli_print_help(const cli_command *); /* of one subcommand */
 
+/* ---- glossary.c ---- */
+
+/* Prints the meaning of a term of the glossary, and the schedule steps of that name. Returns false if there are none. */
+bool cli_print_term(const char *term);
+tw_status cli_unknown_term(const char *term, tw_error *);
+
 /* ---- launch.c: `run FILE --grid ... --arg ...`, without an op ---- */
 
 bool cli_is_launch(const cli *);

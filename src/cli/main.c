@@ -58,21 +58,29 @@ static void print_usage(void) {
   printf("usage: tilewright COMMAND [ARGUMENTS] [OPTIONS]\n\n"
          "Find, verify and run fast tiled kernels for tensor accelerators.\n\n");
   for (const cli_command *c = cli_commands; c->summary; c++) printf("  %-8s %s\n", c->name, c->summary);
-  printf("\n`tilewright help COMMAND` prints the options of a command. Example:\n\n"
+  printf("\n`tilewright help COMMAND` prints the options of a command, `tilewright help TERM` the meaning of a term or "
+         "step.\n"
+         "Example:\n\n"
          "  tilewright tune gemm m=512 n=512 k=512 -t gemmini-16x16-int8 --out build/best\n");
   char *documents = tw_documents_path();
   if (documents) printf("\nDocumentation (docs/): %s\n", documents);
   free(documents);
 }
 
+/* NULL if it is unknown. */
+static const cli_command *command_named(const char *name) {
+  for (const cli_command *c = cli_commands; c->name; c++)
+    if (strcmp(c->name, name) == 0) return c;
+  return NULL;
+}
+
 /* NULL if it is unknown, with a suggestion in *error. */
 static const cli_command *find_command(const char *name, tw_error *error) {
   const char *names[32];
   size_t n = 0;
-  for (const cli_command *c = cli_commands; c->name; c++) {
-    if (strcmp(c->name, name) == 0) return c;
-    if (c->summary) names[n++] = c->name;
-  }
+  const cli_command *found = command_named(name);
+  if (found) return found;
+  for (const cli_command *c = cli_commands; c->summary; c++) names[n++] = c->name;
   const char *near = tw_nearest_word(name, names, n);
   if (near)
     tw_fail(error, TW_USAGE, "unknown command '%s'; did you mean '%s'?", name, near);
@@ -113,16 +121,24 @@ static bool is_word(const char *argument, const char *a, const char *b) {
   return strcmp(argument, a) == 0 || strcmp(argument, b) == 0;
 }
 
+/* `tilewright help [COMMAND | TERM...]`: several words are one term. */
+static tw_status print_help(int n_words, char *const words[], tw_error *error) {
+  char term[128];
+  size_t length = 0;
+  for (int i = 0; i < n_words && length < sizeof term; i++)
+    length += (size_t)snprintf(term + length, sizeof term - length, "%s%s", i ? " " : "", words[i]);
+  const cli_command *about = n_words == 1 ? command_named(term) : NULL;
+  cli_wrap_output();
+  if (about) return cli_print_help(about), TW_OK;
+  if (n_words) return cli_print_term(term) ? TW_OK : cli_unknown_term(term, error);
+  print_usage();
+  return TW_OK;
+}
+
 static tw_status dispatch(cli *c, int argc, char *argv[], tw_error *error) {
   if (argc < 2) return tw_fail(error, TW_USAGE, "the command is missing; `tilewright --help` lists the commands");
-  if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
-    const cli_command *about = argc > 2 && strcmp(argv[1], "help") == 0 ? find_command(argv[2], error) : NULL;
-    cli_wrap_output();
-    if (about) return cli_print_help(about), TW_OK;
-    if (argc > 2 && strcmp(argv[1], "help") == 0) return TW_USAGE;
-    print_usage();
-    return TW_OK;
-  }
+  if (is_word(argv[1], "--help", "-h")) return print_help(0, NULL, error);
+  if (strcmp(argv[1], "help") == 0) return print_help(argc - 2, argv + 2, error);
   if (is_word(argv[1], "--version", "-V")) {
     printf("tilewright %s\n", TILEWRIGHT_VERSION);
     return TW_OK;

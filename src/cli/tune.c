@@ -178,7 +178,7 @@ static tw_status check_usable(const cli_subject *subject, tw_error *error) {
   tw_error why = {0};
   const tw_status status = cli_usable(subject, &why);
   if (status == TW_OK) return TW_OK;
-  return tw_fail(error, status, "%.1800s; or evaluate on another computer with --runner 'ssh HOST tilewright evaluate'",
+  return tw_fail(error, status, "%.1800s. Or evaluate on another computer: --runner 'ssh HOST tilewright evaluate'",
                  why.text);
 }
 

@@ -17,12 +17,17 @@ typedef struct checker {
   tw_error *error;
 } checker;
 
-static tw_status refuse(const checker *c, const char *what, const char *name) {
+/* `advice` continues the line: "; rename it". */
+static tw_status refuse_with_advice(const checker *c, const char *what, const char *name, const char *advice) {
   char clean[120];
   snprintf(clean, sizeof clean, "%s", name ? name : "?");
   for (char *p = clean; *p; p++)
     if ((unsigned char)*p < ' ' || (unsigned char)*p > '~') *p = '?';
-  return tw_fail(c->error, TW_FAILED, "kernel.c: error: %s: %s", what, clean);
+  return tw_fail(c->error, TW_FAILED, "kernel.c: error: %s: %s%s", what, clean, advice);
+}
+
+static tw_status refuse(const checker *c, const char *what, const char *name) {
+  return refuse_with_advice(c, what, name, "");
 }
 
 static bool is_allowed(const checker *c, const char *name) {
@@ -92,11 +97,13 @@ static tw_status check_symbol(const checker *c, const GElf_Sym *s, const char *n
   if (binding == STB_LOCAL) return TW_OK;
   if (!name) return refuse(c, "a symbol has no name", name);
   if (strchr(name, '@')) return refuse(c, "symbol versions are not allowed", name);
-  if (is_reserved(c, name))
-    return refuse(c,
-                  s->st_shndx == SHN_UNDEF ? "this name is reserved for the harness and may not be used"
-                                           : "this name is reserved for the harness and may not be defined",
-                  name);
+  if (is_reserved(c, name)) {
+    const bool used = s->st_shndx == SHN_UNDEF;
+    return refuse_with_advice(c,
+                              used ? "this name is reserved for the harness and may not be used"
+                                   : "this name is reserved for the harness and may not be defined",
+                              name, used ? "; remove the reference" : "; choose another name");
+  }
   if (s->st_shndx >= SHN_LORESERVE && s->st_shndx != SHN_COMMON && s->st_shndx != SHN_XINDEX &&
       (!c->rules->section_of_machine || s->st_shndx != c->rules->section_of_machine))
     return refuse(c, "a symbol without a section is not allowed", name);

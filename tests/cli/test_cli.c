@@ -89,6 +89,22 @@ static void help_and_version_are_printed(void **state) {
   expect_output("$T ops gemm", "a_transposed");
 }
 
+static void help_explains_terms_and_steps(void **state) {
+  (void)state;
+  expect_output("$T help ping-pong", "two sets of warps alternate");
+  expect_output("$T help pingpong", "two sets of warps alternate");
+  expect_output("$T help ping-pong", "step of attention on NVIDIA GPUs: pingpong");
+  expect_output("$T help split-K", "step of gemm on AMD GPUs: split_k 4");
+  expect_output("$T help stream k", "step of gemm on NVIDIA GPUs: stream_k");
+  expect_output("$T help warp-specialized", "producer and consumer");
+  expect_output("$T help k-loop", "the loop over k");
+  expect_output("$T help ATB", "asymmetric tile buffering");
+  expect_output("$T help turns", "older word for pingpong");
+  expect_failure("$T help pingpon", 2, "did you mean 'ping-pong'");
+  expect_failure("$T help no-such-term", 2, "docs/reference/glossary.md");
+  expect_failure("$T help ''", 2, "unknown command or term");
+}
+
 static void wrong_usage_is_said_in_one_line(void **state) {
   (void)state;
   expect_failure("$T", 2, "--help");
@@ -1198,6 +1214,7 @@ int main(void) {
       cmocka_unit_test(no_share_of_the_bound_is_above_100_percent),
       cmocka_unit_test(views_answer_about_machines),
       cmocka_unit_test(help_and_version_are_printed),
+      cmocka_unit_test(help_explains_terms_and_steps),
       cmocka_unit_test(wrong_usage_is_said_in_one_line),
       cmocka_unit_test(former_names_of_options_are_accepted),
       cmocka_unit_test(output_fits_the_width),

@@ -7,7 +7,7 @@
 const char *cuda_driver_open(cuda_driver *d) {
   static char why[300];
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return "the NVIDIA driver (libcuda.so.1) is missing; install it";
+  if (!library) return "libcuda.so.1 is missing; install the NVIDIA driver";
 #define CUDA_LOOK_UP(name, arguments)                                                                                  \
   *(void **)&d->name = dlsym(library, #name);                                                                          \
   if (!d->name) return "the NVIDIA driver is too old: " #name " is missing";
