@@ -37,7 +37,7 @@ static const double bytes_per_instruction = 3.3;
 
 double gm_load_cycles(const gm_config *c, bool cold, double bytes, double rows, double row_bytes) {
   const double bus = c->dma_bus_bits / 8.0, beats = rows * ceil(row_bytes / bus);
-  return cold ? fmax(bytes / cold_rate, beats) : beats + load_overhead * rows;
+  return cold ? gm_later(bytes / cold_rate, beats) : beats + load_overhead * rows;
 }
 
 static bool row_is_line(const gm_config *c, int element_bytes) { return element_bytes * c->dim == c->dma_max_bytes; }
@@ -46,12 +46,24 @@ double gm_store_cycles(const gm_config *c, double rows, int columns, int wide, i
   const double bytes = (double)(wide < columns ? wide : columns) * element_bytes, line = c->dma_max_bytes;
   const double commands = ceil((double)columns / wide);
   const bool full = bytes == line && row_is_line(c, element_bytes);
-  return rows * commands * (full ? store_full : bytes >= line ? store_line * bytes / 64 : fmin(store_part, store_line));
+  return rows * commands *
+         (full            ? store_full
+          : bytes >= line ? store_line * bytes / 64
+                          : gm_earlier(store_part, store_line));
+}
+
+/* The share of the L2's lines that so many new lines replace. */
+static double share_of(gm_lines *l, const gm_config *c, double lines) {
+  for (int i = 0; i < GM_LOADS_KNOWN; i++)
+    if (l->lines[i] == lines) return l->share[i];
+  const int at = l->next++ % GM_LOADS_KNOWN;
+  l->lines[at] = lines;
+  return l->share[at] = 1 - exp(-lines * c->dma_max_bytes / c->l2_bytes);
 }
 
 /* This number of lines is loaded. */
 static void replace(gm_lines *l, const gm_config *c, double lines, bool written) {
-  const double share = 1 - exp(-lines * c->dma_max_bytes / c->l2_bytes);
+  const double share = share_of(l, c, lines);
   l->valid += (1 - l->valid) * share;
   l->dirty += ((written ? 1 : 0) - l->dirty) * share;
 }
@@ -67,8 +79,8 @@ double gm_tile_store_cycles(const gm_config *c, gm_lines *l, double pace, double
                             double loaded) {
   const double lines = written / c->dma_max_bytes, dirty = lines * l->dirty, beat = c->dma_bus_bits / 8.0;
   replace(l, c, lines, true);
-  return fmax(pace + dirty * (row_is_line(c, element_bytes) ? dirty_victim : dirty_victim_of_i8),
-              (loaded + written) / beat + dirty * dirty_victim);
+  return gm_later(pace + dirty * (row_is_line(c, element_bytes) ? dirty_victim : dirty_victim_of_i8),
+                  (loaded + written) / beat + dirty * dirty_victim);
 }
 
 double gm_fill_cycles(bool bias, double rows) { return rows * (bias ? fill_bias : fill_zero); }
@@ -83,11 +95,12 @@ static double lead_of(const gm_walk *w) { return w->plan.config->rs_execute / 2.
 /* The end of the loads for this step, if only their places among the pairs of the loading step limit them: loads
  * without a place follow the pairs in sequence. */
 static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
-  const double units = x->a_units + x->b_units, loads = x->a + x->b, pair = w->took[loader] / fmax(1, w->pairs[loader]);
+  const double units = x->a_units + x->b_units, loads = x->a + x->b,
+               pair = w->took[loader] / gm_later(1, w->pairs[loader]);
   if (!w->plan.spread_loads || units == 0) return w->begin[loader];
   const double places = w->plan.load_pairs ? floor(w->pairs[loader] / w->plan.load_pairs) : 0;
   if (units <= places) return w->begin[loader] + units * w->plan.load_pairs * pair - lead_of(w) + loads / units;
-  const double left_b = fmin(units - places, x->b_units), left_a = units - places - left_b; /* A goes first */
+  const double left_b = gm_earlier(units - places, x->b_units), left_a = units - places - left_b; /* A goes first */
   const double left = (left_b > 0 ? left_b * x->b / x->b_units : 0) + (left_a > 0 ? left_a * x->a / x->a_units : 0);
   return w->begin[loader] + w->took[loader] - lead_of(w) + left;
 }
@@ -95,22 +108,23 @@ static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
 /* If loads arrive faster than they complete, they fill the load entries of the reservation station; then no later
  * command is accepted, and once the accepted pairs are done the array waits. */
 static double blocked(const gm_walk *w, const gm_walk_step *x, int loader) {
-  const double pair = w->took[loader] / fmax(1, w->pairs[loader]), loads = x->a + x->b;
-  const double spacing = w->plan.spread_loads ? fmin(w->plan.load_pairs, w->pairs[loader]) * pair : 0;
+  const double pair = w->took[loader] / gm_later(1, w->pairs[loader]), loads = x->a + x->b;
+  const double spacing = w->plan.spread_loads ? gm_earlier(w->plan.load_pairs, w->pairs[loader]) * pair : 0;
   const double behind = loads - (x->a_units + x->b_units) * spacing;
-  return fmax(0, behind - w->plan.config->rs_load * loads / fmax(1, x->mvins) - lead_of(w));
+  return gm_later(0, behind - w->plan.config->rs_load * loads / gm_later(1, x->mvins) - lead_of(w));
 }
 
 /* The stores of a tile that is complete at `end`; returns when the array may go on. */
 static double finish_tile(gm_walk *w, const gm_walk_step *x, double end) {
   const gm_walk_plan *p = &w->plan;
   const int slot = p->c_double ? (int)(w->t & 1) : 0, entries = p->config->rs_store;
-  w->store = fmax(w->store, end) + x->stores;
+  w->store = gm_later(w->store, end) + x->stores;
   if (!p->spread_stores) { /* a burst: all commands beyond the store entries block later ones */
-    end = fmax(end, w->store - x->stores * entries / fmax(entries, x->store_commands) - lead_of(w));
+    end = gm_later(end, w->store - x->stores * entries / gm_later(entries, x->store_commands) - lead_of(w));
   } else {
-    const double pair = x->cycles / fmax(1, x->pairs), places = p->store_pairs ? ceil(x->pairs / p->store_pairs) : 0;
-    w->store = fmax(w->store, end + fmin(x->store_units, places) * p->store_pairs * pair);
+    const double pair = x->cycles / gm_later(1, x->pairs),
+                 places = p->store_pairs ? ceil(x->pairs / p->store_pairs) : 0;
+    w->store = gm_later(w->store, end + gm_earlier(x->store_units, places) * p->store_pairs * pair);
     if (places < x->store_units) end += x->stores * (x->store_units - places) / x->store_units;
     if (!p->c_split) end += x->store_rows * acc_conflict;
   }
@@ -128,24 +142,24 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
   double start = before, rows = p->prefetch > 0 ? x->stolen : 0, loaded = 0;
   if (filled) w->load += x->fill; /* among the loads of the tile before */
   if (loads > 0) {
-    w->load = fmax(w->load, from) + loads;
-    if (ahead) w->load = fmax(w->load, last_place(w, x, loader));
+    w->load = gm_later(w->load, from) + loads;
+    if (ahead) w->load = gm_later(w->load, last_place(w, x, loader));
     loaded = w->load + load_latency;
     /* loads that arrive after the step began take cycles from the bank that is being read */
-    if (ahead) rows = fmax(rows, fmin(1, fmax(0, loaded - before) / loads) * x->rows);
+    if (ahead) rows = gm_later(rows, gm_earlier(1, gm_later(0, loaded - before) / loads) * x->rows);
     /* A is loaded before B, which comes in while it is used; but all loads stand before the pairs where they are not
      * ahead, and all but what the load entries hold are then done */
-    const double held = ahead ? 1 : fmin(1, p->config->rs_load / fmax(1, x->mvins));
-    start = fmax(start, loaded - x->b * held);
+    const double held = ahead ? 1 : gm_earlier(1, p->config->rs_load / gm_later(1, x->mvins));
+    start = gm_later(start, loaded - x->b * held);
   }
   if (x->first) { /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
-    start = fmax(start, w->stored[p->c_double ? (int)(w->t & 1) : 0]) + p->per_tile;
+    start = gm_later(start, w->stored[p->c_double ? (int)(w->t & 1) : 0]) + p->per_tile;
     if (filled)
-      start = fmax(start, w->load - loads);
+      start = gm_later(start, w->load - loads);
     else
       start += x->fill;
   }
-  double end = fmax(start + x->cycles + rows * stolen, loaded);
+  double end = gm_later(start + x->cycles + rows * stolen, loaded);
   if (ahead) end += blocked(w, x, loader);
   if (x->last) end = finish_tile(w, x, end);
   w->array = end;
@@ -156,4 +170,4 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
   if (x->last) w->t++;
 }
 
-double gm_walk_end(const gm_walk *w) { return fmax(w->array, w->store) + store_latency; }
+double gm_walk_end(const gm_walk *w) { return gm_later(w->array, w->store) + store_latency; }

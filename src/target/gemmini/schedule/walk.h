@@ -41,9 +41,13 @@ typedef struct gm_walk {
   double stored[2];                   /* when a tile is stored, by tile modulo 2 */
 } gm_walk;
 
+enum { GM_LOADS_KNOWN = 4 };
 /* Shares of the L2's lines: lines that hold data of the kernel, and lines that it wrote. */
 typedef struct gm_lines {
   double valid, dirty;
+  /* Loads and stores have few sizes: the lines of recent ones, and the share of the L2 that so many lines replace. */
+  double lines[GM_LOADS_KNOWN], share[GM_LOADS_KNOWN];
+  int next;
 } gm_lines;
 /* Bytes that come in cold: the cycles that the lines which they replace cost. */
 double gm_cold_cycles(const gm_config *, gm_lines *, double bytes);
@@ -51,6 +55,10 @@ double gm_cold_cycles(const gm_config *, gm_lines *, double bytes);
  * channel, a beat a cycle, with what is loaded meanwhile, hits too. */
 double gm_tile_store_cycles(const gm_config *, gm_lines *, double pace, double written, int element_bytes,
                             double loaded);
+
+/* fmax and fmin without their rules for NaN, which cost a call: the walks need most of their time for these. */
+static inline double gm_later(double a, double b) { return a > b ? a : b; }
+static inline double gm_earlier(double a, double b) { return a < b ? a : b; }
 
 void gm_walk_add(gm_walk *, const gm_walk_step *);
 double gm_walk_end(const gm_walk *);
