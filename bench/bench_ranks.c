@@ -1,7 +1,7 @@
 /* bench_ranks.c - how many ranks one rank 0 keeps busy.
  *
- *   taskset -c 0 bench_ranks [TARGET FILE]...      FILE: seconds of evaluations of that target, one on each line
- *   taskset -c 0 bench_ranks --work TARGET         the second part alone
+ *   taskset -c 0 bench_ranks [TARGET PROBLEM FILE]...      FILE: seconds of evaluations of that problem, one on each line
+ *   taskset -c 0 bench_ranks --work TARGET PROBLEM         the second part alone
  *
  * 1. The processor time of rank 0 for a trial: this program's own pool and backend for ranks, with 2,560 trials and ranks of which one
  *    answers whenever all have a trial. The searching thread and the one that receives are serial; each rank has a thread besides.
@@ -159,13 +159,6 @@ static void answer_at_once(tw_backend *b, size_t slot, const tw_trial *trial, co
   set_outcome(out, bound->cost * (1.1 + luck + 1 / (1 + 0.01 * answered++)));
 }
 
-static const char *problem_of(const tw_target *t) {
-  return strncmp(t->name, "cdna", 4) == 0 || strncmp(t->name, "cuda", 4) == 0
-             ? "gemm m=4096 n=4096 k=4096 a=bf16 b=bf16 c=bf16"
-         : strcmp(t->name, "x86") == 0 ? "gemm m=1024 n=1024 k=1024 a=f32 b=f32 c=f32 threads=1"
-                                       : "gemm m=512 n=1024 k=512";
-}
-
 /* A call of the agent on one core. */
 typedef struct call {
   size_t n;
@@ -250,12 +243,12 @@ static void watch_progress(void *context, const tw_progress *p) {
 }
 
 /* The largest iteration of a search. `wide`: --beam 64 --plans 20 --kernels 2; else the defaults. */
-static const work *work_of_search(const tw_target *t, bool wide) {
+static const work *work_of_search(const tw_target *t, const char *problem, bool wide) {
   tw_problem p;
   tw_error error;
   char *directory = NULL;
   tw_member member = {.share = 1};
-  if (tw_problem_parse(t, problem_of(t), &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
+  if (tw_problem_parse(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
       tw_agent_open("rules", t, NULL, &member, &error) != TW_OK || tw_directory_temporary(&directory, &error) != TW_OK)
     fail(error.text);
   memset(&watched, 0, sizeof watched);
@@ -400,15 +393,16 @@ static double busy_share(int ranks, const work *w, int candidates, int cores, co
   return evaluated / ranks / clock;
 }
 
-static void print_target(const char *name, const char *path, const trial_work per_trial[SIZES]) {
+static void print_target(const char *name, const char *problem, const char *path, const trial_work per_trial[SIZES]) {
   const tw_target *t = tw_target_find(name);
   double mean = 0;
   if (!t) fail("unknown target; `tilewright targets` lists them");
   if (path) read_times(path);
   for (size_t i = 0; i < n_times; i++) mean += times[i] / (double)n_times;
   for (int wide = 1; wide >= 0; wide--) {
-    const work *w = work_of_search(t, wide);
+    const work *w = work_of_search(t, problem, wide);
     printf("\n%s, ", wide ? "--beam 64 --plans 20 --kernels 2" : "defaults");
+    printf("%s, ", problem);
     print_work(name, w);
     if (!path) continue;
     const int candidates = wide ? TRIALS : w->samples < TRIALS ? w->samples : TRIALS;
@@ -428,8 +422,8 @@ static void print_target(const char *name, const char *path, const trial_work pe
 
 int main(int argc, char **argv) {
   trial_work per_trial[SIZES] = {0};
-  if (argc == 3 && !strcmp(argv[1], "--work")) {
-    print_target(argv[2], NULL, per_trial);
+  if (argc == 4 && !strcmp(argv[1], "--work")) {
+    print_target(argv[2], argv[3], NULL, per_trial);
     return 0;
   }
   if (tw_cores() != 1) fail("needs one core; start it with `taskset -c 0`");
@@ -440,6 +434,6 @@ int main(int argc, char **argv) {
            1e6 * per_trial[i].ranks, i + 1 < SIZES ? "," : "\n");
     fflush(stdout);
   }
-  for (int i = 1; i + 1 < argc; i += 2) print_target(argv[i], argv[i + 1], per_trial);
+  for (int i = 1; i + 2 < argc; i += 3) print_target(argv[i], argv[i + 1], argv[i + 2], per_trial);
   return 0;
 }
