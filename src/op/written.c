@@ -25,9 +25,10 @@ static bool element_at(const tw_operand *o, int64_t at, tw_place *out) {
   int64_t index[TW_RANK_MAX] = {0};
   bool seen[TW_RANK_MAX] = {false};
   for (int n = 0; n < o->rank; n++) {
-    int next = -1;
-    for (int d = 0; d < o->rank; d++)
-      if (!seen[d] && (next < 0 || o->stride[d] > o->stride[next])) next = d;
+    int next = 0;
+    while (seen[next]) next++;
+    for (int d = next + 1; d < o->rank; d++)
+      if (!seen[d] && o->stride[d] > o->stride[next]) next = d;
     seen[next] = true;
     if (o->dims[next] == 1) continue;
     index[next] = at / o->stride[next];

@@ -47,7 +47,7 @@ typedef double tw_tile_predictor(const void *with, const void *plan);
 tw_status tw_tile_plan_of(const tw_tile_family *, const tw_tile_machine *, const tw_problem *, const tw_schedule *,
                           void *plan, tw_error *);
 tw_status tw_tile_predict(const tw_tile_family *, const tw_tile_machine *, const tw_problem *, const tw_schedule *,
-                          tw_tile_predictor *, const void *with, double *cost, tw_error *);
+                          tw_tile_predictor *predictor, const void *with, double *cost, tw_error *);
 /* The legal next steps, each with lever, reason and the predicted cost after it. Empty where the problem is unsupported. */
 tw_status tw_tile_steps(const tw_tile_family *, const tw_tile_machine *, const tw_problem *, const tw_schedule *,
                         tw_tile_predictor *, const void *with, tw_menu *, tw_error *);
