@@ -52,7 +52,7 @@ double gm_store_cycles(const gm_config *c, double rows, int columns, int wide, i
                           : gm_earlier(store_part, store_line));
 }
 
-/* The share of the L2's lines that so many new lines replace. */
+/* The share of the L2's lines that this number of new lines replaces. */
 static double share_of(gm_lines *l, const gm_config *c, double lines) {
   for (int i = 0; i < GM_LOADS_KNOWN; i++)
     if (l->lines[i] == lines) return l->share[i];

@@ -45,7 +45,7 @@ enum { GM_LOADS_KNOWN = 4 };
 /* Shares of the L2's lines: lines that hold data of the kernel, and lines that it wrote. */
 typedef struct gm_lines {
   double valid, dirty;
-  /* Loads and stores have few sizes: the lines of recent ones, and the share of the L2 that so many lines replace. */
+  /* Loads and stores have few sizes: recent sizes in lines, and the share of the L2 that each replaces. */
   double lines[GM_LOADS_KNOWN], share[GM_LOADS_KNOWN];
   int next;
 } gm_lines;
