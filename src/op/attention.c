@@ -9,6 +9,10 @@
  * for each sequence and each of hq heads of queries; hq / hkv neighbouring ones share a head of keys and values
  * (grouped queries). causal=1: the last query sees all keys, each earlier query one less than the next (aligned at the
  * bottom right, as in FlashAttention); every query must see a key. window=w: a query sees the last w of these keys only.
+ * softcap=c: scores are c tanh(S / c) before the softmax.
+ *
+ * lengths=1: sequence b has LENGTHS[b] keys, sq to sk; K and V have room for sk. page=n: key j of a sequence is row j % n of
+ * page PAGES[b][j / n]; K and V are such pages, in any order, as in the caches of a server.
  *
  * pass=backward computes the gradients of Q, K and V from that of O. O and LSE are inputs, and their values define the
  * result:
@@ -22,7 +26,8 @@
  *
  * The C parameters of a kernel are Q [b][sq][hq][d], K and V [b][sk][hkv][d], O [b][sq][hq][d], LSE [b][hq][sq] and,
  * for the backward pass, dO as O, dQ as Q, dK as K, dV as V: dense, heads inside of positions, as in the projections
- * before and after attention. LSE is f32, the rest of type a. */
+ * before and after attention. With pages K and V are [pages][page][hkv][d]. After LSE come LENGTHS [b] and
+ * PAGES [b][pages of a sequence], if the problem has them. LSE is f32, LENGTHS and PAGES are i32, the rest of type a. */
 #include "op/attention.h"
 
 #include <math.h>
@@ -56,6 +61,21 @@ static const tw_key keys[] = {
      .fallback = "0",
      .example = 0,
      .help = "sliding window with causal=1: a query sees at most this many keys, up to its own; 0 = all"},
+    {.name = "softcap",
+     .kind = TW_KEY_REAL,
+     .fallback = "0",
+     .help = "soft cap: scores are softcap * tanh(score / softcap) before the softmax (forward only); 0 = none"},
+    {.name = "lengths",
+     .kind = TW_KEY_BOOL,
+     .fallback = "0",
+     .help = "1: LENGTHS holds the number of keys of each sequence, sq to sk (forward only)"},
+    {.name = "page",
+     .kind = TW_KEY_INT,
+     .min = 0,
+     .max = 1 << 16,
+     .fallback = "0",
+     .example = 0,
+     .help = "keys of a page: PAGES lists the pages of K and V that each sequence has (forward only); 0 = no pages"},
     {.name = "pass",
      .kind = TW_KEY_CHOICE,
      .fallback = "forward",
@@ -82,6 +102,9 @@ tw_attention tw_attention_of(const tw_problem *p) {
                     .d = tw_problem_int(p, "d"),
                     .causal = tw_problem_int(p, "causal"),
                     .window = tw_problem_int(p, "window"),
+                    .page = tw_problem_int(p, "page"),
+                    .softcap = (double)(float)tw_problem_real(p, "softcap"),
+                    .has_lengths = tw_problem_int(p, "lengths"),
                     .is_cut = tw_problem_int(p, "arithmetic"),
                     .backward = tw_problem_int(p, "pass") == 1,
                     .scale = (double)(float)tw_problem_real(p, "scale"),
@@ -91,10 +114,28 @@ tw_attention tw_attention_of(const tw_problem *p) {
   return a;
 }
 
-tw_status tw_attention_without_window(const tw_attention *a, const char *kernels, tw_error *error) {
-  if (!a->window) return TW_OK;
-  return tw_fail(error, TW_USAGE, "%s do not support window=%lld; use window=0, or run a kernel of your own", kernels,
-                 (long long)a->window);
+tw_attention tw_attention_read(const tw_problem *p, void *const buffers[]) {
+  tw_attention a = tw_attention_of(p);
+  int at = TW_ATTENTION_MORE;
+  if (a.has_lengths) a.length_of = buffers[at++];
+  if (a.page) a.page_of = buffers[at];
+  return a;
+}
+
+tw_status tw_attention_without(const tw_attention *a, unsigned without, const char *kernels, tw_error *error) {
+  const struct {
+    unsigned bit;
+    const char *name;
+    double value;
+  } had[] = {{TW_ATTENTION_WINDOW, "window", (double)a->window},
+             {TW_ATTENTION_SOFTCAP, "softcap", a->softcap},
+             {TW_ATTENTION_LENGTHS, "lengths", a->has_lengths},
+             {TW_ATTENTION_PAGE, "page", (double)a->page}};
+  for (size_t i = 0; i < sizeof had / sizeof *had; i++)
+    if ((without & had[i].bit) && had[i].value != 0)
+      return tw_fail(error, TW_USAGE, "%s do not support %s=%g; use %s=0, or run a kernel of your own", kernels,
+                     had[i].name, had[i].value, had[i].name);
+  return TW_OK;
 }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
@@ -112,10 +153,23 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
                    "causal=1 with sq=%lld above sk=%lld: the first queries would see no key; give sq <= sk",
                    (long long)a.queries, (long long)a.keys);
   if (a.window && !a.causal) return tw_fail(error, TW_USAGE, "window=%lld requires causal=1", (long long)a.window);
+  if (a.backward) {
+    const tw_status status = tw_attention_without(&a, TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE,
+                                                  "problems with pass=backward", error);
+    if (status != TW_OK) return status;
+  }
+  if (!(a.softcap >= 0 && a.softcap <= 1e6))
+    return tw_fail(error, TW_USAGE, "softcap=%g is out of range; expected 0 to 1e6", a.softcap);
+  if (a.has_lengths && a.queries > a.keys)
+    return tw_fail(error, TW_USAGE, "lengths=1 with sq=%lld above sk=%lld; give sq <= sk", (long long)a.queries,
+                   (long long)a.keys);
   if (!(fabs(a.scale) <= 16)) return tw_fail(error, TW_USAGE, "scale=%g is out of range; expected -16 to 16", a.scale);
   const double most = (double)a.batches *
                       fmax((double)a.queries * (double)a.query_heads, (double)a.keys * (double)a.key_heads) *
                       (double)a.d;
+  if (a.page && a.batches * tw_attention_pages(&a) > INT32_MAX)
+    return tw_fail(error, TW_USAGE, "page=%lld makes more pages than PAGES can number; use larger pages",
+                   (long long)a.page);
   if (most > 0x1p40)
     return tw_fail(error, TW_USAGE, "an array of %.3g elements is too large; choose smaller b, sq or sk", most);
   return TW_OK;
@@ -124,14 +178,19 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const tw_attention a = tw_attention_of(p);
   const int64_t q[] = {a.batches, a.queries, a.query_heads, a.d}, k[] = {a.batches, a.keys, a.key_heads, a.d};
+  const int64_t pages = a.page ? tw_attention_pages(&a) : 0;
+  const int64_t paged[] = {a.batches * pages, a.page, a.key_heads, a.d}, *kv = a.page ? paged : k;
   out[TW_ATTENTION_Q] = tw_operand_dense("Q", a.type, 4, q);
-  out[TW_ATTENTION_K] = tw_operand_dense("K", a.type, 4, k);
-  out[TW_ATTENTION_V] = tw_operand_dense("V", a.type, 4, k);
+  out[TW_ATTENTION_K] = tw_operand_dense("K", a.type, 4, kv);
+  out[TW_ATTENTION_V] = tw_operand_dense("V", a.type, 4, kv);
   out[TW_ATTENTION_O] = tw_operand_dense("O", a.type, 4, q);
   out[TW_ATTENTION_LSE] = tw_operand_dense("LSE", TW_F32, 3, (int64_t[]){a.batches, a.query_heads, a.queries});
   if (!a.backward) {
+    size_t n = TW_ATTENTION_MORE;
     out[TW_ATTENTION_O].is_output = out[TW_ATTENTION_LSE].is_output = true;
-    return TW_ATTENTION_LSE + 1;
+    if (a.has_lengths) out[n++] = tw_operand_dense("LENGTHS", TW_I32, 1, (int64_t[]){a.batches});
+    if (a.page) out[n++] = tw_operand_dense("PAGES", TW_I32, 2, (int64_t[]){a.batches, pages});
+    return n;
   }
   out[TW_ATTENTION_DO] = tw_operand_dense("dO", a.type, 4, q);
   out[TW_ATTENTION_DQ] = tw_operand_dense("dQ", a.type, 4, q);
@@ -162,7 +221,8 @@ static void offset_scores(const tw_attention *a, uint64_t seed, void *q, void *k
   if (a->d < OFFSET_LEAST_D) return;
   /* As if the first element of keys had not been scaled as a term: large ones would move the scores of low queries. */
   const int exponent = a->is_cut ? 0 : tw_term_exponent(seed, 0, a->d);
-  for (int64_t row = 0; row < a->batches * a->keys * a->key_heads; row++)
+  const int64_t rows = a->batches * (a->page ? tw_attention_pages(a) * a->page : a->keys);
+  for (int64_t row = 0; row < rows * a->key_heads; row++)
     tw_set_element(a->type, k, row * a->d,
                    KEY_OFFSET + ldexp(tw_element(a->type, k, row * a->d), exponent) / KEY_SHARE);
   const double low = LOW_SCORE / KEY_OFFSET / a->scale;
@@ -195,7 +255,7 @@ static double largest_score(const tw_attention *a, const void *q, const void *k,
                             double *x, double *y) {
   double most = -HUGE_VAL;
   tw_element_row(a->type, q, ((b * a->queries + i) * a->query_heads + h) * a->d, 1, a->d, x);
-  for (int64_t j = tw_attention_first(a, i); j < tw_attention_sees(a, i); j++) {
+  for (int64_t j = tw_attention_first(a, b, i); j < tw_attention_sees(a, b, i); j++) {
     tw_element_row(a->type, k, ((b * a->keys + j) * a->key_heads + h / a->group) * a->d, 1, a->d, y);
     double score = 0;
     for (int64_t c = 0; c < a->d; c++) score += x[c] * y[c];
@@ -233,7 +293,7 @@ static void fill_lse_of(void *with, size_t index) {
       norm += part * part;
       if (offset) about = a->scale * e * KEY_OFFSET;
     }
-    about += log((double)(tw_attention_sees(a, i) - tw_attention_first(a, i))) +
+    about += log((double)(tw_attention_sees(a, b, i) - tw_attention_first(a, b, i))) +
              a->scale * a->scale * norm * AMPLITUDE * AMPLITUDE / 6;
     if (x && is_loud(a, j->seed, row) && !is_low(a, j->seed, row)) {
       for (int64_t c = 0; c < a->d; c++)
@@ -255,10 +315,42 @@ static void scale_channels(const tw_attention *a, uint64_t seed, const tw_operan
   if (!a->backward) tw_scale_terms(&of_q, &o[TW_ATTENTION_V], buffers[TW_ATTENTION_V]);
 }
 
+/* Of each two sequences, one has as many keys more than the mean as the other has fewer; a last one has three quarters at
+ * least. So it is known how many there are at least. */
+static int64_t least_length(const tw_attention *a) {
+  const int64_t most = a->keys - a->keys / 4;
+  return most > a->queries ? most : a->queries;
+}
+
+static void fill_lengths(const tw_attention *a, uint64_t seed, int32_t *length) {
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)5 << 60);
+  for (int64_t b = 0; b < a->batches; b++) {
+    const bool first = b % 2 == 0, alone = first && b + 1 == a->batches;
+    const int64_t least = alone ? least_length(a) : a->queries;
+    length[b] = (int32_t)(first ? least + (int64_t)tw_random_below(&r, (uint64_t)(a->keys - least + 1))
+                                : a->keys + a->queries - length[b - 1]);
+  }
+}
+
+/* All pages, in an order by chance. */
+static void fill_pages(const tw_attention *a, uint64_t seed, int32_t *page) {
+  const int64_t n = a->batches * tw_attention_pages(a);
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)6 << 60);
+  for (int64_t i = 0; i < n; i++) {
+    const int64_t at = (int64_t)tw_random_below(&r, (uint64_t)i + 1);
+    page[i] = page[at];
+    page[at] = (int32_t)i;
+  }
+}
+
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   const tw_attention a = tw_attention_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
+  if (a.has_lengths) fill_lengths(&a, seed, buffers[TW_ATTENTION_MORE]);
+  if (a.page) fill_pages(&a, seed, buffers[TW_ATTENTION_MORE + a.has_lengths]);
   if (a.backward)
     tw_fill_uniform(seed, TW_ATTENTION_Q, &o[TW_ATTENTION_Q], AMPLITUDE, buffers[TW_ATTENTION_Q]);
   else
@@ -276,9 +368,18 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
 
 /* ---- cost ---- */
 
-/* Pairs of a query and a key that it sees, of one head. */
+/* The share of keys and values that must be read at least: sequences may be shorter, and windows reach less far. */
+static double share_of_keys(const tw_attention *a) {
+  const int64_t window = a->window + a->queries - 1, reach = a->window && window < a->keys ? window : a->keys;
+  if (!a->has_lengths) return (double)reach / (double)a->keys;
+  const int64_t least = least_length(a), alone = a->batches % 2 ? (least < reach ? least : reach) : 0;
+  return (double)(a->batches / 2 * reach + alone) / ((double)a->batches * (double)a->keys);
+}
+
+/* Pairs of a query and a key that it sees, of one head, on average of the sequences. */
 static double pairs(const tw_attention *a) {
   const double q = (double)a->queries, k = (double)a->keys;
+  if (a->has_lengths) return fmax(q, q * k * share_of_keys(a) - q * q);
   if (!a->causal) return q * k;
   const double window = a->window ? (double)a->window : k, first = k - q + 1;
   const double growing = fmax(0, fmin(q, window - first)); /* queries that see less than a window */
@@ -289,6 +390,15 @@ static double pairs(const tw_attention *a) {
 static double operations(const tw_problem *p) {
   const tw_attention a = tw_attention_of(p);
   return (a.backward ? 5 : 2) * (double)a.batches * (double)a.query_heads * (double)a.d * pairs(&a);
+}
+
+/* Each operand once, and keys and values as far as they are needed. */
+static double bytes(const tw_problem *p) {
+  const tw_attention a = tw_attention_of(p);
+  tw_operand o[TW_OPERANDS_MAX];
+  operands(p, o);
+  const double of_keys = (double)o[TW_ATTENTION_K].bytes + (double)o[TW_ATTENTION_V].bytes;
+  return tw_operands_once(p) - (1 - share_of_keys(&a)) * of_keys;
 }
 
 /* Operations of the host, including bounds; an exponential counts as 16. */
@@ -316,7 +426,7 @@ const tw_op tw_op_attention = {
     .reference = tw_exact_reference,
     .compare = tw_exact_compare,
     .operations = operations,
-    .bytes = tw_operands_once,
+    .bytes = bytes,
     .exact = tw_attention_exact,
     .exact_cost = exact_cost,
     .survey = tw_attention_survey,

@@ -6,8 +6,14 @@
 
 typedef struct tw_attention {
   int64_t batches, query_heads, key_heads, queries, keys, d;
-  int64_t group;                 /* heads of queries that share one of keys and values */
-  int64_t window;                /* keys that a query sees at most, the last ones; 0: all */
+  int64_t group;  /* heads of queries that share one of keys and values */
+  int64_t window; /* keys that a query sees at most, the last ones; 0: all */
+  int64_t page;   /* keys of a page; 0: K and V have no pages */
+  double softcap; /* 0: none */
+  /* Sequences have their own numbers of keys. */
+  bool has_lengths;
+  /* After tw_attention_read: the operands, borrowed; NULL: all sequences have `keys` keys; the keys are in their order. */
+  const int32_t *length_of, *page_of;
   bool causal, backward, is_cut; /* is_cut: Q, K, P and V may be rounded to bf16 */
   double scale;                  /* of the scores */
   tw_type type;
@@ -16,21 +22,41 @@ typedef struct tw_attention {
 /* Operands by position, as a kernel's C parameters. */
 enum { TW_ATTENTION_Q, TW_ATTENTION_K, TW_ATTENTION_V, TW_ATTENTION_O, TW_ATTENTION_LSE };
 enum { TW_ATTENTION_DO = 5, TW_ATTENTION_DQ, TW_ATTENTION_DK, TW_ATTENTION_DV };
+/* LENGTHS and then PAGES, where the problem has them, follow LSE. */
+enum { TW_ATTENTION_MORE = 5 };
 
 tw_attention tw_attention_of(const tw_problem *);
+/* With the operands LENGTHS and PAGES of the problem. */
+tw_attention tw_attention_read(const tw_problem *, void *const buffers[]);
 
-/* The end of the keys that query i sees. */
-static inline int64_t tw_attention_sees(const tw_attention *a, int64_t i) {
-  return a->causal ? i + 1 + a->keys - a->queries : a->keys;
+/* Pages of a sequence. */
+static inline int64_t tw_attention_pages(const tw_attention *a) { return (a->keys + a->page - 1) / a->page; }
+
+static inline int64_t tw_attention_length(const tw_attention *a, int64_t batch) {
+  return a->length_of ? a->length_of[batch] : a->keys;
+}
+
+/* The row of K and V that has a key of a sequence, of one head. */
+static inline int64_t tw_attention_row(const tw_attention *a, int64_t batch, int64_t key) {
+  if (!a->page_of) return batch * a->keys + key;
+  return a->page_of[batch * tw_attention_pages(a) + key / a->page] * a->page + key % a->page;
+}
+
+/* The end of the keys that query i of a sequence sees. */
+static inline int64_t tw_attention_sees(const tw_attention *a, int64_t batch, int64_t i) {
+  const int64_t keys = tw_attention_length(a, batch);
+  return a->causal ? i + 1 + keys - a->queries : keys;
 }
 
 /* The first of these keys. */
-static inline int64_t tw_attention_first(const tw_attention *a, int64_t i) {
-  const int64_t sees = tw_attention_sees(a, i);
+static inline int64_t tw_attention_first(const tw_attention *a, int64_t batch, int64_t i) {
+  const int64_t sees = tw_attention_sees(a, batch, i);
   return a->window && sees > a->window ? sees - a->window : 0;
 }
-/* Fails for a problem with a window, on kernels that have none. */
-tw_status tw_attention_without_window(const tw_attention *, const char *kernels, tw_error *);
+
+/* Fails for a problem with one of these keys, on kernels without it. */
+enum { TW_ATTENTION_WINDOW = 1, TW_ATTENTION_SOFTCAP = 2, TW_ATTENTION_LENGTHS = 4, TW_ATTENTION_PAGE = 8 };
+tw_status tw_attention_without(const tw_attention *, unsigned keys, const char *kernels, tw_error *);
 
 /* tw_op.exact */
 tw_status tw_attention_exact(const tw_problem *, void *const buffers[], size_t operand, size_t n, const tw_place[],

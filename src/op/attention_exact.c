@@ -25,8 +25,9 @@ typedef struct job {
 static void load(const job *j, int operand, int64_t batch, int64_t at, int64_t head, double *x) {
   const tw_attention *a = &j->a;
   const bool of_keys = operand == TW_ATTENTION_K || operand == TW_ATTENTION_V;
-  const int64_t positions = of_keys ? a->keys : a->queries, heads = of_keys ? a->key_heads : a->query_heads;
-  tw_element_row(a->type, j->buffer[operand], ((batch * positions + at) * heads + head) * a->d, 1, a->d, x);
+  const int64_t heads = of_keys ? a->key_heads : a->query_heads;
+  const int64_t row = of_keys ? tw_attention_row(a, batch, at) : batch * a->queries + at;
+  tw_element_row(a->type, j->buffer[operand], (row * heads + head) * a->d, 1, a->d, x);
 }
 
 static double dot(const double *restrict x, const double *restrict y, int64_t n, double *size) {
@@ -117,6 +118,10 @@ static void score(const job *j, int64_t batch, int64_t head, int64_t i, double *
     load(j, TW_ATTENTION_K, batch, at, head / a->group, k);
     q->score[at] = a->scale * dot(x, k, a->d, &size);
     q->off[at] = fabs(a->scale) * (dot_off(a, size) + (a->is_cut ? cut_off(x, k, a->d, size) : 0));
+    if (a->softcap > 0) { /* tanh: its slope is at most 1; 16 u for the function by an exponential */
+      q->score[at] = a->softcap * tanh(q->score[at] / a->softcap);
+      q->off[at] += 16 * TW_U32 * a->softcap;
+    }
     q->largest = fmax(q->largest, q->score[at]);
   }
   double errors = 0;
@@ -133,11 +138,11 @@ static void score(const job *j, int64_t batch, int64_t head, int64_t i, double *
 static bool forward_row(const job *j, int64_t batch, int64_t head, int64_t i, int64_t first, int64_t count,
                         double *value, double *bound) {
   const tw_attention *a = &j->a;
-  const int64_t sees = tw_attention_sees(a, i);
+  const int64_t sees = tw_attention_sees(a, batch, i);
   double *room = tw_new(2 * (size_t)(sees + a->d), sizeof *room);
   weighted o = {0};
   bool done = room != NULL;
-  query q = {.first = tw_attention_first(a, i), .sees = sees};
+  query q = {.first = tw_attention_first(a, batch, i), .sees = sees};
   if (done) {
     q.score = room + 2 * a->d;
     q.off = q.score + sees;
@@ -215,7 +220,7 @@ static bool query_gradient(const job *j, int64_t batch, int64_t head, int64_t i,
     double *k = room + 3 * a->d, *v = k + a->d;
     query_side s = {.q = room, .gradient = room + a->d, .o = room + 2 * a->d};
     load_query(j, batch, head, i, &s);
-    for (int64_t at = tw_attention_first(a, i); at < tw_attention_sees(a, i); at++) {
+    for (int64_t at = tw_attention_first(a, batch, i); at < tw_attention_sees(a, batch, i); at++) {
       load(j, TW_ATTENTION_K, batch, at, head / a->group, k);
       load(j, TW_ATTENTION_V, batch, at, head / a->group, v);
       const pair r = pair_of(a, &s, k, v);
@@ -243,7 +248,7 @@ static bool key_gradient(const job *j, int64_t batch, int64_t key_head, int64_t 
     load(j, TW_ATTENTION_V, batch, at, key_head, v);
     for (int64_t head = key_head * a->group; head < (key_head + 1) * a->group; head++)
       for (int64_t i = 0; i < a->queries; i++) {
-        if (at >= tw_attention_sees(a, i) || at < tw_attention_first(a, i)) continue;
+        if (at >= tw_attention_sees(a, batch, i) || at < tw_attention_first(a, batch, i)) continue;
         load_query(j, batch, head, i, &s);
         const pair r = pair_of(a, &s, k, v);
         add(&w, of_value ? r.p : r.ds, of_value ? r.p_off : r.ds_off, (of_value ? s.gradient : s.q) + first);
@@ -272,7 +277,7 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
 
 tw_status tw_attention_exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n,
                              const tw_place place[], double value[], double bound[], int threads, tw_error *error) {
-  const job j = {.a = tw_attention_of(p), .buffer = buffers, .operand = operand};
+  const job j = {.a = tw_attention_read(p, buffers), .buffer = buffers, .operand = operand};
   const bool alone = !j.a.backward && operand == TW_ATTENTION_LSE;
   return (alone ? tw_exact_elements : tw_exact_rows)(make_row, &j, n, place, value, bound, threads, error);
 }

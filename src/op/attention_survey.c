@@ -1,6 +1,7 @@
 /* attention_survey.c - conditions on every row of a forward pass, for a d-th of its cost. O is a mean of the values
  * that its query sees, so each element is between their minimum and maximum. By Jensen's inequality the log-sum-exp is
- * at least log n plus the mean score. It is at most log n plus the largest score that |Q| |K| allows. */
+ * at least log n plus the mean score. It is at most log n plus the largest score that |Q| |K| allows. With a soft cap
+ * only the cap and |Q| |K| bound scores. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ typedef struct seen {
 static void see(const job *j, int64_t batch, int64_t head, int64_t until, seen *s, double *x) {
   const tw_attention *a = &j->a;
   for (; s->n < until; s->n++) {
-    const int64_t at = ((batch * a->keys + s->n) * a->key_heads + head) * a->d;
+    const int64_t at = (tw_attention_row(a, batch, s->n) * a->key_heads + head) * a->d;
     double norm = 0;
     tw_element_row(a->type, j->buffer[TW_ATTENTION_V], at, 1, a->d, x);
     for (int64_t c = 0; c < a->d; c++) {
@@ -52,7 +53,7 @@ static void see(const job *j, int64_t batch, int64_t head, int64_t until, seen *
 static void leave(const job *j, int64_t batch, int64_t head, int64_t first, seen *s, double *x) {
   const tw_attention *a = &j->a;
   for (; s->first < first; s->first++) {
-    const int64_t at = ((batch * a->keys + s->first) * a->key_heads + head) * a->d;
+    const int64_t at = (tw_attention_row(a, batch, s->first) * a->key_heads + head) * a->d;
     tw_element_row(a->type, j->buffer[TW_ATTENTION_K], at, 1, a->d, x);
     for (int64_t c = 0; c < a->d; c++) s->sum[c] -= x[c];
   }
@@ -86,10 +87,11 @@ static void judge_query(const job *j, int64_t batch, int64_t head, int64_t i, co
     mean += x[c] * s->sum[c];
     norm += x[c] * x[c];
   }
-  const double logs = log(n), reach = fabs(a->scale) * sqrt(norm) * s->longest;
+  const double logs = log(n), far = fabs(a->scale) * sqrt(norm) * s->longest;
+  const double reach = a->softcap > 0 ? fmin(far, a->softcap) : far;
+  const double mean_score = a->softcap > 0 ? -reach : a->scale * mean / n;
   const int64_t line = batch * a->query_heads + head;
-  judge((double)((const float *)j->buffer[TW_ATTENTION_LSE])[line * a->queries + i], logs + a->scale * mean / n,
-        logs + reach,
+  judge((double)((const float *)j->buffer[TW_ATTENTION_LSE])[line * a->queries + i], logs + mean_score, logs + reach,
         (tw_sum_steps((double)a->d) * TW_CUT32 + 16 * TW_U32) * (reach + 1) +
             (tw_sum_steps((double)s->n) + 4) * TW_U32 * (1 + logs),
         &m[1], line, i);
@@ -107,8 +109,8 @@ static void survey_head(void *context, size_t index) {
   seen s = {.least = room + a->d, .most = room + 2 * a->d, .sum = room + 3 * a->d};
   for (int64_t c = 0; c < a->d; c++) s.least[c] = INFINITY, s.most[c] = -INFINITY;
   for (int64_t i = 0; i < a->queries; i++) {
-    see(j, batch, head, tw_attention_sees(a, i), &s, room);
-    leave(j, batch, head, tw_attention_first(a, i), &s, room);
+    see(j, batch, head, tw_attention_sees(a, batch, i), &s, room);
+    leave(j, batch, head, tw_attention_first(a, batch, i), &s, room);
     for (int64_t h = head * a->group; h < (head + 1) * a->group; h++)
       judge_query(j, batch, h, i, &s, room, j->of_head + 2 * index);
   }
@@ -133,7 +135,7 @@ static tw_status judged(const job *j, size_t which, tw_error *error) {
 
 tw_status tw_attention_survey(const tw_problem *p, void *const buffers[], const tw_effort *effort, tw_coverage *out,
                               tw_error *error) {
-  job j = {.a = tw_attention_of(p), .buffer = buffers};
+  job j = {.a = tw_attention_read(p, buffers), .buffer = buffers};
   if (j.a.backward) return TW_OK;
   const size_t heads = (size_t)(j.a.batches * j.a.key_heads);
   p->op->operands(p, j.operand);

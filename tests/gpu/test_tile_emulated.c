@@ -37,6 +37,13 @@ static const kernel_case cases[] = {
     {"a100-sxm", "attention b=1 hq=1 hkv=1 sq=45 sk=37 d=64 pass=backward a=f16", "tile queries=16 keys=32;stages 3"},
     {"a100-sxm", "attention b=1 hq=2 hkv=2 sq=70 sk=110 d=32 causal=1 window=37 a=bf16",
      "tile queries=32 keys=16 warps=2;stages 2"},
+    {"a100-sxm", "attention b=1 hq=2 hkv=1 sq=45 sk=77 d=32 softcap=3 a=bf16", "tile queries=64 keys=16 warps=2"},
+    {"a100-sxm", "attention b=2 hq=8 hkv=2 sq=1 sk=150 d=64 a=bf16", "decode keys=16 warps=2;split_kv 3;stages 3"},
+    {"a100-sxm", "attention b=3 hq=4 hkv=1 sq=5 sk=90 d=96 causal=1 window=40 softcap=5 lengths=1 a=f16",
+     "decode keys=32 warps=2;stages 2"},
+    {"a100-sxm", "attention b=3 hq=6 hkv=2 sq=2 sk=100 d=32 causal=1 lengths=1 page=16 a=bf16",
+     "decode keys=32 warps=1;split_kv 2"},
+    {"a100-sxm", "attention b=2 hq=2 hkv=2 sq=1 sk=100 d=128 page=48 a=bf16", "decode keys=16 warps=2;split_kv 5"},
 };
 enum { CASES = sizeof cases / sizeof *cases, ARGUMENT = 16 };
 

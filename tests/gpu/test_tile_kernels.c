@@ -30,7 +30,7 @@ static const kernel_case cases[] = {
     {"attention b=4 hq=4 hkv=4 sq=100 sk=100 d=64 a=f16", "tile keys=64 consumers=1;stages 3"},
     {"attention b=2 hq=8 hkv=2 sq=700 sk=900 d=96 causal=1 window=300 a=bf16",
      "tile keys=128 consumers=2;pingpong;persistent"},
-    {"attention b=1 hq=4 hkv=4 sq=300 sk=300 d=256 a=f16", "tile keys=64 consumers=2"},
+    {"attention b=1 hq=4 hkv=4 sq=300 sk=300 d=256 softcap=30 a=f16", "tile keys=64 consumers=2"},
     {"attention b=4 hq=64 hkv=8 sq=4096 sk=4096 d=128 causal=1 pass=backward a=bf16", "tile queries=64 consumers=2"},
     {"attention b=2 hq=4 hkv=4 sq=77 sk=1000 d=64 pass=backward scale=0.5 a=f16",
      "tile queries=128 consumers=2;stages 2"},
@@ -177,6 +177,10 @@ static void what_cannot_be_is_refused(void **state) {
   refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=96 pass=backward a=bf16", "tile queries=64", "d=64 or 128");
   refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=64 causal=1 window=9 pass=backward a=bf16", "tile queries=64",
           "kernels of pass=backward do not support window=9");
+  refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=64 lengths=1 a=bf16", "tile keys=64",
+          "kernels of wgmma do not support lengths=1");
+  refused("attention b=1 hq=8 hkv=1 sq=9 sk=64 d=64 a=bf16", "decode keys=32 warps=4", "sq * hq / hkv up to 64");
+  refused("attention b=1 hq=8 hkv=1 sq=1 sk=64 d=64 a=bf16", "decode keys=40 warps=4", "multiple of 16");
   refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=40 a=bf16", "tile keys=64", "d a multiple of 16 up to 256");
   refused(backward, "tile keys=128", "keys=128");
   refused(backward, "stages 2", "before it");

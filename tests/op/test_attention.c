@@ -16,6 +16,9 @@ typedef enum kernel_plan {
   OTHER_HEAD,
   NO_MAXIMUM,
   LSE_BASE_2,
+  NO_SOFTCAP,
+  ALL_KEYS,
+  PAGES_IN_ORDER,
   FORWARD_PLANS,
   NO_DELTA = FORWARD_PLANS,
   OWN_LSE,
@@ -29,6 +32,13 @@ static int64_t q_at(const tw_attention *a, int64_t b, int64_t i, int64_t h) {
 }
 static int64_t k_at(const tw_attention *a, int64_t b, int64_t j, int64_t h) {
   return ((b * a->keys + j) * a->key_heads + h) * a->d;
+}
+/* The first element of a key of a sequence that has lengths or pages. */
+static int64_t kept_at(const op_run *r, const tw_attention *a, int64_t b, int64_t j, int64_t h, kernel_plan plan) {
+  if (!a->page) return k_at(a, b, j, h);
+  const int64_t pages = (a->keys + a->page - 1) / a->page, nth = b * pages + j / a->page;
+  const int64_t page = plan == PAGES_IN_ORDER ? nth : (int64_t)op_get(r, a->has_lengths ? 6 : 5, nth);
+  return ((page * a->page + j % a->page) * a->key_heads + h) * a->d;
 }
 static int64_t lse_at(const tw_attention *a, int64_t b, int64_t i, int64_t h) {
   return (b * a->query_heads + h) * a->queries + i;
@@ -58,18 +68,21 @@ static float product(const op_run *r, size_t x, int64_t x_at, size_t y, int64_t 
 }
 
 static void forward(const op_run *r, kernel_plan plan) {
-  const tw_attention a = tw_attention_of(&r->problem);
-  const float scale = (float)a.scale * (plan == WRONG_SCALE ? 1.01f : 1);
-  float *s = malloc((size_t)a.keys * sizeof *s);
-  for (int64_t b = 0; b < a.batches; b++)
+  const tw_attention all = tw_attention_of(&r->problem);
+  const float scale = (float)all.scale * (plan == WRONG_SCALE ? 1.01f : 1), cap = (float)all.softcap;
+  float *s = malloc((size_t)all.keys * sizeof *s);
+  for (int64_t b = 0; b < all.batches; b++) {
+    tw_attention a = all; /* of the sequence; places of its keys are those of the problem */
+    if (a.has_lengths && plan != ALL_KEYS) a.keys = (int64_t)op_get(r, 5, b);
     for (int64_t h = 0; h < a.query_heads; h++)
       for (int64_t i = 0; i < a.queries; i++) {
         const int64_t kh = key_head(&a, h, plan);
         float most = -INFINITY, sum = 0;
         for (int64_t j = 0; j < a.keys; j++) {
-          s[j] = sees(&a, i, j, plan)
-                     ? scale * product(r, TW_ATTENTION_Q, q_at(&a, b, i, h), TW_ATTENTION_K, k_at(&a, b, j, kh), a.d)
-                     : -INFINITY;
+          s[j] = sees(&a, i, j, plan) ? scale * product(r, TW_ATTENTION_Q, q_at(&a, b, i, h), TW_ATTENTION_K,
+                                                        kept_at(r, &all, b, j, kh, plan), a.d)
+                                      : -INFINITY;
+          if (cap > 0 && plan != NO_SOFTCAP && s[j] > -INFINITY) s[j] = cap * tanhf(s[j] / cap);
           most = fmaxf(most, s[j]);
         }
         if (plan == NO_MAXIMUM) most = 0;
@@ -77,12 +90,13 @@ static void forward(const op_run *r, kernel_plan plan) {
         for (int64_t c = 0; c < a.d; c++) {
           float o = 0;
           for (int64_t j = 0; j < a.keys; j++)
-            o += rounded(a.type, s[j]) * (float)op_get(r, TW_ATTENTION_V, k_at(&a, b, j, kh) + c);
+            o += rounded(a.type, s[j]) * (float)op_get(r, TW_ATTENTION_V, kept_at(r, &all, b, j, kh, plan) + c);
           op_put(r, TW_ATTENTION_O, q_at(&a, b, i, h) + c, (double)(o / sum));
         }
         op_put(r, TW_ATTENTION_LSE, lse_at(&a, b, i, h),
                (double)((most + logf(sum)) * (plan == LSE_BASE_2 ? (float)M_LOG2E : 1)));
       }
+  }
   free(s);
 }
 
@@ -209,6 +223,10 @@ static bool matters(const tw_attention *a, kernel_plan plan) {
   case DROPPED_KEY: return a->keys > 1;
   case OTHER_HEAD: return a->key_heads > 1 && a->group > 1;
   case NO_GROUP_SUM: return a->group > 1;
+  case NO_SOFTCAP: return a->softcap > 0;
+  case ALL_KEYS: return a->has_lengths;
+  case PAGES_IN_ORDER: return a->page;
+  case NO_MAXIMUM: return a->softcap == 0 || a->softcap > 80; /* exponentials of smaller scores fit */
   default: return true;
   }
 }
@@ -237,6 +255,11 @@ static void honest_forward_kernels_pass_and_wrong_ones_do_not(void **state) {
       "attention b=1 hq=4 hkv=2 sq=20 sk=300 d=32 causal=1 a=f16",
       "attention b=1 hq=2 hkv=1 sq=40 sk=40 d=16 a=f32",
       "attention b=1 hq=2 hkv=1 sq=40 sk=70 d=16 causal=1 window=17 a=bf16",
+      "attention b=1 hq=4 hkv=1 sq=40 sk=70 d=16 softcap=100 a=bf16",
+      "attention b=1 hq=4 hkv=1 sq=40 sk=70 d=16 softcap=5 a=f32",
+      "attention b=1 hq=4 hkv=2 sq=20 sk=90 d=32 lengths=1 a=bf16",
+      "attention b=3 hq=2 hkv=1 sq=10 sk=90 d=32 causal=1 lengths=1 page=16 a=f16",
+      "attention b=2 hq=4 hkv=2 sq=20 sk=70 d=16 causal=1 window=11 lengths=1 page=8 softcap=100 a=bf16",
   };
   for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) expect_plans(texts[t], forward, RIGHT, FORWARD_PLANS);
 }
@@ -298,6 +321,35 @@ static void cost_counts_what_is_seen(void **state) {
   assert_true(p.op->operations(&p) == 2 * (3 + 4 + 4));
   p = op_problem("attention b=1 hq=1 hkv=1 sq=3 sk=5 d=1 causal=1 window=2 a=bf16");
   assert_true(p.op->operations(&p) == 2 * 3 * 2);
+  assert_true(p.op->bytes(&p) == 2 * (2 * 3 + 2 * 4) + 4 * 3); /* of the keys, 4 are seen */
+  /* Three sequences have 1000 + 750 keys at least. */
+  p = op_problem("attention b=3 hq=1 hkv=1 sq=1 sk=1000 d=8 lengths=1 a=bf16");
+  assert_true(fabs(p.op->bytes(&p) - (2 * 8 * (2 * 3 + 2 * 1750) + 4 * 3 + 4 * 3)) < 1e-6);
+}
+
+/* Lengths differ, are within sq and sk, and have the least sum that costs count; pages are a permutation. */
+static void lengths_and_pages_are_legal(void **state) {
+  (void)state;
+  for (int seed = 1; seed < 40; seed++) {
+    tw_error error = {0};
+    tw_case c;
+    const tw_problem p = op_problem("attention b=5 hq=1 hkv=1 sq=7 sk=100 d=8 lengths=1 page=16 a=bf16");
+    if (tw_case_make_inputs(&p, (uint64_t)seed, &c, &error) != TW_OK) fail_msg("%s", error.text);
+    const int32_t *length = c.buffer[5], *page = c.buffer[6];
+    bool had[5 * 7] = {false};
+    int sum = 0;
+    for (int b = 0; b < 5; b++) {
+      assert_in_range(length[b], 7, 100);
+      sum += length[b];
+    }
+    assert_true(sum >= 2 * 107 + 75);
+    for (int i = 0; i < 5 * 7; i++) {
+      assert_in_range(page[i], 0, 5 * 7 - 1);
+      assert_false(had[page[i]]);
+      had[page[i]] = true;
+    }
+    tw_case_free(&c);
+  }
 }
 
 static void impossible_problems_are_refused(void **state) {
@@ -307,6 +359,10 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8", "expected bf16, f16 or f32");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 a=bf16 scale=1000", "scale=1000");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 window=2 a=bf16", "window=2 requires causal=1");
+  op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 softcap=2 pass=backward a=bf16",
+                    "do not support softcap=2");
+  op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 softcap=-1 a=bf16", "softcap=-1 is out of range");
+  op_expect_refused("attention b=1 hq=2 hkv=2 sq=5 sk=4 d=8 lengths=1 a=bf16", "lengths=1 with sq=5 above sk=4");
 }
 
 int main(void) {
@@ -317,6 +373,7 @@ int main(void) {
       cmocka_unit_test(honest_backward_kernels_pass_and_wrong_ones_do_not),
       cmocka_unit_test(a_sample_and_the_survey_find_wrong_blocks),
       cmocka_unit_test(cost_counts_what_is_seen),
+      cmocka_unit_test(lengths_and_pages_are_legal),
       cmocka_unit_test(impossible_problems_are_refused),
   };
   return cmocka_run_group_tests_name("attention", tests, NULL, NULL);

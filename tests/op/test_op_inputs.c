@@ -296,6 +296,8 @@ static const struct {
     {"conv3d n=2 d=4 h=4 w=4 c=3 k=3 t=3 r=3 s=3 pad=1 a=f32 b=f32 out=f32 acc=f32 relu=1", "relu", "0"},
     {"attention b=2 hq=4 hkv=2 sq=16 sk=32 d=16 a=bf16 causal=1", "causal", "0"},
     {"attention b=2 hq=4 hkv=2 sq=16 sk=32 d=16 a=f32", "scale", "0.26"},
+    {"attention b=2 hq=4 hkv=2 sq=16 sk=32 d=16 softcap=5 a=f32", "softcap", "5.1"},
+    {"attention b=2 hq=4 hkv=2 sq=16 sk=32 d=16 softcap=50 a=bf16", "softcap", "0"},
     {"attention b=2 hq=4 hkv=2 sq=16 sk=32 d=16 a=bf16 causal=1 window=9", "window", "8"},
     {"attention b=2 hq=4 hkv=2 sq=16 sk=16 d=16 a=bf16 pass=backward causal=1", "causal", "0"},
     {"attention b=2 hq=4 hkv=2 sq=16 sk=16 d=16 a=f32 pass=backward", "scale", "0.26"},

@@ -22,6 +22,9 @@ enum {
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
+  const tw_status without =
+      tw_attention_without(&a, TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE, "tile kernels of mma.sync", error);
+  if (without != TW_OK) return without;
   if ((a.type == TW_BF16 || a.type == TW_F16) && a.d % 16 == 0 && a.d <= D_MAX && a.scale > 0 && !a.backward)
     return TW_OK;
   return tw_fail(
@@ -31,8 +34,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
       D_MAX, tw_type_name(a.type), a.d, a.backward ? " pass=backward" : "");
 }
 
-/* A shared row has 32, 64 or n x 128 bytes, and its pieces divide the threads. */
-static int width_of(int64_t d) {
+int tw_tile_attention_mma_width(int64_t d) {
   int width = 16;
   while (width < d) width *= 2;
   return width;
@@ -49,7 +51,7 @@ static tw_status settle_attention_mma_sync(const tw_tile_machine *machine, const
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d, threads = p->warps * machine->warp_threads, rows = p->queries / p->warps;
-  p->width = width_of(a.d);
+  p->width = tw_tile_attention_mma_width(a.d);
   const int chunks = p->width * ELEMENT / 16;
   if (p->queries % (16 * p->warps) || p->keys % 16 || threads % chunks || threads > machine->block_threads)
     return tw_fail(
@@ -141,6 +143,8 @@ tw_status tw_tile_attention_mma_write(const tw_tile_machine *machine, const tw_p
   tw_slots_number(&s, "shared", p->shared_bytes);
   tw_slots_flag(&s, "window", a.window != 0);
   tw_slots_number(&s, "keys_seen", a.window);
+  tw_slots_flag(&s, "softcap", a.softcap > 0);
+  tw_slots_text(&s, "rows_of_scores", "ROWS");
   tw_slots_text(&s, "lowest", a.window ? "w.first" : "0");
   tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
   const tw_status status = tw_template_add(t, file, &s, error);

@@ -23,7 +23,8 @@ static bool is_power_of_two(int64_t x) { return x > 0 && (x & (x - 1)) == 0; }
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
-  if (a.window) return tw_attention_without_window(&a, "kernels of pass=backward", error);
+  const tw_status without = tw_attention_without(&a, TW_ATTENTION_WINDOW, "kernels of pass=backward", error);
+  if (without != TW_OK) return without;
   if ((a.type == TW_BF16 || a.type == TW_F16) && is_power_of_two(a.d) && a.d >= 32 && a.d <= D_MAX && a.scale > 0 &&
       a.backward)
     return TW_OK;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "gpu/nvidia/attention.h"
+#include "gpu/nvidia/attention_decode.h"
 #include "gpu/nvidia/attention_mma_sync.h"
 #include "op/attention.h"
 #include "target/cuda/gemm_model.h"
@@ -96,4 +97,28 @@ double cuda_predict_attention_mma_backward(const void *with, const void *plan) {
   const double elements = (double)a->batches * (double)a->query_heads * (double)a->queries * d;
   return cuda_ceil_div(all, processors * together) * (each * step + 2 * CUDA_DRAM_LATENCY) / clock +
          elements * 14 / ((double)m->config->memory_gbs * 1e9);
+}
+
+/* Few queries: a warp's step takes as long as its products and exponentials, as its share of the memory's bandwidth, or as the latency of
+ * its copies, of which stages - 1 are in flight. A second kernel starts and reads the sums of all blocks from the L2. */
+double cuda_predict_attention_decode(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_attention_decode_plan *p = plan;
+  const tw_attention of = tw_attention_of(m->problem), *a = &of;
+  const double processors = (double)m->config->multiprocessors, clock = (double)m->config->clock_mhz * 1e6;
+  const double seen = a->window ? fmin((double)a->keys, (double)(a->window + a->queries)) : (double)a->keys;
+  const double blocks = (double)p->splits * (double)a->batches * (double)a->key_heads, d = (double)a->d;
+  const double together = fmin(p->blocks, cuda_ceil_div(blocks, processors)), warps = p->warps * together;
+  const double steps = cuda_ceil_div(cuda_ceil_div(seen, p->keys), (double)p->splits * p->warps);
+  const double moved = 2.0 * p->keys * d * 2; /* bytes of a step */
+  const double products = 4.0 * p->rows * p->keys * d / cuda_mma_sync_rate(m->config, a->type);
+  const double alone = fmax(4 * products, moved / 128) + (double)p->rows * p->keys / EXPONENTIALS * 4;
+  const double memory =
+      (double)m->config->memory_gbs * 1e9 / clock / fmin(processors, blocks); /* bytes a cycle of a multiprocessor */
+  const double step =
+      fmax(fmax(alone, warps / 4 * alone), fmax(warps * moved / memory, 2 * CUDA_DRAM_LATENCY / (p->stages - 1)));
+  const double end = p->warps * (double)p->rows * d * 4 / 32;
+  const double second =
+      p->splits > 1 ? 4 * CUDA_DRAM_LATENCY + blocks * p->rows * d * 8 / CUDA_L2_BYTES_ALL + p->splits * 16.0 : 0;
+  return (cuda_ceil_div(blocks, processors * together) * (steps * step + 2 * CUDA_DRAM_LATENCY + end) + second) / clock;
 }

@@ -6,6 +6,7 @@
 #include "gpu/common/kinds.h"
 #include "gpu/common/rows.h"
 #include "gpu/nvidia/attention.h"
+#include "gpu/nvidia/attention_decode.h"
 #include "gpu/nvidia/attention_mma_sync.h"
 #include "gpu/nvidia/conv_kernel.h"
 #include "gpu/nvidia/gemm_mma_sync.h"
@@ -88,7 +89,12 @@ static bool is_tile(const tw_problem *p, const tw_schedule *s) {
   return s->n ? !begins(s, &tw_tile_skinny) && !begins(s, &tw_tile_sliced_k) : !tw_tile_skinny_only(p);
 }
 static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
-static bool is_forward(const tw_problem *p, const tw_schedule *s) { return !is_backward(p, s); }
+static bool is_decode(const tw_problem *p, const tw_schedule *s) {
+  return !tw_attention_of(p).backward && (!s->n || begins(s, &tw_tile_attention_decode));
+}
+static bool is_forward(const tw_problem *p, const tw_schedule *s) {
+  return !is_backward(p, s) && (!s->n || !is_decode(p, s));
+}
 /* Heads of other sizes than 64 and 128 also have kernels of mma.sync, whose tiles have queries and warps; small heads have
  * no other, since wgmma would multiply more zeros than elements. */
 static bool is_of_wgmma_alone(const tw_problem *p) { return tw_attention_of(p).d == 64 || tw_attention_of(p).d == 128; }
@@ -139,6 +145,12 @@ static const tw_tile_kind table[] = {
     {"attention", MMA_SYNC, is_forward, &tw_tile_attention_mma_sync, cuda_predict_attention_mma, PLAINEST_MMA_SYNC},
     {"attention", HOPPER, is_forward_of_other_heads, &tw_tile_attention_mma_sync, cuda_predict_attention_mma,
      PLAINEST_MMA_SYNC},
+    {"attention",
+     BOTH,
+     is_decode,
+     &tw_tile_attention_decode,
+     cuda_predict_attention_decode,
+     {"decode keys=32 warps=4", "decode keys=16 warps=2", "decode keys=32 warps=2"}},
     {"conv2d", HOPPER, NULL, &tw_tile_conv, cuda_predict_conv, {"tile x=8 y=8 n=64 consumers=1"}},
     {"conv3d", HOPPER, NULL, &tw_tile_conv, cuda_predict_conv, {"tile x=8 y=8 n=64 consumers=1"}},
     {"rotary", BOTH, NULL, &tw_tile_rotary, cuda_predict_rows, {"heads 1"}},

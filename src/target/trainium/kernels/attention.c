@@ -7,6 +7,7 @@
  *   key scalar       the engine that takes turned keys out of PSUM */
 #include <math.h>
 
+#include "op/attention.h"
 #include "target/trainium/kernels/kind.h"
 
 typedef struct plan {
@@ -46,9 +47,11 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   if (trn_key(s, "pass"))
     return tw_fail(error, TW_USAGE, "unsupported pass=backward: schedules on %s support pass=forward only",
                    s->config->name);
-  if (trn_key(s, "window"))
-    return tw_fail(error, TW_USAGE, "unsupported window=%lld: schedules on %s support window=0 only",
-                   (long long)trn_key(s, "window"), s->config->name);
+  const tw_attention a = tw_attention_of(s->problem);
+  const tw_status without =
+      tw_attention_without(&a, TW_ATTENTION_WINDOW | TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE,
+                           "Trainium's schedules", error);
+  if (without != TW_OK) return without;
   if (sq % 128 || sq > 128 * 128)
     return tw_fail(error, TW_USAGE, "unsupported sq=%lld; expected a multiple of 128 up to 16384", (long long)sq);
   if (sk % 128) return tw_fail(error, TW_USAGE, "unsupported sk=%lld; expected a multiple of 128", (long long)sk);
