@@ -110,7 +110,7 @@ void cli_name_findings(const cli *c, cli_inspection *i) {
     char *place = i->by.finding[f].key;
     for (int word = 0; word < 3; word++) place += strcspn(place, " ") + 1;
     const char *slash = strrchr(place, '/');
-    if (slash) memmove(place, slash + 1, strlen(slash));
+    if (slash) memmove(place, slash + 1, strlen(slash + 1) + 1);
   }
   cli_name_source_in(c, &i->by.counted);
 }

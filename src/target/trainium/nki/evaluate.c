@@ -704,9 +704,8 @@ void nki_run_module(nki_run *r) {
     } else {
       r->frame = r->globals;
       r->depth = 0;
-      nki_value v = {0};
       r->fail = outer;
-      v = nki_text(r, why.text, strlen(why.text));
+      nki_value v = nki_text(r, why.text, strlen(why.text));
       v.as.o->type = v.type = NKI_V_UNAVAILABLE;
       if (n->kind == NKI_ASSIGN)
         for (size_t k = 0; k < n->n_items; k++) make_unavailable(r, n->item[k], v);

@@ -151,7 +151,7 @@ static tw_status remove_copies(trn_compiled *c, tw_error *error) {
   const trn_program *p = c->program;
   uses u = {0};
   tw_status status = TW_OK;
-  if (!find_uses(p, &u)) status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  if (!find_uses(p, &u)) status = tw_no_memory(error, "the timing of a kernel");
   for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
     const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
     if (p->instruction[i].opcode != TRN_COPY) continue;
@@ -262,7 +262,7 @@ static tw_status remove_loads(trn_compiled *c, int64_t budget, tw_error *error) 
   free(is_constant);
   free(table);
   free(last_use);
-  return has_memory ? TW_OK : tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  return has_memory ? TW_OK : tw_no_memory(error, "the timing of a kernel");
 }
 
 /* --- addresses --- */
@@ -397,7 +397,7 @@ static tw_status place_tensor(allocator *m, int tensor, int now, tw_error *error
                      (long long)live_bytes(m, a, now), (long long)a->size);
     if (!is_long) a->cursor = at + bytes;
   }
-  if (!put(m, a, tensor, at, bytes)) return tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+  if (!put(m, a, tensor, at, bytes)) return tw_no_memory(error, "the timing of a kernel");
   m->life[tensor].address = at;
   return TW_OK;
 }
@@ -493,16 +493,15 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw
   m.life = malloc((n + 1) * sizeof *m.life);
   birth *order = malloc((n + 1) * sizeof *order);
   size_t *first = calloc(n + 1, sizeof *first), *count = calloc(n + 1, sizeof *count);
-  tw_status status = TW_FAILED;
+  tw_status status = TW_OK;
   if (!m.life || !order || !first || !count ||
       !trn_room((void **)&c->reused, 0, &c->reused_capacity, sizeof *c->reused)) {
-    tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+    status = tw_no_memory(error, "the timing of a kernel");
   } else {
     find_lives(&m);
     m.long_life = LONG_LIFE * median_life(&m, order);
     status = place_all(&m, order, first, count, error);
-    if (status == TW_OK && !sort_reused(c, first, count))
-      status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+    if (status == TW_OK && !sort_reused(c, first, count)) status = tw_no_memory(error, "the timing of a kernel");
   }
   for (int k = 0; k < TRN_MEMORIES; k++) free(m.arena[k].block);
   free(m.life);
@@ -589,7 +588,7 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
   c.members = malloc((p->n_instructions + 1) * sizeof *c.members);
   tw_status status = TW_OK;
   if (!c.place || !c.first_operand || !c.is_removed || !c.engines || !c.order || !c.leader || !c.members)
-    status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+    status = tw_no_memory(error, "the timing of a kernel");
   operands = 0;
   for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
     c.first_operand[i] = operands;

@@ -347,7 +347,7 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
   free(f.inherited);
   if (is_done) return TW_OK;
   trn_hazards_free(out);
-  return tw_fail(error, TW_FAILED, "trainium timing: out of memory (%zu instructions)", p->n_instructions);
+  return tw_no_memory(error, "the timing of a kernel");
 }
 
 tw_status trn_find_program_hazards(const trn_program *p, trn_hazards *out, tw_error *error) {

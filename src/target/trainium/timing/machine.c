@@ -375,13 +375,13 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
   out->end = calloc(n + 1, sizeof *out->end);
   tw_status status = TW_OK;
   if (!m.visible || !m.engine || !m.number || !m.was_awaited || !m.pending || !m.priority || !out->start || !out->end) {
-    status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+    status = tw_no_memory(error, "the timing of a kernel");
   } else {
     memset(m.engine, -1, n + 1);
     const bool is_ready = fill_queues(&m) && fill_successors(&m);
     if (is_ready) find_priorities(&m);
     if (!is_ready || !run_all(&m))
-      status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+      status = tw_no_memory(error, "the timing of a kernel");
     else
       status = check_all_ran(&m, error);
     for (size_t i = 0; i < n; i++) {

@@ -167,7 +167,7 @@ tw_status trn_merge_iterations(trn_compiled *c, const trn_hazards *h, int at_mos
   m.successor = malloc((h->n + 1) * sizeof *m.successor);
   tw_status status = TW_OK;
   if (!m.key || !m.depth || !m.next || !m.waiting || !m.heap || !m.first_successor || !m.successor) {
-    status = tw_fail(error, TW_FAILED, "trainium timing: out of memory");
+    status = tw_no_memory(error, "the timing of a kernel");
   } else {
     for (size_t i = 0; i < m.n; i++) m.next[i] = -1;
     find_successors(&m);

@@ -401,8 +401,8 @@ static tw_status repeat(timing *t, uint32_t sets, bool keep, double *seconds, tw
   tw_sandbox_poison(s, sets);
   if (t->cool) tw_sandbox_cool(s, t->cool);
   status = run(s, t->artefact, sets, seconds, error);
-  *seconds /= sets;
   status = unless_stopped(status, error);
+  if (status == TW_OK) *seconds /= sets;
   if (status == TW_OK) status = tw_sandbox_margins(s, sets, error);
   if (status == TW_OK) status = unless_stopped(for_rows(t, sets, verify_piece, error), error);
   if (status == TW_OK) status = verify_changes(t, &change, error);

@@ -205,6 +205,7 @@ static void set_text(tw_slots *s, const char *slot, matmul *m, void (*write)(con
   tw_text t = {0};
   m->t = &t;
   write(m);
+  m->t = NULL;
   tw_slots_take(s, slot, &t);
 }
 
@@ -217,6 +218,7 @@ static void set_row(tw_slots *s, matmul *m) {
   write_trip(m, "      ", "j", m->unroll);
   tw_slots_take(s, "trip", &t);
   if (rest) write_trip(m, "    ", first, rest);
+  m->t = NULL;
   tw_slots_take(s, "rest", &t);
   tw_slots_number_or_empty(s, "trips", trips);
   tw_slots_text(s, "clusters_of_trips", first);
