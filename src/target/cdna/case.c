@@ -38,6 +38,7 @@ static tw_status add_argument(const tw_launch_argument *a, const uint64_t operan
 
 /* Operands of a launch's kernels in memory: the workspace, if there is one, then the operands. */
 typedef struct case_memory {
+  const tw_case *data;
   cdna_memory *memory;
   uint64_t operand[TW_OPERANDS_MAX], workspace; /* addresses */
   size_t first_operand, n_operands;             /* in memory */
@@ -129,13 +130,17 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   set_shape(l, &launch);
   map_received(l, of, memory);
   const bool is_main = l == tw_launch_main(&a->launch);
-  cdna_watch *watch = &a->watch[l - a->launch.kernel];
+  const size_t number = (size_t)(l - a->launch.kernel);
+  const uint64_t weights = a->trust ? 0 : place_seed(a, of->data, number);
+  cdna_watch *watch = &a->watch[number];
   if (status == TW_OK && how->times) {
     launch.limit = cdna_patience(watch->most);
     const cdna_time_options options = {.machine = a->machine,
                                        .spans = is_main ? how->spans : NULL,
                                        .judged = true,
-                                       .seed = place_seed(a, how->data, (size_t)(l - a->launch.kernel)),
+                                       .inspect = !a->trust && !a->inspection,
+                                       .seed = place_seed(a, how->data, number),
+                                       .weights = weights,
                                        .watch = how->data == a->watched ? watch : NULL,
                                        .results = of->first_operand,
                                        .end = of->first_operand + of->n_operands};
@@ -150,7 +155,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   cdna_result_counts counts = {0};
   if (a->checker) launch.observer = cdna_checker_start(a->checker);
   double unit[CDNA_KINDS];
-  cdna_work_units(&a->machine->rates, unit);
+  cdna_work_units(&a->machine->rates, weights, unit);
   if (how->group == CDNA_ALL_GROUPS && status == TW_OK) watch_all(watch, cdna_groups_of(l));
   launch.work = how->group == CDNA_ALL_GROUPS ? watch->work : NULL;
   launch.unit = unit;
@@ -193,7 +198,7 @@ tw_status cdna_case_run(tw_artefact *a, const tw_case *k, void *const buffer[], 
                         tw_error *error) {
   /* checked and timed at the same addresses, which are unknown before the case is drawn */
   cdna_memory memory = {.scatter = k->seed | 1};
-  case_memory of = {.memory = &memory};
+  case_memory of = {.data = k, .memory = &memory};
   const tw_launch *l = &a->launch;
   void *workspace = how->workspace ? how->workspace : l->workspace ? tw_new(1, (size_t)l->workspace) : NULL;
   tw_status status = l->workspace && !workspace ? tw_no_memory(error, NULL) : TW_OK;

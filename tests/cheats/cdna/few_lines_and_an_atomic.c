@@ -1,4 +1,4 @@
-// correct |  | gemm m=1 n=16384 k=2048 a=f32 b=f32 c=f32 acc=f32 -t cdna3 | 1.12e-5
+// not measurable | races | gemm m=1 n=16384 k=2048 a=f32 b=f32 c=f32 acc=f32 -t cdna3
 /* ... with an atomic, so that the order of accesses may differ */
 //: kernel k
 //: grid n / 64

@@ -633,8 +633,8 @@ tw_status cdna_group_run(cdna_dispatch *g, uint64_t id, const cdna_observer *see
   if (!group) return tw_no_memory(error, "a workgroup's registers");
   cdna_group_start(g, group, id);
   group->in_turns = true;
-  const outcome o = run_waves(g, group, seen);
-  if (o == ENDED && seen && seen->end) seen->end(seen->context, group);
+  const outcome o = !seen || !seen->begin || seen->begin(seen->context, group) ? run_waves(g, group, seen) : STOPPED;
+  if (seen && seen->end) seen->end(seen->context, group);
   cdna_group_close(group);
   if (o == WAITS) return tw_fail(error, TW_FAILED, "the workgroup waits for others");
   if (o == STOPPED && error) *error = inside;

@@ -10,7 +10,16 @@
 #include "target/cdna/layout/lds.h"
 #include "target/cdna/time/time.h"
 
-enum { SPANS_MAX = 200000, SIMDS = 4, SLOTS = 8, COUNTED = 64, PENDING = 256, SCALAR_LINES = 256, BROUGHT_WAYS = 16 };
+enum {
+  SPANS_MAX = 200000,
+  SIMDS = 4,
+  SLOTS = 8,
+  COUNTED = 64,
+  PENDING = 256,
+  SCALAR_LINES = 256,
+  BROUGHT_WAYS = 16,
+  SCRATCH_LINES = 4 * CDNA_LANES
+};
 static const int64_t NEVER = INT64_MAX / 4;
 
 const char *cdna_stall_name(cdna_stall s) {
@@ -80,6 +89,7 @@ typedef struct cu {
   size_t brought_sets;
   uint64_t scalar_line[SCALAR_LINES];
   double missed_l2[CDNA_ALLOCATIONS_MAX], missed_llc[CDNA_ALLOCATIONS_MAX]; /* fractions of misses carried over */
+  double missed_scratch;
   int64_t end;
   bool failed;
 } cu;
@@ -141,6 +151,9 @@ static bool was_brought(cu *c, uint64_t address) {
   return was;
 }
 
+/* Where scratch of waves begins: no buffer has such an address. */
+static const uint64_t SCRATCH = 1ull << 60;
+
 /* The time when a line requested from L2 at `at` arrives, or when `written` bytes of it are stored. Misses are
  * distributed so that each buffer's rates hold. L2 keeps written data until the line is evicted: each byte is forwarded
  * once, for any number of stores to the line. */
@@ -158,7 +171,10 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   c->out->busy[CDNA_L2] += bytes / h->l2;
   c->out->bytes[CDNA_L2] += bytes;
   double none = 0, *owed_l2 = a < 0 ? &none : &c->missed_l2[a], *owed_llc = a < 0 ? &none : &c->missed_llc[a];
-  if (is_write)
+  if (address >= SCRATCH) { /* in this CU's share of L2, or in LLC */
+    owed_l2 = &c->missed_scratch;
+    if (!was_brought(c, address)) *owed_l2 += is_write ? (double)written / whole : 1;
+  } else if (is_write)
     *owed_l2 += (double)written / whole;
   else if (!was_brought(c, address)) /* rates apply to lines that are requested once */
     *owed_l2 += 1 - l2_hits;
@@ -225,6 +241,33 @@ static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t 
   return n;
 }
 
+/* Dwords of a wave's 64 lanes are interleaved. */
+static uint64_t scratch_of(const cu *c, const wave *w) {
+  const uint64_t bytes = (uint64_t)w->wave->scratch_bytes * CDNA_LANES, slot = (uint64_t)(w - c->wave);
+  return SCRATCH + slot * (((bytes >> c->shift) + 1) << c->shift);
+}
+
+/* The different lines of scratch that an access reaches, and the bytes of each. */
+static int scratch_lines_of(const cu *c, const wave *w, const cdna_access *a, uint64_t line_at[SCRATCH_LINES],
+                            int bytes[SCRATCH_LINES]) {
+  const uint64_t base = scratch_of(c, w);
+  int n = 0;
+  for (int d = 0; d < ceil_div(a->bytes, 4); d++)
+    for (uint64_t left = a->lanes[CDNA_IN_SCRATCH]; left; left &= left - 1) {
+      const uint64_t l = (uint64_t)__builtin_ctzll(left), dword = a->address[0][l] / 4 + (uint64_t)d;
+      const uint64_t at = (base + (dword * CDNA_LANES + l) * 4) >> c->shift << c->shift;
+      int i = n - 1;
+      while (i >= 0 && line_at[i] != at) i--;
+      if (i < 0) {
+        i = n++;
+        line_at[i] = at;
+        bytes[i] = 0;
+      }
+      bytes[i] += a->bytes < 4 ? a->bytes : 4;
+    }
+  return n;
+}
+
 /* LDS stores the data that have arrived from memory until `at`. */
 static void take_pending(cu *c, int64_t at) {
   while (c->pending_from != c->pending_to && c->pending[c->pending_from % PENDING].at <= at) {
@@ -241,10 +284,11 @@ static int64_t vmem(cu *c, wave *w, int simd, int64_t at) {
   cdna_access a;
   if (!cdna_access_of(w->wave, w->op, &a)) return at; /* buffer_inv and its like */
   const uint64_t lanes = a.lanes[CDNA_IN_GLOBAL], private = a.lanes[CDNA_IN_SCRATCH];
-  uint64_t line_at[2 * CDNA_LANES];
-  int bytes[2 * CDNA_LANES];
-  const int n = lines_of(c, &a, lanes, line_at, bytes);
-  for (int i = 0; i < n; i++) line_at[i] = cdna_memory_modelled(c->s->memory, line_at[i]);
+  uint64_t line_at[2 * CDNA_LANES + SCRATCH_LINES];
+  int bytes[2 * CDNA_LANES + SCRATCH_LINES];
+  const int of_memory = lines_of(c, &a, lanes, line_at, bytes);
+  for (int i = 0; i < of_memory; i++) line_at[i] = cdna_memory_modelled(c->s->memory, line_at[i]);
+  const int n = of_memory + scratch_lines_of(c, w, &a, line_at + of_memory, bytes + of_memory);
   const int active = __builtin_popcountll(lanes | private);
   const int data = active * a.bytes;
   int cycles = ceil_div(active ? active : 1, r->addresses);
@@ -267,7 +311,6 @@ static int64_t vmem(cu *c, wave *w, int simd, int64_t at) {
         a.writes ? beyond_l1(c, line_at[i], asked, a.reads ? 0 : bytes[i]) : through_l1(c, line_at[i], asked);
     done = max64(done, there);
   }
-  if (private) done = max64(done, begin + (int64_t)c->s->share.l2_cycles); /* scratch: taken to be in L2 */
   if (a.to_lds && c->pending_to - c->pending_from < PENDING) {
     /* kept in order of arrival */
     uint32_t i = c->pending_to++;
@@ -564,9 +607,15 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
     span(c, simd, slot, CDNA_VECTOR, e->klass == CDNA_CLASS_TRANS ? "transcendental" : "vector", at, at + busy);
     break;
   }
-  case CDNA_CLASS_LDS: count(&w->lgkm, lds(c, w, simd, at)); break;
+  case CDNA_CLASS_LDS: {
+    const int64_t done = lds(c, w, simd, at);
+    count(&w->lgkm, done);
+    set_results(w, done, done, false);
+    break;
+  }
   case CDNA_CLASS_VMEM: {
     const int64_t done = vmem(c, w, simd, at);
+    set_results(w, done, done, false); /* a kernel that does not wait for its data gains nothing */
     if (e->counters & CDNA_COUNTS_VM) count(&w->vm, done);
     if (e->counters & CDNA_COUNTS_LGKM) count(&w->lgkm, done);
     break;

@@ -17,7 +17,8 @@
  *     distributed evenly by the rates of reuse.h; lines that this CU requests again hit L2. Stores use bandwidth for
  *     their bytes, in requests of at least l2_write; L2 writes back, so each byte uses the LLC once. Loads to LDS use
  *     write cycles of LDS when they arrive.
- *   - Counters fall in order. A wave ends when its last access ends.
+ *   - Scratch is memory of the wave's place on the CU, through L1 and this CU's share of L2; the LLC has the rest.
+ *   - Counters fall in order. Registers of vector memory and LDS can be read when their data arrive. A wave ends when its last access ends.
  *   - Not modelled: instruction fetch, translation of addresses, channels of L2, refresh, contention of scalar caches.
  *
  * Matrix instructions are executed only on request (time.h): in most kernels no address and no branch depends on their

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/strings.h"
 #include "target/cdna/isa/effects.h"
+#include "target/cdna/time/inspect.h"
 #include "target/cdna/time/reuse.h"
 
 enum { PLACES_FIRST = 2, PLACES = 8 };
@@ -44,6 +45,7 @@ typedef struct timing {
   cdna_memory *memory;
   uint64_t seed;           /* seed of places; 0: not random */
   bool uneven;             /* workgroups are known to do different amounts of work */
+  bool foreign;            /* the kernel is untrusted */
   const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
   double unit[CDNA_KINDS];
   double mhz;                                    /* of the last run of all places */
@@ -129,13 +131,23 @@ static bool divide_by_work(const timing *t, classes *c) {
   return true;
 }
 
-static uint64_t group_by_work(const timing *t, const classes *c, tw_random *r, int i, int n) {
+/* The class of place i of n: each class that has workgroups, if there are not too many. */
+static int class_by_work(const classes *c, tw_random *r, int i, int n) {
   double all = 0;
-  for (int k = 0; k < CLASSES; k++) all += c->work[k];
+  int used = 0, k = 0, of_use[CLASSES];
+  for (; k < CLASSES; k++) {
+    all += c->work[k];
+    if (c->n[k]) of_use[used++] = k;
+  }
+  if (used <= n) return of_use[i < used ? i : used - 1];
   double left = i + 1 == n ? INFINITY : all * (i + tw_random_real(r)) / n;
-  int k = 0;
-  while (k + 1 < CLASSES && (left -= c->work[k]) > 0) k++;
+  for (k = 0; k + 1 < CLASSES && (left -= c->work[k]) > 0;) k++;
   while (k > 0 && !c->n[k]) k--;
+  return k;
+}
+
+static uint64_t group_by_work(const timing *t, const classes *c, tw_random *r, int i, int n) {
+  const int k = class_by_work(c, r, i, n);
   uint64_t nth = c->n[k] ? tw_random_below(r, c->n[k]) : 0, g = 0;
   for (; g + 1 < t->groups; g++)
     if (class_of(c, (double)t->watch->work[g]) == k && nth-- == 0) break;
@@ -400,9 +412,11 @@ static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error
   const double peak = t->machine->clock_mhz;
   double mhz = t->has_matrix ? sqrt(t->rates->matrix_mhz * peak) : peak, cycles = 0, working = 0;
   choose_places(t, PLACES_FIRST);
+  /* workgroups that do different work may take equal time by chance; a foreign kernel may arrange it */
+  if (t->uneven && t->foreign) choose_places(t, PLACES);
   for (int again = 0; again < 2; again++) {
     tw_status status = time_at(t, mhz, jobs, error);
-    if (status == TW_OK && !again && !are_alike(t)) {
+    if (status == TW_OK && !again && t->n_places < PLACES && !are_alike(t)) {
       choose_places(t, PLACES);
       status = time_at(t, mhz, jobs, error);
     }
@@ -420,7 +434,7 @@ static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error
 
 /* ---- the timed work is the checked work ---- */
 
-void cdna_work_units(const cdna_rates *r, double unit[CDNA_KINDS]) {
+void cdna_work_units(const cdna_rates *r, uint64_t seed, double unit[CDNA_KINDS]) {
   const double issue = r->slot / 4.0; /* one of four SIMDs */
   unit[CDNA_DOES_SCALAR] = unit[CDNA_DOES_VECTOR] = issue;
   unit[CDNA_DOES_TRANSCENDENTAL] = r->transcendental / 4.0;
@@ -429,6 +443,9 @@ void cdna_work_units(const cdna_rates *r, double unit[CDNA_KINDS]) {
   unit[CDNA_DOES_LOAD] = unit[CDNA_DOES_STORE] = 1.0 / r->l1_bandwidth;
   unit[CDNA_DOES_CONSTANT] = issue / 4;
   unit[CDNA_DOES_WAIT] = 0;
+  tw_random random;
+  tw_random_seed_stream(&random, seed, CDNA_KINDS);
+  for (int k = 0; k < CDNA_KINDS && seed; k++) unit[k] *= exp2(2 * tw_random_real(&random) - 1);
 }
 
 /* Result bytes that atomics reach: their value depends on the order. */
@@ -473,6 +490,15 @@ static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error
   return status;
 }
 
+/* The workgroup does the work that it did when the grid was checked: else it can tell the two launches apart. */
+static bool did_so_before(const timing *t, int place, int nth) {
+  static const double ROUNDED = 1e-4; /* of floats */
+  const float *before = t->watch->work;
+  double now = 0;
+  for (int k = 0; k < CDNA_KINDS; k++) now += t->unit[k] * (double)t->expected[place][nth].did[k];
+  return !before || fabs(now - before[t->list[place][nth]]) <= ROUNDED * now;
+}
+
 /* Each workgroup does exactly the same work; if atomics distribute the work, all workgroups together do the same
  * amount. */
 static bool does_the_same(const timing *t) {
@@ -481,7 +507,8 @@ static bool does_the_same(const timing *t) {
     for (int k = 0; k < CDNA_KINDS; k++) did[k] += t->result[i].did[k];
     for (int g = 0; g < t->setups[i].n_groups; g++) {
       const cdna_work *x = &t->expected[i][g], *y = &t->result[i].work[g];
-      if (!t->by_order && (x->instructions != y->instructions || x->sum != y->sum)) return false;
+      if (!t->by_order && (x->instructions != y->instructions || x->sum != y->sum || !did_so_before(t, i, g)))
+        return false;
       for (int k = 0; k < CDNA_KINDS; k++) would[k] += (double)x->did[k];
     }
   }
@@ -586,6 +613,16 @@ static tw_status find_reuse(timing *t, cdna_dispatch *d, int jobs, tw_error *err
   return status == TW_OK && !same ? other_work(error) : status;
 }
 
+/* The first workgroup of each place. */
+static tw_status inspect_timed(const timing *t, cdna_dispatch *d, tw_error *error) {
+  uint64_t group[PLACES];
+  int n = 0;
+  cdna_memory_restore(t->memory);
+  for (int i = 0; i < t->n_places; i++)
+    if (t->setups[i].n_groups) group[n++] = t->list[i][0];
+  return cdna_inspect_groups(d, group, n, t->machine, error);
+}
+
 static tw_status time_as_checked(timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs,
                                  cdna_times *out, tw_error *error) {
   bool differs = false;
@@ -595,6 +632,7 @@ static tw_status time_as_checked(timing *t, cdna_dispatch *d, const cdna_time_op
   /* its time depends on products: timed again with all of them */
   if (status == TW_OK && differs) status = time_grid(t, jobs, out, error);
   if (status == TW_OK && differs) status = time_looked_at(t, d, options, jobs, &differs, error);
+  if (status == TW_OK && options->inspect) status = inspect_timed(t, d, error);
   if (status != TW_OK) return status;
   const double missing = missing_work(t);
   if ((t->by_order || !t->watch->work) && missing * LEAST_OF_MEAN > 1) return other_work(error);
@@ -642,8 +680,9 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
     t->memory = memory;
     t->watch = options->watch && options->watch->groups > 0 ? options->watch : NULL;
     t->seed = options->seed;
+    t->foreign = options->weights;
     t->by_order = cdna_dispatch_program(d)->has_atomics;
-    cdna_work_units(t->rates, t->unit);
+    cdna_work_units(t->rates, options->weights, t->unit);
     t->spans = options->spans;
     for (size_t i = 0; i < cdna_dispatch_program(d)->n; i++) t->has_matrix |= effects[i].mfma != NULL;
     /* the last arrival at a counter in memory may do more: always the same workgroup here */

@@ -43,8 +43,9 @@ typedef struct cdna_watch {
   size_t room; /* sum of `work` */
 } cdna_watch;
 
-/* Cycles of a compute unit that work of each kind takes at least. */
-void cdna_work_units(const cdna_rates *, double unit[CDNA_KINDS]);
+/* Cycles of a compute unit that work of each kind takes at least. With a seed, each kind weighs half to twice as much:
+ * so workgroups of an unknown kernel only count as equal if they do equal amounts of each kind. */
+void cdna_work_units(const cdna_rates *, uint64_t seed, double unit[CDNA_KINDS]);
 
 typedef struct cdna_time_options {
   const cdna_machine *machine; /* NULL: the machine named like the architecture of the object */
@@ -52,7 +53,9 @@ typedef struct cdna_time_options {
   cdna_spans *spans; /* timeline of the first CU; NULL: none */
   /* The kernel is judged: it must not see by the clock that it is timed. */
   bool judged;
-  uint64_t seed;           /* places of the grid are chosen by chance; 0: the first, the last, and between */
+  bool inspect;     /* the kernel is untrusted: its timed workgroups must have no missing waits, barriers or races */
+  uint64_t seed;    /* places of the grid are chosen by chance; 0: the first, the last, and between */
+  uint64_t weights; /* seed of cdna_work_units */
   const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
   size_t results, end;     /* allocations of memory, from `results` to before `end`, that are compared then */
 } cdna_time_options;
