@@ -24,6 +24,7 @@ static const struct {
     {FLOAT8, FLOAT8, REAL, SET(TW_F32)},
     {MX, MX, REAL, SET(TW_F32)},
     {SET(TW_BF16) | SET(TW_BFP16), SET(TW_BFP16), REAL | SET(TW_BFP16), SET(TW_F32) | SET(TW_BF16) | SET(TW_BFP16)},
+    {SET(TW_BF16), SET(TW_BF16), SET(TW_BF16), SET(TW_BF16)},
     {SET(TW_I8), SET(TW_I8), INTEGER | REAL, SET(TW_I32)},
     {SET(TW_I8), SET(TW_I8), SET(TW_I8), SET(TW_I8)},
     {SET(TW_I8), SET(TW_I8), SET(TW_I16), SET(TW_I16)},
@@ -77,9 +78,9 @@ bool tw_gemm_scaled(tw_type t) { return has(WEIGHTS, t); }
 bool tw_gemm_narrow_sums(const tw_gemm *g) { return g->acc == TW_I8 || g->acc == TW_I16; }
 
 tw_status tw_gemm_wide_sums(const char *machine, tw_type acc, tw_error *error) {
-  if (acc != TW_I8 && acc != TW_I16) return TW_OK;
-  return tw_fail(error, TW_UNSUPPORTED, "%s: acc=%s is not supported; sums of integers require acc=i32", machine,
-                 tw_type_name(acc));
+  if (acc != TW_I8 && acc != TW_I16 && acc != TW_BF16) return TW_OK;
+  return tw_fail(error, TW_UNSUPPORTED, "%s: acc=%s is not supported; sums of %s", machine, tw_type_name(acc),
+                 acc == TW_BF16 ? "real numbers require acc=f32" : "integers require acc=i32");
 }
 
 static bool real_a(const tw_gemm *g) { return has(REAL | FLOAT8 | MX | SET(TW_BFP16), g->a); }
@@ -109,6 +110,7 @@ static double blocks_off(const tw_gemm *g) {
   const double roundings = tw_sum_steps((double)g->k / 8);
   double off = 0;
   if (g->a == TW_BF16 && (g->acc == TW_BF16 || g->acc == TW_BFP16)) off += 0x1p-7;
+  if (g->b == TW_BF16 && g->acc == TW_BF16) off += 0x1p-7; /* B is rounded likewise */
   if (g->acc == TW_BF16) off += roundings * 0x1p-9;
   if (g->acc == TW_BFP16) off += roundings * 0x1p-7;
   if (g->c == TW_BFP16) off += 0x1p-7;

@@ -13,7 +13,7 @@ tw_status tw_gemm_check_types(const tw_gemm *, tw_error *);
 
 /* acc=i8 and acc=i16: sums are kept in C's type, rounded and saturated on the way, up to once for every 8 of k. */
 bool tw_gemm_narrow_sums(const tw_gemm *);
-/* TW_UNSUPPORTED on a machine that sums in 32 bits. */
+/* TW_UNSUPPORTED with narrower sums: for a machine that sums in 32 bits. */
 tw_status tw_gemm_wide_sums(const char *machine, tw_type acc, tw_error *);
 
 typedef struct tw_gemm_numerics {

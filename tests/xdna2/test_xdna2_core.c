@@ -78,6 +78,9 @@ static const struct example {
     {XD_CORE_BFP16, XD_CORE_C_32, 32, 96, 64, 2, 2, false},
     {XD_CORE_BFP16, XD_CORE_C_BF16, 24, 24, 24, 1, 3, false},
     {XD_CORE_BF16, XD_CORE_C_BF16, 32, 32, 32, 2, 2, false},
+    {XD_CORE_BF16_LANES, XD_CORE_C_32, 32, 32, 32, 2, 2, false},
+    {XD_CORE_BF16_LANES, XD_CORE_C_BF16, 16, 16, 32, 1, 2, false},
+    {XD_CORE_I16, XD_CORE_C_32, 32, 32, 32, 2, 2, false},
 };
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 
@@ -139,9 +142,13 @@ static void graphs_compute_the_product(void **state) {
     }
     for (int cluster = 0; cluster < 2; cluster++)
       for (int chain = 0; chain < chains; chain++) {
-        assert_int_equal(stored[cluster][chain], (1 << machine()->accumulator_parts) - 1);
+        /* 4 x 8 sums of 32 bits take half an accumulator */
+        const int parts = machine()->accumulator_parts / (k.mac == XD_CORE_BF16_LANES ? 2 : 1);
+        assert_int_equal(stored[cluster][chain], (1 << parts) - 1);
         for (int step = 0; step < steps; step++)
-          assert_int_equal(seen[cluster][chain][step], k.mac == XD_CORE_I8_I4 ? 2 : 1);
+          assert_int_equal(seen[cluster][chain][step], k.mac == XD_CORE_I8_I4        ? 2
+                                                       : k.mac == XD_CORE_BF16_LANES ? 8
+                                                                                     : 1);
       }
     xc_graph_free(&g);
   }
@@ -250,7 +257,7 @@ static void conversions_are_scheduled(void **state) {
 /* Twice as much takes so much longer as the loop's turns do; a part of a turn is one. */
 static void passes_take_cycles_by_their_turns(void **state) {
   (void)state;
-  static const double each[] = {12, 5, 1, 4, 4, 3}; /* cycles a turn of 256 codes, else of 64 */
+  static const double each[] = {12, 5, 1, 4, 4, 4, 3}; /* cycles a turn of 256 codes, else of 64 */
   for (int i = 0; i < XD_PASSES; i++) {
     const xd_core_pass pass = (xd_core_pass)i;
     const int turn = pass == XD_PASS_UNPACK_I8 || pass == XD_PASS_UNPACK_I4 ? 256 : 64;

@@ -221,6 +221,8 @@ static const struct kind {
     {"bfp16, C bf16", XD_CORE_BFP16, XD_CORE_C_BF16, 2, 2},
     {"bfp16, C bfp16", XD_CORE_BFP16, XD_CORE_C_BFP16, 2, 2},
     {"bf16 by bfp16, C bf16", XD_CORE_BF16, XD_CORE_C_BF16, 2, 2},
+    {"bf16 by elements, C f32", XD_CORE_BF16_LANES, XD_CORE_C_32, 2, 2},
+    {"int16, C i32", XD_CORE_I16, XD_CORE_C_32, 2, 2},
 };
 
 static void write_ways(FILE *f) {
@@ -246,6 +248,10 @@ static void write_ways(FILE *f) {
         fprintf(f, " %.0f (%.0f) |", r.cycles, macs / r.cycles);
       else
         fprintf(f, " too few registers |");
+    }
+    if (!r.ii) {
+      fprintf(f, " - | - | - |\n");
+      continue;
     }
     fprintf(f, " %d | %d, %d | %d, %d |\n", r.ii, r.resource_ii, r.recurrence_ii, r.vectors, r.accumulators);
   }

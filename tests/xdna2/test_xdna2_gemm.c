@@ -226,11 +226,16 @@ static void check_bfp(const xd_gemm *g) {
     xd_pack_a(g, a, da);
   else
     for (size_t i = 0; i < m * k; i++) ((uint16_t *)(void *)da)[i] = tw_f32_to_bf16(a[i]);
-  xd_pack_b(g, b, db);
+  if (g->kernel->b == TW_BFP16)
+    xd_pack_b(g, b, db);
+  else
+    for (size_t i = 0; i < k * n; i++) b[i] = tw_bf16_to_f32(((uint16_t *)(void *)db)[i] = tw_f32_to_bf16(b[i]));
   run(g, da, db, dc);
   assert_int_equal(xd_gemm_reference(g, a, b, c, &error), TW_OK);
   if (g->c == TW_BFP16)
     xd_unpack_c(g, dc, got);
+  else if (g->c == TW_F32)
+    memcpy(got, dc, m * n * 4);
   else
     for (size_t i = 0; i < m * n; i++) got[i] = tw_bf16_to_f32(((uint16_t *)(void *)dc)[i]);
   for (size_t i = 0; i < m * n; i++)
@@ -272,6 +277,45 @@ static void bfp16_of_sizes_that_do_not_divide(void **state) {
   check_bfp(&few);
 }
 
+/* Both operands in bf16 and row-major: exact products in f32 or bf16 sums, and products of rounded blocks. */
+static void bf16_is_exact_or_rounded_by_eights(void **state) {
+  (void)state;
+  static const char *const names[] = {"bf16", "bf16-f32", "bf16-emulated", "bf16-acc16"};
+  for (int i = 0; i < 4; i++)
+    for (int mode = 0; mode < 2; mode++) {
+      xd_gemm g = gemm_of(names[i], (tw_tile){32, 24, 32, 1 + mode}, 140, 200, 106);
+      g.columns = 3;
+      g.depth = 1 + mode;
+      g.rounding = mode ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
+      check_bfp(&g);
+      g.rows = g.columns = 1, g.m = 3, g.n = 20, g.tile.rho = 1; /* fewer than the tile has */
+      check_bfp(&g);
+    }
+  xd_gemm g = gemm_of("bf16", (tw_tile){32, 24, 32, 1}, 128, 256, 96);
+  g.b_transposed = true;
+  refused(g, "b_transposed=1: kernel bf16 reads only a row-major B");
+}
+
+static void int16_is_exact(void **state) {
+  (void)state;
+  enum { M = 70, N = 72, K = 42 };
+  static int16_t a[M * K], b[K * N];
+  static int32_t c[M * N];
+  xd_gemm g = gemm_of("i16", (tw_tile){16, 12, 32, 2}, M, N, K);
+  tw_random r;
+  g.columns = 2;
+  tw_random_seed(&r, 3);
+  for (int i = 0; i < M * K; i++) a[i] = (int16_t)tw_random_between(&r, -5000, 5000);
+  for (int i = 0; i < K * N; i++) b[i] = (int16_t)tw_random_between(&r, -5000, 5000);
+  memset(c, 0xA5, sizeof c);
+  run(&g, a, b, c);
+  for (int i = 0; i < M * N; i++) {
+    int32_t sum = 0;
+    for (int p = 0; p < K; p++) sum += a[i / N * K + p] * b[p * N + i % N];
+    assert_int_equal(c[i], sum);
+  }
+}
+
 /* Parts of a tile in rows of the matrix: whole words of 36 bytes, blocks across the ends of parts; remainders. */
 static void bfp16_in_rows_of_the_matrix(void **state) {
   (void)state;
@@ -304,7 +348,7 @@ static void bfp16_in_rows_of_the_matrix(void **state) {
 /* Blocks of bfp16 lie as the clusters want them; what is computed is the same. */
 static void clusters_of_any_shape_are_exact(void **state) {
   (void)state;
-  static const char *const kernels[] = {"int8", "int8-narrow", "atb", "atb-bfp16", "atb-bf16acc"};
+  static const char *const kernels[] = {"int8", "int8-narrow", "atb", "atb-bfp16", "atb-bf16acc", "bf16-emulated"};
   static const xd_cover covers[] = {{1, 1, 2, false}, {1, 2, 1, false}, {2, 1, 4, false}, {2, 2, 2, false},
                                     {1, 3, 1, false}, {4, 1, 1, false}, {1, 4, 3, false}};
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
@@ -396,6 +440,8 @@ int main(void) {
       cmocka_unit_test_setup(sums_may_be_kept_in_the_result, setup),
       cmocka_unit_test_setup(all_configurations_are_exact_in_both_modes, setup),
       cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),
+      cmocka_unit_test_setup(bf16_is_exact_or_rounded_by_eights, setup),
+      cmocka_unit_test_setup(int16_is_exact, setup),
       cmocka_unit_test_setup(bfp16_in_rows_of_the_matrix, setup),
       cmocka_unit_test_setup(clusters_of_any_shape_are_exact, setup),
       cmocka_unit_test_setup(covers_cost_what_their_schedules_say, setup),

@@ -54,6 +54,11 @@ static const design designs[] = {
     {"ternary-registers-narrow", {32, 32, 32, 1}, {4, 1, 1, false}, TW_ROUND_FLOOR, false},
     {"int8-acc8", {32, 24, 32, 2}, {2, 2, 2, false}, TW_ROUND_EVEN, false},
     {"int8-acc16", {32, 16, 32, 1}, {1, 2, 1, false}, TW_ROUND_FLOOR, true},
+    {"bf16", {32, 24, 32, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
+    {"bf16-f32", {24, 16, 48, 1}, {1, 2, 2, false}, TW_ROUND_FLOOR, false},
+    {"bf16-emulated", {32, 24, 48, 2}, {2, 1, 2, false}, TW_ROUND_EVEN, false},
+    {"bf16-acc16", {16, 32, 32, 1}, {2, 1, 1, false}, TW_ROUND_FLOOR, false},
+    {"i16", {32, 12, 32, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
 };
 enum { DESIGNS = sizeof designs / sizeof *designs };
 
@@ -109,6 +114,15 @@ static void fill_bf16(tw_random *r, uint8_t *p, size_t n) {
   }
 }
 
+/* bf16, or f32. */
+static void fill_reals(tw_random *r, uint8_t *p, size_t n, bool wide) {
+  if (!wide) fill_bf16(r, p, n);
+  for (size_t i = 0; wide && i + 3 < n; i += 4) {
+    const float x = (float)ldexp(tw_random_real(r) - 0.5, (int)tw_random_below(r, 12) - 6);
+    memcpy(p + i, &x, 4);
+  }
+}
+
 static void fill_bfp16(tw_random *r, uint8_t *p, size_t n) {
   for (size_t i = 0; i < n; i++) p[i] = (uint8_t)(i % 9 ? tw_random_below(r, 256) : 120 + tw_random_below(r, 12));
 }
@@ -126,7 +140,9 @@ static void fill(tw_random *r, const xd_call *c, int i, uint8_t *p, size_t n) {
   const char *name = c->function->name;
   const bool staged = !strcmp(name, "matmul_bfp16_staged") || !strcmp(name, "round_bfp16");
   const bool from_bf16 = !strcmp(name, "matmul_bf16_bfp16") || !strcmp(name, "matmul_bf16_registers");
-  if (!strncmp(name, "narrow_", 7))
+  if (!strcmp(name, "narrow_bf16") || !strncmp(name, "matmul_bf16_lanes", 17) || !strcmp(name, "matmul_bf16_emulated"))
+    fill_reals(r, p, n, !strcmp(name, "narrow_bf16") || (i == 2 && strstr(name, "_f32")));
+  else if (!strncmp(name, "narrow_", 7))
     fill_sums(r, p, n);
   else if (!strstr(name, "bfp16") && !from_bf16)
     fill_bytes(r, p, n);
@@ -263,6 +279,11 @@ static const struct {
     {18, "to_vector<int8>(5)", "to_vector<int8>(6)"},
     {19, "floor", "conv_even"},
     {20, "saturate)", "none)"},
+    {24, "b0 = aie::load_v<64>(b + 0)", "b0 = aie::load_v<64>(b + 64)"},
+    {24, "conv_even", "floor"}, /* the pass after all of K */
+    {25, "c + (j + 1) * 64", "c + (j + 0) * 64"},
+    {26, "conv_even", "floor"},
+    {28, "a + 48)", "a + 32)"},
 };
 
 static void wrong_text_is_found(void **state) {

@@ -50,7 +50,7 @@ static inline xd_cover xd_cover_of(const xd_kernel *k) {
   return (xd_cover){k->cluster[0], k->cluster[1], k->way == XD_CORE_UNROLLED ? k->unroll : 1, false};
 }
 
-enum { XD_KERNELS_MAX = 32 };
+enum { XD_KERNELS_MAX = 48 };
 
 typedef enum xd_tile_kind { XD_SHIM, XD_MEMORY, XD_COMPUTE, XD_TILE_KINDS } xd_tile_kind;
 enum { XD_PADS = 3 }; /* dimensions of a memory tile that can be padded */
@@ -100,6 +100,8 @@ enum { XD_UNPACK_CODES = 256 }; /* 2-bit codes that are unpacked together: one v
 
 /* The multiplier's type for B. */
 static inline tw_type xd_multiplied_b(const xd_kernel *k) { return k->scratch_b != TW_TYPE_NONE ? k->scratch_b : k->b; }
+/* Sums of 32 bits: a narrower C is made from them after all of K. */
+static inline bool xd_wide_sums(const xd_kernel *k) { return k->acc == TW_I32 || k->acc == TW_F32; }
 /* Rows of A, depth (for codes: blocks in one vector of them) and columns of B of which tiles are multiples: a cluster
  * of accumulators. */
 static inline int xd_unit_m(const xd_kernel *k) { return k->vmac[0] * k->cluster[0]; }

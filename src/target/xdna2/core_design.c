@@ -4,18 +4,23 @@
 
 #include <limits.h>
 
+static bool same_block(const int a[3], const int b[3]) { return a[0] == b[0] && a[1] == b[1] && a[2] == b[2]; }
+
 static bool find_mac(const xd_kernel *k, xd_core_mac *out) {
   static const struct {
     tw_type a, b;
     bool scratch_a;
     xd_core_mac mac;
   } known[] = {
-      {TW_BF16, TW_BFP16, true, XD_CORE_BFP16}, {TW_BFP16, TW_BFP16, false, XD_CORE_BFP16},
-      {TW_BF16, TW_BF16, false, XD_CORE_BF16},  {TW_I8, TW_I8, false, XD_CORE_I8},
-      {TW_I8, TW_I4, false, XD_CORE_I8_I4},     {TW_I8, TW_TERNARY, false, XD_CORE_I8_I2},
+      {TW_BF16, TW_BFP16, true, XD_CORE_BFP16},  {TW_BFP16, TW_BFP16, false, XD_CORE_BFP16},
+      {TW_BF16, TW_BF16, false, XD_CORE_BF16},   {TW_BF16, TW_BF16, false, XD_CORE_BF16_LANES},
+      {TW_I8, TW_I8, false, XD_CORE_I8},         {TW_I8, TW_I4, false, XD_CORE_I8_I4},
+      {TW_I8, TW_TERNARY, false, XD_CORE_I8_I2}, {TW_I16, TW_I16, false, XD_CORE_I16},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (known[i].a != k->a || known[i].b != xd_multiplied_b(k) || known[i].scratch_a != k->scratch_a) continue;
+    if (known[i].a != k->a || known[i].b != xd_multiplied_b(k) || known[i].scratch_a != k->scratch_a ||
+        !same_block(xd_core_shape(known[i].mac), k->vmac))
+      continue;
     *out = known[i].mac;
     return true;
   }

@@ -25,11 +25,16 @@ typedef struct matmul {
   int high, wide;            /* blocks: of a cluster's column of A, of a row of B or C */
   int deep;                  /* of the depth */
   int a_block, b_block;      /* of A and B: elements of the following pointers */
+  int c_block;               /* elements of a block of C */
   path a, b, c;
   const char *a_type, *b_type, *c_type; /* of pointers */
+  const char *a_element, *b_element;    /* of blocks that are vectors */
   bool scratch, turned;                 /* A is converted first; blocks of B are column by column */
   bool narrow;                          /* C is its own sums, of 8 or 16 bits */
 } matmul;
+
+/* On both sides, in memory. */
+static bool is_bf16(const xd_call *c) { return c->micro->b == TW_BF16; }
 
 static matmul matmul_of(const xd_call *c) {
   const char *name = c->function->name;
@@ -43,14 +48,28 @@ static matmul matmul_of(const xd_call *c) {
               .wide = c->n / vmac[2],
               .a_block = vmac[0] * vmac[1],
               .b_block = vmac[1] * vmac[2],
+              .c_block = vmac[0] * vmac[2],
               .a_type = "const int8",
               .b_type = "const int8",
-              .c_type = "int32"};
+              .c_type = "int32",
+              .a_element = "int8",
+              .b_element = "int8"};
   m.turned = strstr(name, "_turned") != NULL;
   m.narrow = !strncmp(name, "matmul_i8_i8", strlen("matmul_i8_i8")) ||
              !strncmp(name, "matmul_i8_i16", strlen("matmul_i8_i16"));
   if (m.narrow) m.c_type = strstr(name, "i16") ? "int16" : "int8";
   if (m.turned || m.narrow || !strcmp(name, "matmul_i8")) return m;
+  if (!strcmp(name, "matmul_i16")) {
+    m.a_type = m.b_type = "const int16";
+    m.a_element = m.b_element = "int16";
+    return m;
+  }
+  if (is_bf16(c)) {
+    m.a_type = m.b_type = "const bfloat16";
+    m.a_element = m.b_element = "bfloat16";
+    m.c_type = strstr(name, "_f32") ? "float" : "bfloat16";
+    return m;
+  }
   if (!strcmp(name, "matmul_i8_i4")) {
     m.b_block /= 2; /* bytes */
     return m;
@@ -88,7 +107,7 @@ static bool is_bfp16(const matmul *m) { return m->b == STREAM; }
 
 /* The offset of accumulator (i, j) from the cluster's first one, in elements of C's pointer. */
 static int c_offset(const matmul *m, int i, int j) {
-  return 64 * (m->c == STAGED ? i * m->columns + j : i * m->wide + j);
+  return m->c_block * (m->c == STAGED ? i * m->columns + j : i * m->wide + j);
 }
 
 static void write_loads_of_c(const matmul *m) {
@@ -100,7 +119,8 @@ static void write_loads_of_c(const matmul *m) {
       else if (m->narrow)
         tw_text_add(m->t, "aie::load_v<64>(c + %d), %d);\n", c_offset(m, i, j), m->call->shift);
       else
-        tw_text_add(m->t, is_bfp16(m) ? "widened(c + %d));\n" : "aie::load_v<64>(c + %d));\n", c_offset(m, i, j));
+        tw_text_add(m->t, is_bfp16(m) ? "widened(c + %d));\n" : "aie::load_v<%d>(c + %d));\n",
+                    is_bfp16(m) ? c_offset(m, i, j) : m->c_block, c_offset(m, i, j));
     }
 }
 
@@ -123,7 +143,9 @@ static void write_load_of_a(const matmul *m, int i, int step) {
   switch (m->a) {
   case STREAM: tw_text_add(m->t, "    const Blocks a%d = a_in.pop();\n", i); break;
   case CONVERT: tw_text_add(m->t, "    const Blocks a%d = widened(a + %d).to_vector<bfp16ebs8>();\n", i, at); break;
-  default: tw_text_add(m->t, "    const aie::vector<int8, 64> a%d = aie::load_v<64>(a + %d);\n", i, at);
+  default:
+    tw_text_add(m->t, "    const aie::vector<%s, %d> a%d = aie::load_v<%d>(a + %d);\n", m->a_element, m->a_block, i,
+                m->a_block, at);
   }
 }
 
@@ -138,9 +160,9 @@ static void write_load_of_b(const matmul *m, int j, int step) {
     tw_text_add(m->t, "    const aie::vector<int4, 256> b%d = aie::load_v<128>(b + %d).cast_to<int4>();\n", j, at);
   else
     tw_text_add(m->t,
-                m->turned ? "    const aie::vector<int8, 64> b%d = aie::transpose(aie::load_v<64>(b + %d), 8, 8);\n"
-                          : "    const aie::vector<int8, 64> b%d = aie::load_v<64>(b + %d);\n",
-                j, at);
+                m->turned ? "    const aie::vector<%s, %d> b%d = aie::transpose(aie::load_v<%d>(b + %d), 8, 8);\n"
+                          : "    const aie::vector<%s, %d> b%d = aie::load_v<%d>(b + %d);\n",
+                m->b_element, m->b_block, j, m->b_block, at);
 }
 
 static void write_products(const matmul *m, int step) {
@@ -164,8 +186,15 @@ static void write_depth(const matmul *m) {
   }
 }
 
-static const char *multiplier(const matmul *m) {
-  return is_int4(m) ? "4, 16, 16, int8, int4" : is_bfp16(m) ? "8, 8, 8, bfp16ebs8, bfp16ebs8" : "8, 8, 8, int8, int8";
+/* The arguments of aie::mmul. */
+static void set_multiplier(tw_slots *s, const matmul *m) {
+  const int *vmac = m->call->micro->vmac;
+  tw_text t = {0};
+  tw_text_add(&t, "%d, %d, %d, %s, %s", vmac[0], vmac[1], vmac[2], is_bfp16(m) ? "bfp16ebs8" : m->a_element,
+              is_bfp16(m)  ? "bfp16ebs8"
+              : is_int4(m) ? "int4"
+                           : m->b_element);
+  tw_slots_take(s, "multiplier", &t);
 }
 
 /* ---- A in bf16, converted before the clusters ---- */
@@ -188,7 +217,7 @@ static void write_call(const matmul *m, const char *indent, const char *j, int u
   if (m->c == STAGED)
     tw_text_add(m->t, "sums_at(c_tile, staging, block + (%s + %d) * %d));\n", j, u, each);
   else
-    tw_text_add(m->t, "c + (%s + %d) * %d);\n", j, u, m->c == STREAM ? each * PACKED : m->columns * 64);
+    tw_text_add(m->t, "c + (%s + %d) * %d);\n", j, u, m->c == STREAM ? each * PACKED : m->columns * m->c_block);
 }
 
 /* This number of unrolled clusters, the first with number `j`; B's stream continues through them. */
@@ -227,7 +256,7 @@ static void set_row(tw_slots *s, matmul *m) {
 
 static void set_types(tw_slots *s, const matmul *m) {
   const bool bf16_a = m->scratch || m->a == CONVERT;
-  tw_slots_text(s, "multiplier", multiplier(m));
+  set_multiplier(s, m);
   tw_slots_text(s, "a_type", m->a_type);
   tw_slots_text(s, "b_type", m->b_type);
   tw_slots_text(s, "c_type", m->c_type);
@@ -239,7 +268,7 @@ static void set_types(tw_slots *s, const matmul *m) {
   tw_slots_flag(s, "staged", m->c == STAGED);
   tw_slots_flag(s, "scratch", m->scratch);
   tw_slots_flag(s, "narrow", m->narrow);
-  tw_slots_flag(s, "rounds", is_bfp16(m) || m->narrow);
+  tw_slots_flag(s, "rounds", is_bfp16(m) || m->narrow || !strcmp(m->c_type, "bfloat16"));
 }
 
 static void set_sizes(tw_slots *s, const matmul *m) {
@@ -256,7 +285,7 @@ static void set_sizes(tw_slots *s, const matmul *m) {
   tw_slots_number(s, "band_of_a", m->rows * m->deep * 64);
   tw_slots_number(s, "a_of_band", m->rows * m->deep * m->a_block);
   tw_slots_number(s, "blocks_of_band", m->rows * m->wide);
-  tw_slots_number(s, "c_of_band", m->rows * m->wide * (m->c == STREAM ? PACKED : 64));
+  tw_slots_number(s, "c_of_band", m->rows * m->wide * (m->c == STREAM ? PACKED : m->c_block));
   tw_slots_number(s, "bytes_of_c", elements / 8);
   tw_slots_number(s, "half_of_c", elements / 128);
 }

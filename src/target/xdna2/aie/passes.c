@@ -25,7 +25,12 @@ tw_status xd_write_zero(const xd_call *c, tw_text *t, tw_error *error) {
 
 tw_status xd_write_narrow(const xd_call *c, tw_text *t, tw_error *error) {
   tw_slots s = {0};
-  tw_slots_text(&s, "type", strcmp(c->function->name, "narrow_i8") != 0 ? "int16" : "int8");
+  const char *name = c->function->name;
+  const bool real = !strcmp(name, "narrow_bf16");
+  tw_slots_text(&s, "type", real ? "bfloat16" : !strcmp(name, "narrow_i8") ? "int8" : "int16");
+  tw_slots_text(&s, "sum", real ? "float" : "int32");
+  tw_slots_text(&s, "accumulator", real ? "accfloat" : "acc32");
+  tw_slots_flag(&s, "shifts", !real);
   tw_slots_number(&s, "shift", c->shift);
   tw_slots_text(&s, "rounding", xd_rounding_name(c));
   tw_slots_number(&s, "vectors", c->m * c->n / AREA);

@@ -23,7 +23,7 @@ static bool is_published(const xd_kernel *k, xd_cover cover) {
 static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, xd_core_kernel *out) {
   if (!xd_core_call(kernel, m, k, n, out)) return false;
   out->shuffle_b = cover.turn_b;
-  if (kernel->acc == TW_I32) out->c = XD_CORE_C_32; /* over all of K; narrowing is a separate pass */
+  if (xd_wide_sums(kernel)) out->c = XD_CORE_C_32; /* over all of K; narrowing is a separate pass */
   if (is_published(kernel, cover)) return true;
   out->cluster[0] = cover.rows;
   out->cluster[1] = cover.columns;
@@ -72,7 +72,7 @@ double xd_micro_cycles(const xd_config *c, const xd_kernel *kernel, xd_cover cov
 tw_status xd_cover_check(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, tw_error *error) {
   xd_core_kernel call;
   double cycles;
-  if (is_published(kernel, cover) && !cover.turn_b) return TW_OK;
+  if (is_published(kernel, cover) && !cover.turn_b && !kernel->scheduled) return TW_OK;
   if (!call_of(kernel, cover, m, k, n, &call))
     return tw_fail(error, TW_USAGE, "kernel %s is not scheduled: its clusters are %dx%d, unrolled %d times",
                    kernel->name, kernel->cluster[0], kernel->cluster[1], xd_cover_of(kernel).unroll);
@@ -92,8 +92,9 @@ static double pass_of(const xd_call *c) {
     const char *function;
     xd_core_pass pass;
   } known[] = {
-      {"unpack_i8", XD_PASS_UNPACK_I8},   {"unpack_i4", XD_PASS_UNPACK_I4}, {"zero", XD_PASS_CLEAR},
-      {"narrow_i16", XD_PASS_NARROW_I16}, {"narrow_i8", XD_PASS_NARROW_I8}, {"round_bfp16", XD_PASS_ROUND_BFP16},
+      {"unpack_i8", XD_PASS_UNPACK_I8},     {"unpack_i4", XD_PASS_UNPACK_I4}, {"zero", XD_PASS_CLEAR},
+      {"narrow_i16", XD_PASS_NARROW_I16},   {"narrow_i8", XD_PASS_NARROW_I8}, {"narrow_bf16", XD_PASS_NARROW_BF16},
+      {"round_bfp16", XD_PASS_ROUND_BFP16},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (!strcmp(c->function->name, known[i].function))

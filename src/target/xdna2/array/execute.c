@@ -112,15 +112,22 @@ static tw_status run_part(const xd_config *c, const xd_gemm *g, part *p, tw_erro
   return status;
 }
 
+/* malloc'ed; NULL without memory. */
+static float *to_f32(tw_type type, const void *from, int64_t n) {
+  float *to = tw_new((size_t)n, sizeof *to);
+  for (int64_t i = 0; to && i < n; i++) to[i] = (float)tw_element(type, from, i);
+  return to;
+}
+
 tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], const int64_t *row, void *const host[],
                         tw_error *error) {
   const tw_type a_type = operand[0].type, c_type = operand[n - 1].type;
-  float *a = tw_new((size_t)(g->m * g->k), sizeof *a), *c = tw_new((size_t)(g->m * g->n), sizeof *c);
-  tw_status status = a && c ? TW_OK : tw_no_memory(error, NULL);
-  for (int64_t i = 0; status == TW_OK && i < g->m * g->k; i++) a[i] = (float)tw_element(a_type, host[0], i);
+  float *a = to_f32(a_type, host[0], g->m * g->k), *b = to_f32(operand[1].type, host[1], g->k * g->n);
+  float *c = tw_new((size_t)(g->m * g->n), sizeof *c);
+  tw_status status = a && b && c ? TW_OK : tw_no_memory(error, NULL);
   if (status == TW_OK)
     status = xd_gemm_narrow_sums(g) ? xd_gemm_narrow_reference(g, host[0], host[1], c, error)
-                                    : xd_gemm_reference(g, a, host[1], c, error);
+                                    : xd_gemm_reference(g, a, b, c, error);
   for (int64_t i = 0; status == TW_OK && i < g->m * g->n; i++) {
     const double got = tw_element(c_type, host[n - 1], i), expected = (double)c[i];
     if (got != expected && !(isnan(got) && isnan(expected)))
@@ -128,6 +135,7 @@ tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], 
                        (long long)(row ? row[i / g->n] : i / g->n), (long long)(i % g->n), got, expected);
   }
   free(a);
+  free(b);
   free(c);
   return status;
 }
@@ -139,8 +147,7 @@ static tw_status check_part(const xd_config *c, const xd_gemm *g, const tw_case 
   tw_status check = run_part(c, g, p, error);
   if (check != TW_OK) return check;
   xd_result_from_device(g, &p->operand[p->n - 1], p->device[XD_GEMM_C], p->host[p->n - 1]);
-  const bool rounds = g->kernel->b == TW_BFP16 || xd_gemm_narrow_sums(g);
-  if (rounds && (check = xd_check_bits(g, p->n, p->operand, NULL, p->host, error)) != TW_OK) return check;
+  if (xd_gemm_has_bits(g) && (check = xd_check_bits(g, p->n, p->operand, NULL, p->host, error)) != TW_OK) return check;
   p->problem.op->reference(&p->problem, p->expected, 1);
   return p->problem.op->compare(&p->problem, p->expected, p->host, error);
 }

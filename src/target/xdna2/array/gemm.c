@@ -74,6 +74,11 @@ const char *xd_gemm_function(const xd_kernel *k, bool turns_b) {
            : turns_b          ? "matmul_i8_turned"
                               : "matmul_i8";
   }
+  if (k->a == TW_I16) return "matmul_i16";
+  if (k->b == TW_BF16)
+    return k->acc == TW_F32     ? "matmul_bf16_lanes_f32"
+           : k->vmac_issues > 1 ? "matmul_bf16_lanes"
+                                : "matmul_bf16_emulated";
   if (k->a == TW_BF16) return k->scratch_a ? "matmul_bf16_bfp16" : "matmul_bf16_registers";
   return k->acc == TW_BF16 ? "matmul_bfp16_staged" : "matmul_bfp16";
 }
@@ -92,7 +97,7 @@ static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_port
                        xd_program *p) {
   const int64_t rows = g->tile.m / g->tile.rho, band = i * rows * g->tile.n;
   xd_op op = call_of(g, xd_gemm_function(g->kernel, xd_gemm_turns_b(g)), rows, g->tile.k, g->tile.n);
-  op.call.micro = g->kernel;
+  xd_set_micro(&op.call, g->kernel);
   op.call.cover = g->cover;
   op.call.row = (int)(i * rows);
   add_argument(&op, q->a, 0);
@@ -110,7 +115,11 @@ static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_port
 static void add_finish(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, xd_core *core, xd_program *p) {
   const bool staged = is_staged(g);
   if (!s->accumulators && !staged) return;
-  xd_op op = call_of(g, staged ? "round_bfp16" : g->c == TW_I16 ? "narrow_i16" : "narrow_i8", g->tile.m, 1, g->tile.n);
+  const char *function = staged            ? "round_bfp16"
+                         : g->c == TW_BF16 ? "narrow_bf16"
+                         : g->c == TW_I16  ? "narrow_i16"
+                                           : "narrow_i8";
+  xd_op op = call_of(g, function, g->tile.m, 1, g->tile.n);
   add_argument(&op, staged ? q->staging : q->sums, 0);
   add_argument(&op, q->c, 0);
   xd_append(&core->ops, sizeof op, &op, &p->failed);

@@ -53,6 +53,15 @@ xd_gemm xd_gemm_default(const xd_config *, const xd_kernel *, const tw_tile *, i
 static inline bool xd_gemm_turns_b(const xd_gemm *g) { return g->b_transposed && g->kernel->b == TW_I8; }
 /* Sums are kept in C's type of 8 or 16 bits, and rounded and saturated after each step of K. */
 static inline bool xd_gemm_narrow_sums(const xd_gemm *g) { return g->kernel->acc == TW_I8 || g->kernel->acc == TW_I16; }
+/* Multiplies bfp16, to which A and B are rounded; else the elements themselves. */
+static inline bool xd_gemm_multiplies_blocks(const xd_gemm *g) {
+  return g->kernel->b == TW_BFP16 ||
+         (g->kernel->b == TW_BF16 && g->kernel->acc == TW_BF16 && g->kernel->vmac_issues == 1);
+}
+/* Sums are rounded in a way of the kernel's own: results are compared to the bit with reference.h. */
+static inline bool xd_gemm_has_bits(const xd_gemm *g) {
+  return g->kernel->b == TW_BFP16 || g->kernel->b == TW_BF16 || xd_gemm_narrow_sums(g);
+}
 /* Including the kernel's work for that. */
 static inline xd_cover xd_gemm_cover(const xd_gemm *g) {
   return (xd_cover){g->cover.rows, g->cover.columns, g->cover.unroll, xd_gemm_turns_b(g)};

@@ -24,7 +24,7 @@ xd_gemm xd_gemm_default(const xd_config *c, const xd_kernel *kernel, const tw_ti
                    .depth = 1};
 }
 
-static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8; }
+static bool is_integer(const xd_gemm *g) { return g->kernel->a == TW_I8 || g->kernel->a == TW_I16; }
 
 int64_t xd_gemm_staging(const xd_gemm *g) {
   return g->kernel->c == TW_BFP16 && g->kernel->acc == TW_BF16 ? g->tile.m * g->tile.n : 0;
@@ -52,7 +52,7 @@ xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
   s.small_b = !s.packed_b && s.n < g->tile.n;
   s.small_c = g->c != TW_BFP16 && (s.m < g->tile.m || s.n < g->tile.n);
   s.slice = xd_gemm_turns_b(g) && g->k % s.step ? tw_common_divisor(g->tile.k, g->k) : 0;
-  s.accumulators = is_integer(g) && s.c_bytes8 < 32 && !xd_gemm_narrow_sums(g) ? 4 : 0;
+  s.accumulators = xd_wide_sums(g->kernel) && s.c_bytes8 < 32 ? 4 : 0;
   return s;
 }
 
@@ -155,6 +155,9 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
       return tw_fail(error, TW_USAGE, "%s: a row of %" PRId64 " bytes is not a multiple of the DMA's words of %d bytes",
                      row[i].name, row[i].bytes / 8, c->array.word_bytes);
   const int64_t least = 8 * (int64_t)c->array.word_bytes; /* elements in whole words: blocks have 9 bytes */
+  if (g->b_transposed && !s.packed_b && !turned)
+    return tw_fail(error, TW_USAGE, "b_transposed=1: kernel %s reads only a row-major B; store B row-major",
+                   g->kernel->name);
   if (g->in_rows && g->kernel->b != TW_BFP16)
     return tw_fail(error, TW_USAGE, "layout rows is for bfp16 operands; kernel %s has none", g->kernel->name);
   if (g->in_rows && (g->tile.k % least || g->tile.n % least))

@@ -68,6 +68,13 @@ static int32_t shift_round(int32_t x, int shift, tw_rounding rounding) {
   return (int32_t)(down + (rest > half || (rest == half && (down & 1))));
 }
 
+static int64_t narrow_bf16_bytes(const xd_call *c, int argument) { return elements_c(c) * (argument ? 2 : 4); }
+static void narrow_bf16(const xd_call *c, uint8_t *const arguments[]) {
+  const float *from = (const float *)(const void *)arguments[0];
+  uint16_t *to = (uint16_t *)(void *)arguments[1];
+  for (int64_t i = 0; i < elements_c(c); i++) to[i] = xd_to_bf16(from[i], c->rounding);
+}
+
 static int32_t saturate(int32_t x, int32_t least, int32_t most) { return x < least ? least : x > most ? most : x; }
 
 static void narrow_i16(const xd_call *c, uint8_t *const arguments[]) {
@@ -165,6 +172,23 @@ static const xd_function table[] = {
     {"unpack_i4", 2, {XD_READS, XD_WRITES}, xd_unpack_i4_bytes, xd_unpack_i4},
     {"narrow_i16", 2, {XD_READS, XD_WRITES}, narrow_i16_bytes, narrow_i16},
     {"narrow_i8", 2, {XD_READS, XD_WRITES}, narrow_i8_bytes, narrow_i8},
+    {"narrow_bf16", 2, {XD_READS, XD_WRITES}, narrow_bf16_bytes, narrow_bf16},
+    {"matmul_i16", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_i16_i32_bytes, xd_blocked_i16_i32},
+    {"matmul_bf16_lanes",
+     3,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES},
+     xd_blocked_bf16_bf16_bytes,
+     xd_blocked_bf16_bf16},
+    {"matmul_bf16_lanes_f32",
+     3,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES},
+     xd_blocked_bf16_f32_bytes,
+     xd_blocked_bf16_f32},
+    {"matmul_bf16_emulated",
+     3,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES},
+     xd_blocked_bf16_bf16_bytes,
+     xd_matmul_bf16_emulated},
     {"matmul_bf16_bfp16",
      4,
      {XD_READS, XD_READS, XD_READS | XD_WRITES, XD_WRITES},

@@ -4,7 +4,7 @@
  * of B as (k/8) x (n/8), C as (m/8) x (n/8), each block row-major. bfp16 blocks are 8 rows of 9 bytes: along k for A,
  * transposed for B (a row is a column of B), along n for C; their order follows the clusters of the call's cover, which
  * must be given (kernel_bfp.h). matmul_i8_turned takes blocks of B column by column. With int4 on B's side blocks have
- * the sizes of 4x16x16: 4x16 for A, 16x16 for B, 4x16 for C. */
+ * the sizes of 4x16x16: 4x16 for A, 16x16 for B, 4x16 for C; matmul_i16 has 4x4x8, matmul_bf16_lanes 4x8x8. */
 #ifndef TW_XDNA2_ARRAY_KERNEL_H
 #define TW_XDNA2_ARRAY_KERNEL_H
 

@@ -15,7 +15,7 @@ enum { BLOCK = 8, ROW = 9, AREA = BLOCK * BLOCK, PACKED = BLOCK * ROW };
 
 /* ---- conversions ---- */
 
-static uint16_t to_bf16(float x, tw_rounding rounding) {
+uint16_t xd_to_bf16(float x, tw_rounding rounding) {
   if (rounding == TW_ROUND_EVEN || isnan(x)) return tw_f32_to_bf16(x);
   const uint32_t bits = tw_bits_of(x);
   const uint16_t towards_zero = (uint16_t)(bits >> 16);
@@ -97,7 +97,7 @@ static void read_bf16(const uint8_t *from, float *to) {
 
 static void write_bf16(const float *from, tw_rounding rounding, uint8_t *to) {
   uint16_t codes[AREA];
-  for (int i = 0; i < AREA; i++) codes[i] = to_bf16(from[i], rounding);
+  for (int i = 0; i < AREA; i++) codes[i] = xd_to_bf16(from[i], rounding);
   memcpy(to, codes, sizeof codes);
 }
 
@@ -134,6 +134,31 @@ void xd_matmul_bf16_registers(const xd_call *c, uint8_t *const arguments[]) {
   uint8_t a[65536 / 2 / BLOCK * ROW]; /* the maximum that L1 holds in bf16 */
   convert_a(c, arguments[0], a);
   matmul_to_bf16(c, a, arguments[1], arguments[2]);
+}
+
+/* Block `block` of row-major blocks of bf16, rounded along its rows, or along its columns. */
+static void rounded_block(const uint8_t *blocks, int64_t block, bool turned, tw_rounding rounding, uint8_t *to) {
+  float x[AREA], y[AREA];
+  read_bf16(blocks + block * AREA * 2, x);
+  for (int e = 0; e < AREA; e++) y[e] = x[turned ? e % BLOCK * BLOCK + e / BLOCK : e];
+  to_bfp16(y, BLOCK, rounding, to);
+}
+
+void xd_matmul_bf16_emulated(const xd_call *c, uint8_t *const arguments[]) {
+  enum { MOST = 65536 / 2 / BLOCK * ROW }; /* all that L1 holds in bf16 */
+  const int64_t m8 = c->m / BLOCK, k8 = c->k / BLOCK, n8 = c->n / BLOCK;
+  uint8_t a[MOST], column[MOST]; /* all of A; a column of blocks of B */
+  for (int64_t i = 0; i < m8 * k8; i++) rounded_block(arguments[0], i, false, c->rounding, a + i * PACKED);
+  for (int64_t j = 0; j < n8; j++) {
+    for (int64_t p = 0; p < k8; p++) rounded_block(arguments[1], p * n8 + j, true, c->rounding, column + p * PACKED);
+    for (int64_t i = 0; i < m8; i++) {
+      uint8_t *result = arguments[2] + (i * n8 + j) * AREA * 2;
+      float acc[AREA];
+      read_bf16(result, acc);
+      for (int64_t p = 0; p < k8; p++) vmac(a + (i * k8 + p) * PACKED, column + p * PACKED, acc);
+      write_bf16(acc, c->rounding, result);
+    }
+  }
 }
 
 void xd_matmul_bfp16(const xd_call *c, uint8_t *const arguments[]) {

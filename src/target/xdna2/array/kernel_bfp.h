@@ -9,6 +9,8 @@ int64_t xd_matmul_bf16_bytes(const xd_call *, int argument);
 void xd_matmul_bf16(const xd_call *, uint8_t *const arguments[]);
 /* The same without a scratch: A is converted on the way to the multiplier. k <= 4096. */
 void xd_matmul_bf16_registers(const xd_call *, uint8_t *const arguments[]);
+/* A, B and C bf16; A and B are rounded to bfp16 on the way, along k; C is read and rounded once a call. k <= 4096. */
+void xd_matmul_bf16_emulated(const xd_call *, uint8_t *const arguments[]);
 /* A, B, C: all bfp16; C is read and rounded to bfp16 once a call. */
 int64_t xd_matmul_bfp16_bytes(const xd_call *, int argument);
 void xd_matmul_bfp16(const xd_call *, uint8_t *const arguments[]);
@@ -20,6 +22,9 @@ void xd_matmul_staged(const xd_call *, uint8_t *const arguments[]);
 /* staging, C: the sums become bfp16, in place. */
 int64_t xd_round_bfp16_bytes(const xd_call *, int argument);
 void xd_round_bfp16(const xd_call *, uint8_t *const arguments[]);
+
+/* As the core stores sums: to nearest even, or down. */
+uint16_t xd_to_bf16(float, tw_rounding);
 
 /* Orders of blocks of 72 bytes, by the cluster of the call's cover: each stream of a cluster is then one run, as the
  * two load FIFOs of a core need it (the published ATB kernels have 2x2). Numbers of blocks. */

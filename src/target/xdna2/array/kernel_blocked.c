@@ -1,5 +1,6 @@
 /* kernel_blocked.c - see kernel_blocked.h. */
 #include "target/xdna2/array/kernel_blocked.h"
+#include "target/xdna2/array/kernel_bfp.h"
 
 #include "tilewright/format.h"
 
@@ -69,7 +70,7 @@ void xd_blocked_bf16_bf16(const xd_call *call, uint8_t *const arguments[]) {
   for (int i = 0; i < call->m; i++)
     for (int j = 0; j < call->n; j++) {
       const corner at = corner_of(&x, i, j);
-      c[at.c] = tw_f32_to_bf16(dot_bf16(&x, &at, arguments, tw_bf16_to_f32(c[at.c])));
+      c[at.c] = xd_to_bf16(dot_bf16(&x, &at, arguments, tw_bf16_to_f32(c[at.c])), call->rounding);
     }
 }
 

@@ -1,9 +1,9 @@
-/* kernel_blocked.h - matrix products of external kernels, for the table in kernel.c: C += A B, where the call gives the
+/* kernel_blocked.h - matrix products of any blocking, for the table in kernel.c: C += A B, where the call gives the
  * blocking of the matrices: A as (m/r) x (k/s) blocks of r x s, B as (k/s) x (n/t) of s x t, C as (m/r) x (n/t) of r x
  * t, each block row-major (call.block = r, s, t). One block is a row-major matrix.
  *
- * Integers wrap in 32 bits. Products of bf16 are summed in f32, in the order of k, and C is read and rounded to nearest
- * once per call: no source documents the order of mmul's sums. */
+ * Integers wrap in 32 bits. Products of bf16 are summed in f32, in the order of k, as the AIE API's products of elements
+ * are, and C is read and rounded once per call. */
 #ifndef TW_XDNA2_ARRAY_KERNEL_BLOCKED_H
 #define TW_XDNA2_ARRAY_KERNEL_BLOCKED_H
 

@@ -17,6 +17,7 @@ static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_sh
   const double micro = xd_micro_cycles(c, g->kernel, xd_gemm_cover(g), g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
   const xd_core_pass unpacking = g->kernel->scratch_b == TW_I4 ? XD_PASS_UNPACK_I4 : XD_PASS_UNPACK_I8,
                      finishing = xd_gemm_staging(g) ? XD_PASS_ROUND_BFP16
+                                 : g->c == TW_BF16  ? XD_PASS_NARROW_BF16
                                  : g->c == TW_I16   ? XD_PASS_NARROW_I16
                                                     : XD_PASS_NARROW_I8;
   const double unpack = xd_gemm_unpacked(g) ? xd_pass_cycles(unpacking, g->tile.k * g->tile.n) : 0;

@@ -134,9 +134,14 @@ typedef struct xd_call {
   int shift;              /* for narrowing stores */
   const xd_kernel *micro; /* its micro-kernel, for its cost; NULL: none */
   xd_cover cover;         /* how that goes over the tile */
-  int block[3], macs;     /* for blocked kernels (kernel_blocked.h): r, s, t, and multiply-accumulates per cycle */
+  int block[3];           /* for blocked kernels (kernel_blocked.h): r, s, t */
+  int macs;               /* multiply-accumulates per cycle of a kernel without `micro` */
   double cycles;          /* cycles given by the user; 0: none */
 } xd_call;
+static inline void xd_set_micro(xd_call *c, const xd_kernel *micro) {
+  c->micro = micro;
+  for (int i = 0; i < 3; i++) c->block[i] = micro->vmac[i];
+}
 
 /* Scalar code of a core works on registers: an integer holds its value, a real number the bits of a double. */
 typedef enum xd_scalar_kind {

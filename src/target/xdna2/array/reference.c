@@ -34,21 +34,29 @@ static void gather(const xd_gemm *g, const float *x, int64_t lines, int64_t next
   for (int64_t i = 0; i < lines; i++)
     for (int64_t p = 0; p < g->tile.k; p++)
       out[i * g->tile.k + p] = at + p >= first && at + p < g->k ? x[i * next + (at + p) * along] : 0;
-  round_bfp16(out, lines, g->tile.k, g->rounding);
+  if (xd_gemm_multiplies_blocks(g)) round_bfp16(out, lines, g->tile.k, g->rounding);
+}
+
+static float rounded_bf16(const xd_gemm *g, float x) {
+  return g->rounding == TW_ROUND_FLOOR ? floor_bf16(x) : tw_bf16_to_f32(tw_f32_to_bf16(x));
+}
+
+/* A row of A and a column of B over one step: products one by one, or eight at once. */
+static float add_products(bool blocks, const float *a, const float *b, int64_t k, float sum) {
+  for (int64_t p = 0; p < k; p += blocks ? BLOCK : 1) {
+    double eight = 0; /* or one */
+    for (int64_t e = p; e < p + (blocks ? BLOCK : 1); e++) eight += (double)a[e] * (double)b[e];
+    sum += (float)eight;
+  }
+  return sum;
 }
 
 static void add_step(const xd_gemm *g, const float *a, const float *bt, int64_t pitch, float *c) {
   for (int64_t i = 0; i < g->m; i++)
     for (int64_t j = 0; j < g->n; j++) {
-      float sum = c[i * pitch + j];
-      for (int64_t p = 0; p < g->tile.k; p += BLOCK) {
-        double eight = 0;
-        for (int64_t e = p; e < p + BLOCK; e++) eight += (double)a[i * g->tile.k + e] * (double)bt[j * g->tile.k + e];
-        sum += (float)eight;
-      }
-      if (g->kernel->acc == TW_BF16)
-        sum = g->rounding == TW_ROUND_FLOOR ? floor_bf16(sum) : tw_bf16_to_f32(tw_f32_to_bf16(sum));
-      c[i * pitch + j] = sum;
+      const float sum = add_products(xd_gemm_multiplies_blocks(g), a + i * g->tile.k, bt + j * g->tile.k, g->tile.k,
+                                     c[i * pitch + j]);
+      c[i * pitch + j] = g->kernel->acc == TW_BF16 ? rounded_bf16(g, sum) : sum;
     }
   if (g->kernel->acc == TW_BFP16) round_bfp16(c, g->m, pitch, g->rounding);
 }
@@ -70,6 +78,7 @@ tw_status xd_gemm_reference(const xd_gemm *g, const float *a, const float *b, fl
   }
   const bool done = step_a && step_b && sums;
   if (done && g->c == TW_BFP16 && g->kernel->acc != TW_BFP16) round_bfp16(sums, g->m, pitch, g->rounding);
+  for (int64_t i = 0; done && g->c == TW_BF16 && i < g->m * pitch; i++) sums[i] = rounded_bf16(g, sums[i]);
   for (int64_t i = 0; done && i < g->m; i++) memcpy(c + i * g->n, sums + i * pitch, (size_t)g->n * sizeof *c);
   free(step_a);
   free(step_b);

@@ -2,7 +2,8 @@
  *
  * For every step of T_K: A and B are rounded to bfp16, by eights along k. Products of eight are added exactly, and
  * their sum is added in f32 to C's last value and rounded to the type of the sums (bf16; bfp16 by eights of a row). At
- * the end C is rounded to its type. Where A is row-major and k is not a multiple of a step in L2, the last step is
+ * the end C is rounded to its type. Kernels that multiply elements of bf16 round neither A nor B, and add one product at
+ * a time. Where A is row-major and k is not a multiple of a step in L2, the last step is
  * moved back and B is zero where it overlaps. */
 #ifndef TW_XDNA2_ARRAY_REFERENCE_H
 #define TW_XDNA2_ARRAY_REFERENCE_H

@@ -13,8 +13,11 @@
  *   matmul_bf16_registers_MxKxN  a, b, c, row
  *   matmul_bfp16_MxKxN           a, b, c, row
  *   matmul_bfp16_staged_MxKxN    a, b, c, staging, row
+ *   matmul_i16_MxKxN             a, b, c, row
+ *   matmul_bf16_lanes_MxKxN, matmul_bf16_emulated_MxKxN   a, b, c, row
+ *   matmul_bf16_lanes_f32_MxKxN  a, b, sums, row
  *   unpack_i8_KxN, unpack_i4_KxN b's codes of 2 bits, b
- *   narrow_i8_MxN, narrow_i16_MxN, round_bfp16_MxN        as the simulator's functions of these names
+ *   narrow_i8_MxN, narrow_i16_MxN, narrow_bf16_MxN, round_bfp16_MxN        as the simulator's functions of these names
  *
  * All other parameters of a call (rounding, shift, rows of C) are equal in all calls of a design, and are constants in
  * its kernel.cc. */

@@ -8,28 +8,36 @@ enum { MASKED, NARROWED };      /* 2-bit codes: one block of them, and as int8 *
 enum { UNSHUFFLED };            /* int8 before its transposition */
 
 const xc_mac xc_macs[XD_CORE_MACS] = {
-    [XD_CORE_I8] = {"vmac", {8, 8, 8}, .issues = 1, .b_width = 1, .depth_unit = 1},
-    [XD_CORE_I8_I4] = {"vmac", {4, 16, 16}, .issues = 2, .b_width = 2, .depth_unit = 1},
+    [XD_CORE_I8] = {"vmac", {8, 8, 8}, .issues = 1, .b_width = 1, .depth_unit = 1, .sum_bytes = 4},
+    [XD_CORE_I8_I4] = {"vmac", {4, 16, 16}, .issues = 2, .b_width = 2, .depth_unit = 1, .sum_bytes = 4},
     [XD_CORE_I8_I2] = {"vmac",
                        {8, 8, 8},
                        .issues = 1,
                        .b_width = 1,
                        .depth_unit = XC_UNPACK_BLOCKS,
+                       .sum_bytes = 4,
                        .temporaries = 1,
                        .constants = 5 /* four masks; ones */,
                        .singles = 2},
-    [XD_CORE_BFP16] = {"vmac.f", {8, 8, 8}, .issues = 1, .b_width = 1, .depth_unit = 1, .fifos = true},
+    [XD_CORE_I16] = {"vmac", {4, 4, 8}, .issues = 1, .b_width = 1, .depth_unit = 1, .sum_bytes = 8},
+    [XD_CORE_BFP16] = {"vmac.f", {8, 8, 8}, .issues = 1, .b_width = 1, .depth_unit = 1, .sum_bytes = 4, .fifos = true},
     [XD_CORE_BF16] = {"vmac.f",
                       {8, 8, 8},
                       .issues = 1,
                       .b_width = 1,
                       .depth_unit = 1,
+                      .sum_bytes = 4,
                       .temporaries = 1,
                       .constants = 2 /* a pair of ones */,
                       .pairs = 2},
+    [XD_CORE_BF16_LANES] =
+        {"vmac.f", {4, 8, 8}, .issues = 8, .b_width = 2, .depth_unit = 1, .sum_bytes = 4, .lanes = 8},
 };
 
 /* ---- registers of inputs ---- */
+
+/* Vectors on the way: for lanes, two of each row of the cluster, and two that all share. */
+static int singles_of(const xc_builder *b) { return b->mac->lanes ? 2 * b->kernel->cluster[0] + 2 : b->mac->singles; }
 
 bool xc_lay_out_sets(xc_builder *b) {
   const int a = b->kernel->cluster[0] * b->sets, bb = b->kernel->cluster[1] * b->sets * b->mac->b_width;
@@ -39,7 +47,7 @@ bool xc_lay_out_sets(xc_builder *b) {
   b->pin_b = 2 * b->mac->pairs;
   b->pin_a = b->pin_b + bb;
   b->pin_singles = b->pin_a + a;
-  return b->pin_singles + b->mac->singles + raw + packed <= b->g->machine->vectors - b->g->constants[XC_VECTOR];
+  return b->pin_singles + singles_of(b) + raw + packed <= b->g->machine->vectors - b->g->constants[XC_VECTOR];
 }
 
 static int new_vector(xc_builder *b, int width, int pin) {
@@ -180,6 +188,29 @@ int xc_b_block(xc_builder *b, int packed[], int column, int step) {
   } else {
     for (int i = 0; i < b->mac->b_width; i++) xc_load(b, "vld", 'B', b->bank_b, to, 1u << i, -1, column, step);
   }
+  return to;
+}
+
+enum { SPREAD, ROW_OF_B, TURNED }; /* lanes: a column of A before its shuffle; B's; then two for each row */
+
+int xc_turned_a(xc_builder *b, int block, int row, int step) {
+  const int to = passing(b, TURNED + row);
+  xc_move(b, "vshuffle", 'A', to, block, row, -1, step);
+  return to;
+}
+
+int xc_column_of_a(xc_builder *b, int turned, int row, int step) {
+  const int spread = passing(b, SPREAD), to = passing(b, TURNED + b->kernel->cluster[0] + row);
+  xc_move(b, "vextbcst", 'A', spread, turned, row, -1, step);
+  xc_move(b, "vshuffle", 'A', to, spread, row, -1, step);
+  return to;
+}
+
+int xc_row_of_b(xc_builder *b, int block, int element, int column, int step) {
+  const int to = passing(b, ROW_OF_B);
+  xc_node *n = xc_add_node(b->g, "vextbcst", 'B', b->cluster, -1, column, step);
+  xc_reads(n, block, 1u << element / (b->mac->lanes / b->mac->b_width));
+  xc_writes(n, to, 1);
   return to;
 }
 

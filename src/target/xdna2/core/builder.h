@@ -12,10 +12,14 @@ typedef struct xc_mac {
   int issues;         /* instructions of one multiplication of blocks */
   int b_width;        /* vectors of a block of B */
   int depth_unit;     /* blocks of depth that belong together */
+  int sum_bytes;      /* of an element of an accumulator */
   int temporaries;    /* accumulators besides the chains */
   int constants;      /* vectors */
   int pairs, singles; /* vectors on the way to blocks of A and B, with sets of registers */
   bool fifos;         /* blocks come through the load FIFOs */
+  /* a multiplication of blocks is this number of products of elements, one for each element of depth; 0: of whole
+   * blocks */
+  int lanes;
 } xc_mac;
 extern const xc_mac xc_macs[XD_CORE_MACS];
 
@@ -42,6 +46,11 @@ bool xc_lay_out_sets(xc_builder *);
 int xc_a_block(xc_builder *, int row, int step);
 int xc_b_block(xc_builder *, int packed[], int column, int step);
 int xc_unpacked_block(xc_builder *, int *packed, int column, int step);
+/* For `lanes`: a block of A by columns; one of its columns, repeated for each column of C; a row of a block of B,
+ * repeated for each row of C. */
+int xc_turned_a(xc_builder *, int block, int row, int step);
+int xc_column_of_a(xc_builder *, int turned, int row, int step);
+int xc_row_of_b(xc_builder *, int block, int element, int column, int step);
 
 /* ---- FIFOs ---- */
 

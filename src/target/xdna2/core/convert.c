@@ -94,6 +94,10 @@ tw_status xc_narrow_i16_graph(const xc_machine *m, const int bank[2], xc_graph *
   return narrow_graph(m, bank, "vst.srs2", 2, out, error);
 }
 
+tw_status xc_narrow_bf16_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  return narrow_graph(m, bank, "vst.conv", 2, out, error);
+}
+
 tw_status xc_narrow_i8_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
   return narrow_graph(m, bank, "vst.srs4", 1, out, error);
 }

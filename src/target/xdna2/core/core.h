@@ -14,11 +14,13 @@
 
 /* The size of one multiply-accumulate, r x s x t: rows of A, depth, columns of B. */
 typedef enum xd_core_mac {
-  XD_CORE_I8,    /* 8x8x8, int8 x int8 */
-  XD_CORE_I8_I4, /* 4x16x16, int8 x int4 */
-  XD_CORE_I8_I2, /* 8x8x8, int8 x codes of 2 bits, made int8 on the way to the multiplier; k in units of 32 */
-  XD_CORE_BFP16, /* 8x8x8, bfp16ebs8 on both sides */
-  XD_CORE_BF16,  /* 8x8x8, bf16 on both sides in memory, converted to bfp16 on the way, as AIE API emulates it */
+  XD_CORE_I8,         /* 8x8x8, int8 x int8 */
+  XD_CORE_I8_I4,      /* 4x16x16, int8 x int4 */
+  XD_CORE_I8_I2,      /* 8x8x8, int8 x codes of 2 bits, made int8 on the way to the multiplier; k in units of 32 */
+  XD_CORE_I16,        /* 4x4x8, int16 x int16, sums of 64 bits */
+  XD_CORE_BFP16,      /* 8x8x8, bfp16ebs8 on both sides */
+  XD_CORE_BF16,       /* 8x8x8, bf16 on both sides in memory, converted to bfp16 on the way, as AIE API emulates it */
+  XD_CORE_BF16_LANES, /* 4x8x8, bf16, exact: 32 products of elements at a time, as AIE API does without emulation */
   XD_CORE_MACS
 } xd_core_mac;
 
@@ -104,6 +106,7 @@ typedef enum xd_core_pass {
   XD_PASS_CLEAR,      /* counted in bytes */
   XD_PASS_NARROW_I16, /* sums of 32 bits shifted, rounded, saturated; counted in elements */
   XD_PASS_NARROW_I8,
+  XD_PASS_NARROW_BF16, /* sums of f32 rounded */
   XD_PASS_ROUND_BFP16, /* bf16 to bfp16, blocks of 64 in separate streams, as in kernel.cc; in elements */
   XD_PASSES
 } xd_core_pass;

@@ -19,18 +19,36 @@ static const struct form {
 
 const int *xd_core_shape(xd_core_mac mac) { return xc_macs[mac].shape; }
 
+/* Integers of 32 bits become sums of 64 on their way. */
+static const struct form *form_of(const xc_builder *b) {
+  static const struct form wide = {"vld.ups2", "vst.srs2", 2};
+  return b->mac->sum_bytes == 8 && b->kernel->c == XD_CORE_C_32 ? &wide : &forms[b->kernel->c];
+}
+
 static int new_chain(xc_builder *b, int row, int column) {
   return xc_add_value(b->g, XC_ACCUMULATOR, 1, b->pinned ? row * b->kernel->cluster[1] + column : -1);
 }
 
 /* A mask of the parts in piece i of an accumulator. */
 static unsigned piece(const xc_builder *b, int i) {
-  const int parts = b->g->machine->accumulator_parts / forms[b->kernel->c].pieces;
+  const int parts = b->g->machine->accumulator_parts / form_of(b)->pieces;
   return ((1u << parts) - 1) << (i * parts);
 }
 
+/* Loads or stores of a chain: a block of C may take less than an accumulator. */
+static int pieces_of(const xc_builder *b) {
+  enum { WHOLE = 256 }; /* bytes of an accumulator */
+  return form_of(b)->pieces * b->mac->shape[0] * b->mac->shape[2] * b->mac->sum_bytes / WHOLE;
+}
+
+/* The parts of an accumulator that a chain takes. */
+static unsigned chain_parts(const xc_builder *b) {
+  if (!b->mac->lanes) return XC_ALL_PARTS;
+  return (1u << b->g->machine->accumulator_parts * pieces_of(b) / form_of(b)->pieces) - 1;
+}
+
 static int load_chain(xc_builder *b, int row, int column) {
-  const struct form *form = &forms[b->kernel->c];
+  const struct form *form = form_of(b);
   const int chain = new_chain(b, row, column);
   if (b->kernel->c == XD_CORE_C_BFP16) { /* a product with one widens it */
     const int block = xc_add_value(b->g, XC_VECTOR, 1, b->sets ? b->pin_singles + b->mac->singles : -1);
@@ -38,33 +56,54 @@ static int load_chain(xc_builder *b, int row, int column) {
     xc_move(b, "vmul.f", 'C', chain, block, row, column, -1);
     return chain;
   }
-  for (int i = 0; i < form->pieces; i++) xc_load(b, form->load, 'C', b->bank_c, chain, piece(b, i), row, column, -1);
+  for (int i = 0; i < pieces_of(b); i++) xc_load(b, form->load, 'C', b->bank_c, chain, piece(b, i), row, column, -1);
   return chain;
 }
 
 static void store_chain(xc_builder *b, int chain, int row, int column) {
-  const struct form *form = &forms[b->kernel->c];
+  const struct form *form = form_of(b);
   if (b->kernel->c == XD_CORE_C_BFP16) {
     xc_push(b, 'C', chain, b->bank_c, row, column);
     return;
   }
-  for (int i = 0; i < form->pieces; i++) xc_store(b, form->store, 'C', b->bank_c, chain, piece(b, i), row, column);
+  for (int i = 0; i < pieces_of(b); i++) xc_store(b, form->store, 'C', b->bank_c, chain, piece(b, i), row, column);
 }
 
-static int multiply(xc_builder *b, int chain, int a, int bb, int row, int column, int step) {
-  for (int i = 0; i < b->mac->issues; i++) {
-    const int sum = new_chain(b, row, column);
-    xc_node *n = xc_add_node(b->g, b->mac->instruction, 'M', b->cluster, row, column, step);
-    xc_reads(n, a, XC_ALL_PARTS);
-    xc_reads(n, bb, XC_ALL_PARTS);
-    xc_accumulates(n, chain, XC_ALL_PARTS);
-    xc_writes(n, sum, xc_all_parts(b->g, sum));
-    chain = sum;
-  }
-  return chain;
+/* One instruction. */
+static int accumulate(xc_builder *b, int chain, int a, int bb, int row, int column, int step) {
+  const int sum = new_chain(b, row, column);
+  xc_node *n = xc_add_node(b->g, b->mac->instruction, 'M', b->cluster, row, column, step);
+  xc_reads(n, a, XC_ALL_PARTS);
+  xc_reads(n, bb, XC_ALL_PARTS);
+  xc_accumulates(n, chain, chain_parts(b));
+  xc_writes(n, sum, xc_all_parts(b->g, sum) & chain_parts(b));
+  return sum;
 }
 
 enum { CHAINS_MAX = 32 };
+
+/* Products of whole blocks. */
+static void multiply_blocks(xc_builder *b, int chain[], const int a[], const int bb[], int step) {
+  const int rows = b->kernel->cluster[0], columns = b->kernel->cluster[1];
+  for (int i = 0; i < rows * columns; i++)
+    for (int issue = 0; issue < b->mac->issues; issue++)
+      chain[i] = accumulate(b, chain[i], a[i / columns], bb[i % columns], i / columns, i % columns, step);
+}
+
+/* Products of elements: for each element of depth a column of A and a row of B, both spread over all lanes. */
+static void multiply_lanes(xc_builder *b, int chain[], const int a[], const int bb[], int step) {
+  const int rows = b->kernel->cluster[0], columns = b->kernel->cluster[1];
+  int turned[CHAINS_MAX], column_of_a[CHAINS_MAX];
+  for (int i = 0; i < rows; i++) turned[i] = xc_turned_a(b, a[i], i, step);
+  for (int element = 0; element < b->mac->lanes; element++) {
+    for (int i = 0; i < rows; i++) column_of_a[i] = xc_column_of_a(b, turned[i], i, step);
+    for (int j = 0; j < columns; j++) {
+      const int row_of_b = xc_row_of_b(b, bb[j], element, j, step);
+      for (int i = 0; i < rows; i++)
+        chain[i * columns + j] = accumulate(b, chain[i * columns + j], column_of_a[i], row_of_b, i, j, step);
+    }
+  }
+}
 
 static void add_cluster(xc_builder *b) {
   const int rows = b->kernel->cluster[0], columns = b->kernel->cluster[1], steps = b->kernel->k / b->mac->shape[1];
@@ -79,8 +118,7 @@ static void add_cluster(xc_builder *b) {
   for (int step = 0; step < steps; step++, b->turn++) {
     for (int i = 0; i < rows; i++) a[i] = xc_a_block(b, i, step);
     for (int j = 0; j < columns; j++) bb[j] = xc_b_block(b, packed, j, step);
-    for (int i = 0; i < rows * columns; i++)
-      chain[i] = multiply(b, chain[i], a[i / columns], bb[i % columns], i / columns, i % columns, step);
+    (b->mac->lanes ? multiply_lanes : multiply_blocks)(b, chain, a, bb, step);
   }
   for (int i = 0; i < rows * columns; i++) store_chain(b, chain[i], i / columns, i % columns);
   xc_flush(b);
@@ -105,6 +143,13 @@ tw_status xc_cluster_graph(const xc_machine *m, const xd_core_kernel *k, int clu
                    m->vectors);
   for (int i = 0; i < clusters; i++) add_cluster(&b);
   return xc_finish(out, error);
+}
+
+/* Bundles of a cluster and a step of depth, at least: multiply-accumulates, and moves where lanes need them. */
+static int step_bundles(const xc_mac *mac, const xd_core_kernel *k) {
+  const int products = k->cluster[0] * k->cluster[1] * mac->issues;
+  const int moves = mac->lanes ? k->cluster[0] * (1 + 2 * mac->lanes) + k->cluster[1] * mac->lanes : 0;
+  return products > moves ? products : moves;
 }
 
 tw_status xc_check_kernel(const xc_machine *m, const xd_core_kernel *k, tw_error *error) {
@@ -133,7 +178,7 @@ tw_status xc_check_kernel(const xc_machine *m, const xd_core_kernel *k, tw_error
   if (k->way == XD_CORE_UNROLLED && k->unroll < 1) return tw_fail(error, TW_USAGE, "unroll must be at least 1");
   const int clusters = k->m / side[0].unit * (k->n / side[2].unit), asked = k->way == XD_CORE_UNROLLED ? k->unroll : 1;
   const int64_t unroll = asked < clusters ? asked : clusters,
-                least = unroll * chains * (k->k / shape[1]) * m->bundle_bytes;
+                least = unroll * step_bundles(mac, k) * (k->k / shape[1]) * m->bundle_bytes;
   if (least > m->program_bytes)
     return tw_fail(error, TW_USAGE,
                    "the kernel needs at least %lld bytes of code, but the program memory has %d; unroll less, or use a "

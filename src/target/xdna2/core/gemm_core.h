@@ -32,6 +32,7 @@ tw_status xc_unpack_i4_graph(const xc_machine *, const int bank[2], xc_graph *ou
 /* One vector of zeros; a block of 64 sums narrowed; one of bf16 rounded, through a separate stream. */
 tw_status xc_clear_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 tw_status xc_narrow_i16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+tw_status xc_narrow_bf16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 tw_status xc_narrow_i8_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 tw_status xc_round_bfp16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 

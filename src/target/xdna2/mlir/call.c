@@ -93,8 +93,10 @@ static bool read_object_file(const xd_config *c, const xd_declaration *f, xd_cal
     if (v.rows < 1 || v.columns < 1 || v.unroll < 1 || v.rows > 16 || v.columns > 16 || v.unroll > 16) return false;
   }
   call->micro = xd_find_kernel(c, name, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE, TW_TYPE_NONE);
-  if (call->micro) call->cover = cover ? v : xd_cover_of(call->micro);
-  return call->micro != NULL;
+  if (!call->micro) return false;
+  xd_set_micro(call, call->micro);
+  call->cover = cover ? v : xd_cover_of(call->micro);
+  return true;
 }
 
 /* The function's assumptions on its sizes. */

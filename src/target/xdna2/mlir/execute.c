@@ -87,7 +87,7 @@ static bool is_whole(const tw_problem *p) { return macs_of(p) <= XD_COMPARE_MACS
 /* Must its results agree to the bit with sums that are rounded as the kernel rounds them? */
 static bool has_bits(const xd_mlir_work *w) {
   const xd_gemm *g = &w->gemm;
-  return w->step || (g->kernel && (g->kernel->b == TW_BFP16 || xd_gemm_narrow_sums(g)));
+  return w->step || (g->kernel && xd_gemm_has_bits(g));
 }
 
 /* How many rows are compared to the bit. */

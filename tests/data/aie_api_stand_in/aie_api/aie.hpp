@@ -59,9 +59,10 @@ inline bfloat16 to_bf16(float x) {
   return inner;
 }
 
-template <typename P> void must_be_aligned(const P *p) {
-  if (reinterpret_cast<std::uintptr_t>(p) % 64 == 0) return;
-  std::fprintf(stderr, "a vector at %p, which 64 does not divide\n", static_cast<const void *>(p));
+template <typename P> void must_be_aligned(const P *p, unsigned bytes) {
+  const unsigned unit = bytes < 64 ? bytes : 64;
+  if (reinterpret_cast<std::uintptr_t>(p) % unit == 0) return;
+  std::fprintf(stderr, "a vector at %p, which %u does not divide\n", static_cast<const void *>(p), unit);
   std::abort();
 }
 }  // namespace stand_in
@@ -98,14 +99,14 @@ template <typename T, unsigned N> struct vector {
 
 template <unsigned N, typename T> vector<T, N> load_v(const T *p) {
   vector<T, N> v;
-  stand_in::must_be_aligned(p);
-  std::memcpy(v.raw, p, sizeof v.raw);
+  stand_in::must_be_aligned(p, v.bytes);
+  std::memcpy(v.raw, p, v.bytes);
   return v;
 }
 
 template <typename T, unsigned N> void store_v(T *p, const vector<T, N> &v) {
-  stand_in::must_be_aligned(p);
-  std::memcpy(p, v.raw, sizeof v.raw);
+  stand_in::must_be_aligned(p, v.bytes);
+  std::memcpy(p, v.raw, v.bytes);
 }
 
 template <typename T, unsigned N> vector<T, N> broadcast(T x) {
@@ -198,6 +199,9 @@ template <unsigned N> struct accum<accfloat, N> {
   explicit accum(const vector<bfloat16, N> &v) {
     for (unsigned i = 0; i < N; i++) x[i] = stand_in::from_bf16(v.get(i));
   }
+  explicit accum(const vector<float, N> &v) {
+    for (unsigned i = 0; i < N; i++) x[i] = v.get(i);
+  }
   explicit accum(const block_vector<bfp16ebs8, N> &v) {
     for (unsigned i = 0; i < N; i++) {
       const std::uint8_t *block = v.raw + i / 8 * 9;
@@ -207,6 +211,10 @@ template <unsigned N> struct accum<accfloat, N> {
   template <typename T> auto to_vector() const {
     if constexpr (std::is_same_v<T, bfp16ebs8>) {
       return blocks();
+    } else if constexpr (std::is_same_v<T, float>) {
+      vector<float, N> v;
+      for (unsigned i = 0; i < N; i++) v.set(x[i], i);
+      return v;
     } else {
       vector<bfloat16, N> v;
       for (unsigned i = 0; i < N; i++) v.set(stand_in::to_bf16(x[i]), i);
@@ -276,6 +284,35 @@ template <> class mmul<8, 8, 8, bfp16ebs8, bfp16ebs8> {
   template <typename T> auto to_vector() const { return c.template to_vector<T>(); }
   const accum<accfloat, 64> &to_accum() const { return c; }
 };
+
+/* Elements of bf16: products are exact in f32, and are added one by one. */
+template <> class mmul<4, 8, 8, bfloat16, bfloat16> {
+  accum<accfloat, 32> c;
+
+ public:
+  template <typename T> mmul(const vector<T, 32> &v) : c(v) {}
+  void mac(const vector<bfloat16, 32> &a, const vector<bfloat16, 64> &b) {
+    for (unsigned i = 0; i < 4; i++)
+      for (unsigned j = 0; j < 8; j++)
+        for (unsigned k = 0; k < 8; k++)
+          c.x[8 * i + j] += stand_in::from_bf16(a.get(8 * i + k)) * stand_in::from_bf16(b.get(8 * k + j));
+  }
+  template <typename T> auto to_vector() const { return c.template to_vector<T>(); }
+};
+
+#ifdef AIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16
+template <> class mmul<8, 8, 8, bfloat16, bfloat16> {
+  mmul<8, 8, 8, bfp16ebs8, bfp16ebs8> blocks;
+
+ public:
+  mmul(const vector<bfloat16, 64> &v) : blocks(accum<accfloat, 64>(v)) {}
+  void mac(const vector<bfloat16, 64> &a, const vector<bfloat16, 64> &b) {
+    const accum<accfloat, 64> wide_a(a), wide_b(transpose(b, 8, 8));
+    blocks.mac(wide_a.to_vector<bfp16ebs8>(), wide_b.to_vector<bfp16ebs8>());
+  }
+  template <typename T> auto to_vector() const { return blocks.template to_vector<T>(); }
+};
+#endif
 
 }  // namespace aie
 
