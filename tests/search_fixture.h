@@ -249,7 +249,8 @@ static tw_status fake_bound(const tw_target *t, const tw_problem *p, tw_bound *o
   return TW_OK;
 }
 
-static const tw_topic fake_topics[] = {{"menu", "tile: larger tiles\ndepth: deeper buffers\nother: anything else\n"},
+static const tw_topic fake_topics[] = {{"isa", "Words.\ntile(n)\n  how large\nstride(n)\n  how far\n"},
+                                       {"menu", "tile: larger tiles\ndepth: deeper buffers\nother: anything else\n"},
                                        {"architecture", "words\n"},
                                        {"rules", "words\n"},
                                        {"kernel", "words\n"},

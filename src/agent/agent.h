@@ -66,6 +66,7 @@ typedef struct tw_request {
   size_t ancestors;                    /* earlier versions of the program in a planning prompt, at most */
   const char *more_menu;               /* options for this program: lines of "name: what to do"; NULL: none */
   bool shuffles_menu;                  /* the options are in random order */
+  bool filters_isa;                    /* prompts for kernels omit instructions that nothing in them uses */
   size_t n_recorded;           /* plans of an earlier search that are offered now, in their order; 0: new plans */
   const char *const *recorded; /* each is a reply to a planning prompt */
   double dropout;              /* the probability with which a lever is hidden from a plan */

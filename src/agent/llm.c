@@ -57,6 +57,7 @@ static tw_request with_texts(const llm *m, const tw_request *r) {
   own.user_text = m->context;
   own.ancestors = (size_t)m->options.ancestors;
   own.shuffles_menu = m->options.shuffle_menu;
+  own.filters_isa = m->options.filter_isa;
   return own;
 }
 
@@ -359,6 +360,7 @@ tw_status tw_llm_check_unused(const tw_model_options *o, tw_error *error) {
                        : o->shuffle_menu    ? "a shuffled menu"
                        : o->one_question    ? "one question"
                        : o->own_menu        ? "a menu for each program"
+                       : o->filter_isa      ? "a filtered language"
                                             : NULL;
   return unused
              ? tw_fail(error, TW_USAGE,

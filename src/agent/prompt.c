@@ -10,6 +10,7 @@
 
 #include "agent/lines.h"
 #include "agent/prompt_texts.h"
+#include "agent/relevant.h"
 #include "agent/vocabulary.h"
 #include "base/template.h"
 #include "base/utilization.h"
@@ -308,14 +309,15 @@ static char *write_operands(const tw_problem *problem) {
 
 static bool leaves_out(const tw_request *r, uint64_t part) { return r->without & part; }
 
+static const char *isa_of(const tw_request *r) {
+  return leaves_out(r, TW_WITHOUT_ISA) ? NULL : tw_prompt_topic(r->texts, r->target, r->problem, "isa");
+}
+
 static void set_common(prompt *p, const tw_request *r) {
   set_owned(p, "machine", r->target->describe ? r->target->describe(r->target) : NULL);
-  static const char *const topics[] = {"architecture", "isa", "kernel", "rules"};
+  static const char *const topics[] = {"architecture", "kernel", "rules"};
   for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++)
-    if (strcmp(topics[i], "isa") || !leaves_out(r, TW_WITHOUT_ISA))
-      set(p, topics[i], tw_prompt_topic(r->texts, r->target, r->problem, topics[i]));
-    else
-      set(p, topics[i], NULL);
+    set(p, topics[i], tw_prompt_topic(r->texts, r->target, r->problem, topics[i]));
   set_owned(p, "problem", tw_problem_text(r->problem));
   set(p, "summary", r->problem->op->summary);
   set_owned(p, "operands", write_operands(r->problem));
@@ -378,6 +380,7 @@ static tw_status write_plan_prompt(const tw_request *r, tw_random *random, const
   snprintf(number[1], sizeof number[1], "%d", r->iterations);
   prompt p = {0};
   set_common(&p, r);
+  set(&p, "isa", isa_of(r));
   const bool feedback = !leaves_out(r, TW_WITHOUT_FEEDBACK);
   set_owned(&p, "feedback", feedback ? write_feedback(r) : NULL);
   set_owned(&p, "findings", feedback ? write_findings(r) : NULL);
@@ -414,8 +417,15 @@ tw_status tw_prompt_implement(const tw_request *r, const char *plan, const tw_ca
   const tw_candidate *kernel = failed ? last_kernel(r, failed) : NULL;
   prompt p = {0};
   set_common(&p, r);
+  char *example = leaves_out(r, TW_WITHOUT_EXAMPLES) ? NULL : find_examples(r, plan);
+  const char *const users[] = {r->parent->source, plan, example, kernel ? kernel->source : NULL,
+                               r->mate ? r->mate->source : NULL};
+  if (isa_of(r) && r->filters_isa)
+    set_owned(&p, "isa", tw_relevant_entries(isa_of(r), sizeof users / sizeof *users, users));
+  else
+    set(&p, "isa", isa_of(r));
   set(&p, "plan", plan);
-  set_owned(&p, "example", leaves_out(r, TW_WITHOUT_EXAMPLES) ? NULL : find_examples(r, plan));
+  set_owned(&p, "example", example);
   set(&p, "failed", kernel ? kernel->source : NULL);
   set_owned(&p, "failure", kernel ? write_failure(r, kernel, MESSAGE_SHOWN) : NULL);
   const bool is_reply = failed && failed->reply;

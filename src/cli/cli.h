@@ -25,7 +25,7 @@ typedef struct cli_list {
 typedef struct cli_options {
   bool json, no_wisdom, fresh, help, trust, verbose;
   bool rewrites_only, no_run, progress, verify;
-  bool exhaustive, watch, shuffle_menu, one_question, own_menu;
+  bool exhaustive, watch, shuffle_menu, one_question, own_menu, filter_isa;
   const char *page; /* file of a report */
   const char *target, *out, *schedule, *trace, *timeline, *window, *from, *write, *floorplan, *plan, *prompts, *context,
       *effort, *runner, *hosts, *svg;

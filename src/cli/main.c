@@ -17,7 +17,7 @@
 #define MODELS                                                                                                         \
   "temperature repairs concurrent-requests answer-timeout max-answer-tokens max-requests max-tokens max-cost "         \
   "price-in price-out prompts context reasoning-effort ancestors combine hide-scores shuffle-menu one-question "       \
-  "own-menu "
+  "own-menu filter-isa "
 
 const cli_command cli_commands[] = {
     {"targets", "[NAME | FILE.machine]", "list the target machines, or check a machine file", "write from json",
@@ -40,7 +40,7 @@ const cli_command cli_commands[] = {
      false},
     {"prompt", "plan | implement " SUBJECT " [FILE] | --write DIR -t TARGET",
      "print a prompt for a language model, or write the texts of prompts to files",
-     "target schedule plan prompts write seed dropout iterations no-run trust json", cli_prompt, true},
+     "target schedule plan prompts filter-isa write seed dropout iterations no-run trust json", cli_prompt, true},
     {"view", "[NAME key=value...] -t TARGET", "show how a machine stores and moves data; without NAME, list the views",
      "target svg json", cli_view, true},
     {"mcp", "", "run a Model Context Protocol server on standard input and output", "", cli_mcp, true},

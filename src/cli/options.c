@@ -84,6 +84,8 @@ static const cli_option table[] = {
      "ask a model for plan and kernel in one answer, instead of two"},
     {"own-menu", 0, FLAG, offsetof(cli_options, own_menu), 0, 0, NULL,
      "ask a model for more menu options for each program in the beam"},
+    {"filter-isa", 0, FLAG, offsetof(cli_options, filter_isa), 0, 0, NULL,
+     "omit instructions that neither program nor plan uses from prompts for kernels"},
     {"plan", 0, TEXT, offsetof(cli_options, plan), 0, 0, "FILE", "read the plan to implement from this file"},
     {"no-run", 0, FLAG, offsetof(cli_options, no_run), 0, 0, NULL,
      "do not measure the program; the prompt then has no measurements"},

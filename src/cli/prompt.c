@@ -51,6 +51,7 @@ static tw_status write_prompt(const cli *c, const cli_subject *s, const tw_promp
                         .n_lineage = 1,
                         .lineage = lineage,
                         .texts = texts,
+                        .filters_isa = c->options.filter_isa,
                         .iteration = 1,
                         .iterations = c->options.iterations ? (int)c->options.iterations : 10,
                         .dropout = c->options.dropout < 0 ? 0 : c->options.dropout};

@@ -39,6 +39,7 @@ static tw_model_options model_options(const cli_options *o) {
       .shuffle_menu = o->shuffle_menu,
       .one_question = o->one_question,
       .own_menu = o->own_menu,
+      .filter_isa = o->filter_isa,
   };
 }
 

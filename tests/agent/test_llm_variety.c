@@ -3,6 +3,7 @@
 #include "scripted.h"
 
 #include "agent/prompt.h"
+#include "agent/relevant.h"
 #include "search/result.h"
 
 static tw_search_result search_with(const char *agent, const tw_model_options *more, tw_search_options o) {
@@ -182,6 +183,42 @@ static void options_are_read_whatever_is_around_them(void **state) {
   }
 }
 
+/* The plan names `tile`; nothing names `stride`. */
+static void instructions_that_nothing_uses_are_omitted(void **state) {
+  (void)state;
+  tw_model_options more = hurried;
+  for (int filters = 0; filters < 2; filters++) {
+    more.filter_isa = filters;
+    write_file("log", "");
+    write_file("n", "0");
+    char *log = log_of(model(PLAN_OR(GROWING)), &more, 1, 1);
+    assert_int_equal(count(log, "how large"), 2);
+    assert_int_equal(count(log, "how far"), filters ? 1 : 2); /* the planning prompt has everything */
+    assert_int_equal(count(log, "not described here: stride.\n"), filters);
+    free(log);
+  }
+}
+
+static void entries_are_found_by_their_names(void **state) {
+  (void)state;
+  static const char isa[] =
+      "Commands, each a statement (see above).\n\nload(a, b)\n  loads\nstore(a) or store(a, b)\n  stores\n"
+      "v.add_to(x)\nv.sub_from(x)\n  both\n\nAddresses (in rows) matter.\n//: line\ndrop(x): drops.\nlast(x)";
+  static const struct {
+    const char *text[2], *expected;
+  } cases[] = {
+      {{NULL, "use load, last_of and sub_from"},
+       "Commands, each a statement (see above).\n\nload(a, b)\n  loads\nv.add_to(x)\nv.sub_from(x)\n  both\n\n"
+       "Addresses (in rows) matter.\n//: line\nlast(x)\nAlso in the language, not described here: store, drop.\n"},
+      {{"load store drop", "add_to last"}, isa},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char *left = tw_relevant_entries(isa, 2, cases[i].text);
+    assert_string_equal(left, cases[i].expected);
+    free(left);
+  }
+}
+
 static void efforts_are_for_servers(void **state) {
   (void)state;
   tw_model_options more = hurried;
@@ -203,6 +240,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_failed_kernel_of_one_answer_is_repaired, start, end),
       cmocka_unit_test_setup_teardown(a_menu_is_made_for_the_program_at_hand, start, end),
       cmocka_unit_test(options_are_read_whatever_is_around_them),
+      cmocka_unit_test_setup_teardown(instructions_that_nothing_uses_are_omitted, start, end),
+      cmocka_unit_test(entries_are_found_by_their_names),
       cmocka_unit_test_setup_teardown(efforts_are_for_servers, start, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
