@@ -116,6 +116,11 @@ tw_status cli_view(const cli *, tw_error *);
 bool cli_chooses_tiles(const cli *, const tw_target *);
 tw_status cli_explain(const cli *, const tw_target *, tw_error *);
 
+/* ---- tune.c ---- */
+
+/* Requests to language models, as the command line has them. */
+tw_model_options cli_model_options(const cli_options *);
+
 /* ---- options.c ---- */
 
 /* Fills *out from the words after the subcommand's name; out->words points into argv. */

@@ -14,9 +14,12 @@
 
 #define SUBJECT "OP key=value... -t TARGET"
 #define SEARCH "jobs seed agent runner hosts iterations plans kernels beam dropout without samples seconds "
+#define REQUESTS                                                                                                       \
+  "temperature concurrent-requests answer-timeout max-answer-tokens max-requests max-tokens max-cost price-in "        \
+  "price-out reasoning-effort "
 #define MODELS                                                                                                         \
-  "temperature repairs concurrent-requests answer-timeout max-answer-tokens max-requests max-tokens max-cost "         \
-  "price-in price-out prompts context reasoning-effort ancestors combine hide-scores shuffle-menu one-question "       \
+  REQUESTS                                                                                                             \
+  "repairs prompts context ancestors combine hide-scores shuffle-menu one-question "                                   \
   "own-menu filter-isa "
 
 const cli_command cli_commands[] = {
@@ -38,9 +41,11 @@ const cli_command cli_commands[] = {
     {"evaluate", "", "evaluate kernels from standard input (JSON Lines); used by --runner", "jobs", cli_evaluate, true},
     {"model", SUBJECT, "print the prediction of the analytic model", "target schedule kernel verbose json", cli_model,
      false},
-    {"prompt", "plan | implement " SUBJECT " [FILE] | --write DIR -t TARGET",
+    {"prompt",
+     "plan | implement " SUBJECT " [FILE] | --write DIR -t TARGET | --from DOC... --write DIR -t TARGET --agent MODEL",
      "print a prompt for a language model, or write the texts of prompts to files",
-     "target schedule plan prompts filter-isa write seed dropout iterations no-run trust json", cli_prompt, true},
+     REQUESTS "target schedule plan prompts filter-isa write from agent seed dropout iterations no-run trust json",
+     cli_prompt, true},
     {"view", "[NAME key=value...] -t TARGET", "show how a machine stores and moves data; without NAME, list the views",
      "target svg json", cli_view, true},
     {"mcp", "", "run a Model Context Protocol server on standard input and output", "", cli_mcp, true},

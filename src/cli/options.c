@@ -61,6 +61,8 @@ static const cli_option table[] = {
     {"svg", 0, TEXT, offsetof(cli_options, svg), 0, 0, "FILE", "write the view as a picture (SVG)"},
     {"from", 0, TEXT, offsetof(cli_options, from), 0, 0, "FILE",
      "targets: convert a gemmini_params.h to a machine file and print it\n"
+     "prompt: add to the texts of --write what this documentation says, in the words of the model --agent; more files "
+     "may follow\n"
      "tune: start from this program: report where its time goes, and rewrite it\n"
      "emit: with --out, write the files for this kernel source, not for a schedule"},
     {"write", 0, TEXT, offsetof(cli_options, write), 0, 0, "NAME",
@@ -121,7 +123,8 @@ static const cli_option table[] = {
      "feedback, "
      "examples. With rules: feedback, model"},
     {"agent", 0, LIST, offsetof(cli_options, agents), 0, 0, "NAME",
-     "choose the agent that proposes kernels: rules, random, llm:MODEL[@URL] or exec:COMMAND; 2*NAME doubles its "
+     "prompt: choose the language model that reads the documentation of --from: llm:MODEL[@URL] or exec:COMMAND\n"
+     "tune: choose the agent that proposes kernels: rules, random, llm:MODEL[@URL] or exec:COMMAND; 2*NAME doubles its "
      "plans; "
      "may be repeated [default: rules]"},
     {"temperature", 0, REAL, offsetof(cli_options, temperature), 0, 2, "T",

@@ -1,9 +1,11 @@
 /* prompt.c - `tilewright prompt plan|implement OP key=value... -t TARGET [FILE]`: prints what a language model would be
  * asked about a program, FILE or the machine's plainest kernel: for reading, for mending its texts, or for asking by
- * hand. `tilewright prompt --write DIR -t TARGET` writes the texts; `--prompts DIR` uses them. */
+ * hand. `tilewright prompt --write DIR -t TARGET` writes the texts; `--prompts DIR` uses them. With --from, a language
+ * model adds what a machine's documentation says. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/distill.h"
 #include "agent/prompt.h"
 #include "agent/prompt_texts.h"
 #include "cli/cli.h"
@@ -76,8 +78,42 @@ static tw_status write_texts(const cli *c, tw_error *error) {
   return TW_OK;
 }
 
+/* The documents are --from and the words after it. */
+static tw_status write_distilled(const cli *c, tw_error *error) {
+  const cli_options *o = &c->options;
+  const tw_model_options model = cli_model_options(o);
+  const tw_stop stop = {.interrupt = cli_catch_interrupt()};
+  const tw_target *target;
+  tw_distillation done = {0};
+  if (!o->write)
+    return tw_fail(error, TW_USAGE, "--from requires --write DIR, the folder for the texts that you then review");
+  if (o->agents.n != 1)
+    return tw_fail(error, TW_USAGE, "--from requires one --agent, llm:MODEL or exec:COMMAND, that reads the documents");
+  const char **document = tw_new(c->n_words + 1, sizeof *document);
+  tw_status status = document ? cli_find_target(o->target, &target, error) : tw_no_memory(error, "documents");
+  if (document) document[0] = o->from;
+  for (size_t i = 0; document && i < c->n_words; i++) document[i + 1] = c->words[i];
+  if (status == TW_OK)
+    status = tw_distill(target, o->agents.text[0], &model, c->n_words + 1, document, o->write, &stop, &done, error);
+  if (done.notes.data) fputs(done.notes.data, stderr);
+  free(document);
+  tw_text_free(&done.notes);
+  if (status != TW_OK) return status;
+  if (o->json)
+    return cli_print_json(c,
+                          json_pack("{s:s,s:I,s:I,s:I}", "folder", o->write, "files", (json_int_t)done.files, "added",
+                                    (json_int_t)done.added, "requests", (json_int_t)done.requests),
+                          error);
+  printf("%zu files in %s, %zu of them with additions; review and edit them, then use `--prompts %s`\n", done.files,
+         o->write, done.added, o->write);
+  return TW_OK;
+}
+
 tw_status cli_prompt(const cli *c, tw_error *error) {
   static const char usage[] = "`tilewright prompt plan|implement OP key=value... -t TARGET [FILE]`";
+  if (c->options.from) return write_distilled(c, error);
+  if (c->options.agents.n)
+    return tw_fail(error, TW_USAGE, "--agent requires --from DOC, documentation that the model reads");
   if (c->options.write) return write_texts(c, error);
   const bool planning = c->n_words && !strcmp(c->words[0], "plan");
   if (!c->n_words) return tw_fail(error, TW_USAGE, "the kind of prompt is missing; usage: %s", usage);

@@ -13,7 +13,7 @@
 #include "tilewright/extend/target.h"
 #include "tilewright/tune.h"
 
-static tw_model_options model_options(const cli_options *o) {
+tw_model_options cli_model_options(const cli_options *o) {
   return (tw_model_options){
       .size = sizeof(tw_model_options),
       .temperature = o->temperature == 0  ? 1e-9
@@ -222,7 +222,7 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
   tw_status status = c->options.without ? tw_without_parse(c->options.without, &without, error) : TW_OK;
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
   if (status != TW_OK) return status;
-  const tw_model_options model = model_options(&c->options);
+  const tw_model_options model = cli_model_options(&c->options);
   tw_search_options options = search_options(c, &model, without);
   options.context = (void *)subject->target;
   options.backend = crew->backend;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/distill.h"
 #include "agent/prompt.h"
 #include "base/files.h"
 #include "test.h"
@@ -196,12 +197,90 @@ static void a_search_asks_with_the_folders_texts(void **state) {
   close_fixture(&f);
 }
 
+/* The scripted model answers by what a question wants: an instruction for isa.txt, a rule, and nothing else. */
+#define READER                                                                                                         \
+  "exec:p=$(cat); echo \"$p\" >> %s/asked.log; case \"$p\" in *'Wanted: instructions'*) printf '%%s\\n' '```' "        \
+  "'turbo(x)' '  doubles x' '```';; *'Wanted: rules'*) echo '- turbo needs even x';; *) echo NONE.;; esac"
+
+static tw_status distill(const fixture *f, const char *agent, const char *document, tw_distillation *out,
+                         tw_error *error) {
+  const tw_model_options options = {.size = sizeof options, .at_once = 1, .seconds = 20};
+  const tw_stop stop = {0};
+  const char *const documents[] = {document};
+  const tw_status status = tw_distill(f->target, agent, &options, 1, documents, f->folder, &stop, out, error);
+  tw_text_free(&out->notes);
+  return status;
+}
+
+static char *read_file(const fixture *f, const char *name) {
+  char *path = tw_path_join(f->folder, name), *text = NULL;
+  assert_int_equal(tw_file_read(path, 1 << 24, &text, NULL, NULL), TW_OK);
+  free(path);
+  return text;
+}
+
+/* A document of two parts: both answers are equal, and their lines are added once. */
+static void documentation_is_added_to_the_texts(void **state) {
+  (void)state;
+  fixture f = open_fixture("gemmini-16x16-int8", "gemm m=64 n=64 k=64");
+  char agent[2000], *document = calloc(60001, 1), *path = tw_path_join(f.folder, "manual.md");
+  for (size_t i = 0; i < 60000; i++) document[i] = i % 100 == 99 ? '\n' : 'm';
+  memcpy(document + 59000, "THE END OF THE MANUAL", 21);
+  write_file(&f, "manual.md", document);
+  snprintf(agent, sizeof agent, READER, f.folder);
+  char *isa = read_file(&f, "gemmini/isa.txt"), *architecture = read_file(&f, "gemmini/architecture.txt");
+  tw_distillation done;
+  tw_error error = {0};
+  if (distill(&f, agent, path, &done, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(done.requests, 6); /* two parts; architecture, isa and rules: Gemmini's menus are of single ops */
+  assert_int_equal(done.added, 2);
+  char *isa_now = read_file(&f, "gemmini/isa.txt"), *rules = read_file(&f, "gemmini/rules.txt"),
+       *architecture_now = read_file(&f, "gemmini/architecture.txt"), *asked = read_file(&f, "asked.log");
+  assert_int_equal(strncmp(isa_now, isa, strlen(isa)), 0);
+  assert_string_equal(isa_now + strlen(isa), "turbo(x)\n  doubles x\n");
+  assert_non_null(strstr(rules, "\n- turbo needs even x\n"));
+  assert_string_equal(architecture_now, architecture);
+  assert_non_null(strstr(asked, "THE END OF THE MANUAL"));
+  char *folder = f.folder, *log = tw_path_join(folder, "asked.log");
+  unlink(path), unlink(log);
+  tw_prompt_texts *texts = read_texts(&f);
+  char *prompt = prompt_of(&f, texts, true);
+  assert_non_null(strstr(prompt, "- turbo needs even x"));
+  free(prompt), free(document), free(path), free(log), free(isa), free(isa_now), free(rules), free(asked);
+  free(architecture), free(architecture_now);
+  tw_prompt_texts_free(texts);
+  close_fixture(&f);
+}
+
+static void a_request_without_an_answer_adds_nothing(void **state) {
+  (void)state;
+  fixture f = open_fixture("gemmini-16x16-int8", "gemm m=64 n=64 k=64");
+  char *rules = read_file(&f, "gemmini/rules.txt"), *path = tw_path_join(f.folder, "manual.md");
+  tw_distillation done;
+  tw_error error = {0};
+  write_file(&f, "manual.md", "words\n");
+  assert_int_not_equal(
+      distill(&f, "exec:case \"$(cat)\" in *instructions*) exit 1;; *) echo '- a rule';; esac", path, &done, &error),
+      TW_OK);
+  assert_non_null(strstr(error.text, "nothing was added"));
+  char *now = read_file(&f, "gemmini/rules.txt");
+  assert_string_equal(now, rules);
+  write_file(&f, "manual.md", " \n");
+  assert_int_equal(distill(&f, "exec:cat", path, &done, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "empty or no text"));
+  assert_int_equal(distill(&f, "rules", path, &done, &error), TW_USAGE);
+  free(rules), free(now), free(path);
+  close_fixture(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_was_written_gives_the_same_prompts),
       cmocka_unit_test(edited_texts_are_used),
       cmocka_unit_test(every_allowed_slot_exists),
       cmocka_unit_test(what_does_not_fit_is_an_error_with_its_place),
+      cmocka_unit_test(documentation_is_added_to_the_texts),
+      cmocka_unit_test(a_request_without_an_answer_adds_nothing),
       cmocka_unit_test(a_search_asks_with_the_folders_texts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
