@@ -1,9 +1,9 @@
-"""ablations.py OUT.csv [SEEDS [NAME...]] - what the parts of a search are worth.
+"""ablations.py OUT.csv [SEEDS [SAMPLES [NAME...]]] - what the parts of a search are worth.
 
 Problems and parts: table 6 of Autocomp (C. Hong et al., arXiv 2505.18574): GEMM 12544 x 64 x 256 and a convolution of 4 images of
 14 x 14, 256 to 256 channels, 3 x 3, on Gemmini. A search has the command's defaults unless the row says otherwise. The speed-up is over
-Gemmini's software library. NAME: rows to run [all]. Prints the table of all rows in OUT.csv: mean and standard deviation over the
-seeds, and the mean number of samples."""
+Gemmini's software library, after 5, 10, 25 and all samples. SAMPLES: limit of each search [no limit]. NAME: rows to run [all]. Prints
+the tables of all rows in OUT.csv: mean and standard deviation over the seeds, and the mean number of samples."""
 import usage  # answers --help
 import statistics
 import sys
@@ -25,35 +25,43 @@ ROWS = {  # name: options
 }
 
 
-def measure(rows, name, seed):
+POINTS = (5, 10, 25)
+
+
+def measure(rows, name, seed, samples):
     for kind, problem in PROBLEMS.items():
-        if rows.find(name, seed, kind):
+        if rows.find(name, seed, kind, samples):
             continue
         with tempfile.TemporaryDirectory() as out:
-            result = tune(problem, f"{out}/run", "--seed", seed, *ROWS[name])
-            _, evaluated = costs_after(f"{out}/run", [1])
-            rows.add(name, seed, kind, library_cycles(problem), result["best"]["cycles"], evaluated)
+            limit = ["--samples", samples] if samples else []
+            result = tune(problem, f"{out}/run", "--seed", seed, *limit, *ROWS[name])
+            costs, evaluated = costs_after(f"{out}/run", POINTS)
+            rows.add(name, seed, kind, samples, library_cycles(problem), *costs, result["best"]["cycles"], evaluated)
+
+
+def speed_up(group, column):
+    ups = [float(r["library"]) / float(r[column]) for r in group]
+    return f"{statistics.fmean(ups):.2f}" + (f" ± {statistics.stdev(ups):.2f}" if len(ups) > 1 else "")
 
 
 def show(rows):
-    print("| search | seeds | GEMM | samples | convolution | samples |\n| --- | ---: | ---: | ---: | ---: | ---: |")
-    for name in ROWS:
-        cells, seeds = [], 0
-        for kind in PROBLEMS:
+    columns = [f"after_{n}" for n in POINTS] + ["cycles"]
+    for kind in PROBLEMS:
+        print(f"\n| {kind} | seeds | " + " | ".join(f"after {n}" for n in POINTS) + " | at the end | samples |")
+        print("| --- | ---: |" + " ---: |" * (len(columns) + 1))
+        for name in ROWS:
             group = [r for r in rows.rows if r["search"] == name and r["problem"] == kind]
-            ups = [float(r["library"]) / float(r["cycles"]) for r in group]
-            spread = f" ± {statistics.stdev(ups):.2f}" if len(ups) > 1 else ""
-            cells += [f"{statistics.fmean(ups):.2f}{spread}", f"{statistics.fmean(int(r['evaluated']) for r in group):.0f}"] if ups else ["", ""]
-            seeds = max(seeds, len(ups))
-        if seeds:
-            print(f"| {name} | {seeds} | " + " | ".join(cells) + " |")
+            if group:
+                samples = statistics.fmean(int(r["evaluated"]) for r in group)
+                print(f"| {name} | {len(group)} | " + " | ".join(speed_up(group, c) for c in columns) + f" | {samples:.0f} |")
 
 
-def main(path, seeds=10, *names):
-    rows = Rows(path, ["search", "seed", "problem", "library", "cycles", "evaluated"], 3)
+def main(path, seeds=10, samples=0, *names):
+    columns = ["search", "seed", "problem", "limit", "library", *(f"after_{n}" for n in POINTS), "cycles", "evaluated"]
+    rows = Rows(path, columns, 4)
     for seed in range(1, int(seeds) + 1):
         for name in names or ROWS:
-            measure(rows, name, seed)
+            measure(rows, name, seed, int(samples))
     show(rows)
 
 
