@@ -69,11 +69,23 @@ static void set_operands(tw_slots *s, const tw_tile_machine *machine, const tw_g
   tw_slots_text(s, "elements_b", p->way_b != TW_TILE_ELEMENTS ? NULL : g->b_transposed ? "ldb, 1" : "1, ldb");
 }
 
+/* Parts of k: of workgroups, of waves, or of both. */
+static void set_parts(tw_slots *s, const PLAN *p) {
+  static const char *const part[] = {NULL, "block_of_grid() % SPLIT", "group_of_block() / WAVES",
+                                     "block_of_grid() % SPLIT * SHARES + group_of_block() / WAVES"},
+                           *const parts[] = {NULL, "SPLIT", "SHARES", "(SPLIT * SHARES)"};
+  const int kind = (p->split > 1) + 2 * (p->shares > 1);
+  tw_slots_number_or_empty(s, "split", p->split > 1 ? p->split : 0);
+  tw_slots_number_or_empty(s, "shares", p->shares > 1 ? p->shares : 0);
+  tw_slots_text(s, "part", part[kind]);
+  tw_slots_text(s, "parts", parts[kind]);
+}
+
 tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
                                    tw_text *t, tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   const PLAN *p = plan;
-  const bool split = p->split > 1, block_scales = g->scales == TW_GEMM_SCALES_BLOCK;
+  const bool divided = p->split > 1 || p->shares > 1, block_scales = g->scales == TW_GEMM_SCALES_BLOCK;
   tw_slots s = {0};
   tw_text loop = {0};
   tw_status status = p->hand_scheduled ? write_loop(machine, g, p, &loop, error) : TW_OK;
@@ -91,13 +103,16 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   tw_slots_number(&s, "group_threads", machine->group_threads);
   tw_slots_number_or_empty(&s, "producers", p->producers);
   tw_slots_number_or_empty(&s, "held", p->keep_in_registers);
-  tw_slots_flag(&s, "holds_all", (g->k + p->k - 1) / p->k <= (int64_t)p->keep_in_registers * p->split);
-  tw_slots_number_or_empty(&s, "split", split ? p->split : 0);
+  tw_slots_flag(&s, "holds_all", (g->k + p->k - 1) / p->k <= (int64_t)p->keep_in_registers * p->split * p->shares);
+  tw_slots_flag(&s, "columns_b", p->columns_b);
+  tw_slots_flag(&s, "loads_first", p->columns_b || p->shares > 1);
+  tw_slots_text(&s, "spread", p->columns_b ? "true" : "false");
+  set_parts(&s, p);
   tw_slots_number(&s, "parts_at", 0);
-  tw_slots_text(&s, "begin", split ? "begin + " : NULL);
-  tw_slots_text(&s, "step", split ? "(begin + s)" : "s");
+  tw_slots_text(&s, "begin", divided ? "begin + " : NULL);
+  tw_slots_text(&s, "step", divided ? "(begin + s)" : "s");
   tw_slots_flag(&s, "tail", p->tail);
-  tw_slots_flag(&s, "tail_or_split", p->tail || split);
+  tw_slots_flag(&s, "tail_or_split", p->tail || p->split > 1);
   tw_slots_number(&s, "shared", p->shared_bytes);
   tw_slots_number(&s, "stages", p->stages);
   tw_slots_number(&s, "stages_but_one", p->stages - 1);

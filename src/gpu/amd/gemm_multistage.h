@@ -19,6 +19,7 @@
  *   producers 4               extra waves that only copy; all other waves only multiply (warp-specialized)
  *   keep_in_registers 4       no LDS: each wave loads its operands to registers, 4 steps early; with as many steps as k has,
  *                             all operands are loaded at the start
+ *   split_k_waves 4 m=16 n=64   waves of a workgroup divide k, keep their operands in registers, and add their sums in LDS
  *
  * Operands whose pitch or layout does not allow copies of 16 bytes are copied element by element. */
 #ifndef TW_TILE_GEMM_MULTISTAGE_H
@@ -47,11 +48,15 @@ typedef struct tw_tile_multistage_plan {
   /* `ahead` is register_prefetch. */
   bool interleave, ahead, hand_scheduled;
   int producers, keep_in_registers;
+  /* Sets of waves that divide k. */
+  int shares;
   /* Derived. `deep` is the k of a matrix instruction. */
   int deep;
   tw_tile_way way_a, way_b;
   /* The LDS tile is stored k x n (k x m), as in memory. */
   bool across_b, across_a;
+  /* B is k x n in memory, and its columns go straight to registers. */
+  bool columns_b;
   /* k ends within a tile. */
   bool tail;
   /* Four neighbours of a row of C are stored at once. */

@@ -13,7 +13,9 @@ enum {
   SPLIT_BELOW = 4, /* tiles of a processor */
   CHUNK = 16,      /* bytes of a thread's copy */
   PIECE = 1024,    /* bytes that a group copies at once; tiles begin at multiples of it */
-  OVERHEAD = 32    /* registers of a thread beside sums and operands */
+  OVERHEAD = 32,   /* registers of a thread beside sums and operands */
+  SHARES_MAX = 8,
+  SHARED_STEPS = 4 /* steps of k that a wave keeps, with split_k_waves alone */
 };
 
 static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
@@ -90,16 +92,22 @@ static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
     return tw_fail(error, TW_USAGE,
                    "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d producers; change one of the two", p->m,
                    p->n, p->k, p->producers);
-  if (p->keep_in_registers && (ordered || p->producers || p->across_a || p->across_b || p->way_a == TW_TILE_ELEMENTS ||
-                               p->way_b == TW_TILE_ELEMENTS || g->scales == TW_GEMM_SCALES_BLOCK))
+  const bool rows_b = !p->across_b && p->way_b != TW_TILE_ELEMENTS;
+  if (p->keep_in_registers && (ordered || p->producers || p->across_a || p->way_a == TW_TILE_ELEMENTS ||
+                               !(rows_b || p->columns_b) || g->scales == TW_GEMM_SCALES_BLOCK))
+    return tw_fail(
+        error, TW_USAGE,
+        "keep_in_registers requires b_transposed=1 (or 16-bit operands, mfma 16, 64 columns of each wave and "
+        "n and ldb multiples of 4) without a_transposed, and rows that start and end at multiples of 16 "
+        "bytes; it cannot be combined with another loop order or block scales");
+  const int parts = p->split * p->shares;
+  if (p->keep_in_registers > ((g->k + p->k - 1) / p->k + parts - 1) / parts)
     return tw_fail(error, TW_USAGE,
-                   "keep_in_registers requires b_transposed=1 without a_transposed, and rows that start and end at "
-                   "multiples of 16 bytes; it cannot be combined with another loop order or block scales");
-  if (p->keep_in_registers > ((g->k + p->k - 1) / p->k + p->split - 1) / p->split)
-    return tw_fail(error, TW_USAGE,
-                   "keep_in_registers %d exceeds the steps of k=%d for each of %d workgroups; use a smaller number",
-                   p->keep_in_registers, p->k, p->split);
-  if (p->keep_in_registers) p->shared_bytes = 0;
+                   "keep_in_registers %d exceeds the steps of k=%d for each of %d %s; use a smaller number",
+                   p->keep_in_registers, p->k, parts, p->shares > 1 ? "waves" : "workgroups");
+  if (p->shares > 1 && !p->keep_in_registers)
+    return tw_fail(error, TW_USAGE, "split_k_waves requires keep_in_registers, without another loop order");
+  if (p->keep_in_registers && p->shares == 1) p->shared_bytes = 0;
   return TW_OK;
 }
 
@@ -123,9 +131,9 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
                    p->side, p->side);
   if (row & (row - 1))
     return tw_fail(error, TW_USAGE, "unsupported k=%d; its %d bytes must be a power of two", p->k, row);
-  if ((groups + p->producers) * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "%d waves exceed %d threads; use fewer waves", groups + p->producers,
-                   machine->block_threads);
+  const int waves = groups * p->shares + p->producers;
+  if (waves * machine->group_threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "%d waves exceed %d threads; use fewer waves", waves, machine->block_threads);
   if ((p->across_a && p->m & (p->m - 1)) || (p->across_b && p->n & (p->n - 1)))
     return tw_fail(
         error, TW_USAGE,
@@ -142,6 +150,8 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
                    "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d waves; use a larger k or fewer waves", p->m,
                    p->n, p->k, groups);
   p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
+  p->columns_b = p->keep_in_registers && size == 2 && !g->b_transposed && p->side == 16 &&
+                 p->n / p->groups_n % 64 == 0 && g->n % 4 == 0 && g->ldb % 4 == 0;
   p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;
   const int held = (p->way_a == TW_TILE_REGISTERS ? p->m : 0) + (p->way_b == TW_TILE_REGISTERS ? p->n : 0);
   const int words = machine->product_bytes(g->a) / 4 *
@@ -150,22 +160,23 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
                                             : 1);
   const int operands = words * (p->m / p->groups_m + p->n / p->groups_n) / p->side +
                        (p->keep_in_registers ? 0 : held * row / (groups * machine->group_threads * 4));
-  const int on_simd = (groups + p->producers + machine->simds - 1) / machine->simds,
-            have = machine->simd_registers / on_simd;
+  const int on_simd = (waves + machine->simds - 1) / machine->simds, have = machine->simd_registers / on_simd;
   if (!p->hand_scheduled && p->sums + operands + OVERHEAD > have)
     return tw_fail(error, TW_USAGE,
                    "a tile of %d x %d for %d waves needs %d registers per thread for accumulators and operands, which "
                    "exceeds %d; use a smaller tile or more waves",
-                   p->m, p->n, groups, p->sums + operands + OVERHEAD, have);
-  p->shared_bytes = (int64_t)p->stages * (p->m + p->n) * row;
+                   p->m, p->n, waves, p->sums + operands + OVERHEAD, have);
+  /* Sums that meet have rows of four columns more. */
+  p->shared_bytes = p->shares > 1 ? (int64_t)p->shares * p->m * (p->n + 4 * p->groups_n) * 4
+                                  : (int64_t)p->stages * (p->m + p->n) * row;
   if (p->shared_bytes > machine->shared_bytes)
     return tw_fail(error, TW_USAGE,
                    "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
                    "; use fewer stages or smaller tiles",
                    p->stages, p->shared_bytes, machine->shared_bytes);
-  if (p->split > 1 && g->k < (int64_t)p->split * p->k)
-    return tw_fail(error, TW_USAGE, "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number",
-                   p->split, g->k, p->k);
+  if (g->k < (int64_t)p->split * p->shares * p->k && p->split * p->shares > 1)
+    return tw_fail(error, TW_USAGE, "%d parts of k=%" PRId64 " exceed its steps (%d each); use a smaller number",
+                   p->split * p->shares, g->k, p->k);
   if (p->pingpong &&
       (groups != 2 * machine->simds || p->stages != 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
     return tw_fail(error, TW_USAGE, "pingpong requires %d waves, stages 2 and direct-to-LDS loads (copy direct_to_lds)",
@@ -207,13 +218,23 @@ static void plainest(const tw_tile_context *c, void *plan) {
                          .side = 16,
                          .stages = 1,
                          .registers = true,
-                         .split = 1};
+                         .split = 1,
+                         .shares = 1};
 }
 
 /* A new tile resets the plan: earlier steps may not fit it. */
 static void begin_tile(const void *with, void *plan) {
   plainest(with, plan);
   ((PLAN *)plan)->registers = false;
+}
+
+/* A side of one matrix instruction has one row or column of waves. */
+static tw_status then_tile(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan;
+  (void)with, (void)given, (void)error;
+  if (p->m == p->side) p->groups_m = 1;
+  if (p->n == p->side) p->groups_n = 1;
+  return TW_OK;
 }
 
 static void begin_order(const void *with, void *plan) {
@@ -248,6 +269,7 @@ static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_er
   if (p->groups_m * p->groups_n != simds) p->groups_m = 2, p->groups_n = simds / 2;
   if (p->stages < 2) p->stages = 2;
   p->pingpong = p->producers = p->keep_in_registers = 0;
+  p->shares = 1;
   p->ahead = p->interleave = false;
   return TW_OK;
 }
@@ -258,6 +280,7 @@ static tw_status then_producers(const void *with, void *plan, unsigned given, tw
   (void)with, (void)given, (void)error;
   if (p->stages < 2) p->stages = 2;
   p->pingpong = p->keep_in_registers = 0;
+  p->shares = 1;
   p->hand_scheduled = p->ahead = p->interleave = false;
   return TW_OK;
 }
@@ -271,13 +294,24 @@ static tw_status then_held(const void *with, void *plan, unsigned given, tw_erro
   return TW_OK;
 }
 
+/* Every wave has the whole tile, which may come with the step, and a share of k. So many steps are kept as fit well. */
+static tw_status then_shares(const void *with, void *plan, unsigned given, tw_error *error) {
+  const tw_gemm g = tw_gemm_of(((const tw_tile_context *)with)->problem);
+  PLAN *p = plan;
+  const int64_t steps = (g.k + p->k - 1) / p->k / (p->split * p->shares);
+  p->groups_m = p->groups_n = 1;
+  p->keep_in_registers = (int)(steps < 1 ? 1 : steps < SHARED_STEPS ? steps : SHARED_STEPS);
+  return then_held(with, plan, given, error);
+}
+
 static const tw_verb verbs[] = {
     {.name = "tile",
      .usage = "tile m=256 n=256 k=64",
      .help = "Set the tile of C of a workgroup and the step along k.",
      .needs = 2,
      .argument = {TW_NUMBER("m", PLAN, m, 16, 512), TW_NUMBER("n", PLAN, n, 16, 512), TW_NUMBER("k", PLAN, k, 16, 512)},
-     .first = begin_tile},
+     .first = begin_tile,
+     .then = then_tile},
     {.name = "waves|groups",
      .usage = "waves m=2 n=4",
      .help = "Set the waves of a workgroup, in rows and columns of its tile.",
@@ -335,6 +369,15 @@ static const tw_verb verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, keep_in_registers, 1, HELD_MAX)},
      .then = then_held},
+    {.name = "split_k_waves",
+     .usage = "split_k_waves 4, split_k_waves 4 m=16 n=64",
+     .help =
+         "Split k over the waves of a workgroup, operands in registers; the partial sums meet in LDS. With m and n: "
+         "the tile of C.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, shares, 2, SHARES_MAX), TW_NUMBER("m", PLAN, m, 16, 512),
+                  TW_NUMBER("n", PLAN, n, 16, 512)},
+     .then = then_shares},
     {.name = "rasterize|order",
      .usage = "rasterize window=8 chunk=64",
      .help = "Set the rasterization of tiles over XCDs (HipKittens' window and chunk).",
@@ -391,6 +434,13 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   for (int64_t i = 2; i <= HELD_MAX && few; i = i < steps && steps < 2 * i ? steps : 2 * i)
     tw_menu_offer(m, "keep_in_registers", "with a short k, operands stay in registers and skip LDS",
                   "keep_in_registers %d", (int)i);
+  for (int i = 2; i <= SHARES_MAX; i *= 2)
+    for (int rows = 16; rows <= 32; rows *= 2)
+      for (int columns = 16; columns <= 128; columns *= 2)
+        if ((g.m + rows - 1) / rows * ((g.n + columns - 1) / columns) < SPLIT_BELOW * (int64_t)c->machine->processors)
+          tw_menu_offer(m, "split_k_waves",
+                        "waves divide k: each loads few operands straight to registers, without LDS",
+                        "split_k_waves %d m=%d n=%d", i, rows, columns);
   for (int window = 1; window <= 16; window *= 2)
     for (int chunk = window; chunk <= 8 * window; chunk *= 2)
       tw_menu_offer(m, "rasterize", "workgroups of one XCD read the same rows and columns: its L2 holds them",

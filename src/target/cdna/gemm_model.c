@@ -28,7 +28,7 @@ static double apart(const tw_tile_multistage_plan *p) {
 
 double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g, const tw_tile_multistage_plan *p) {
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->a) / 8.0;
-  const double groups = p->groups_m * p->groups_n, rows = ceil_div((double)g->m, p->m),
+  const double groups = p->groups_m * p->groups_n * p->shares, rows = ceil_div((double)g->m, p->m),
                cols = ceil_div((double)g->n, p->n);
   const double lds_rate = arch == CDNA3 ? 128 : 256;
   const double step_bytes = (p->m + p->n) * (double)p->k * size;
@@ -47,15 +47,17 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   const double shared = p->window ? 0.8 : 0.6,
                fetch_rate = (m->caches.l2_tbs * shared + m->caches.llc_tbs * (1 - shared)) * 1e12;
   const double fetch = step_bytes / (fetch_rate / cus) * clock;
-  const double of_simd = ceil_div(groups + p->producers, 4), held = p->keep_in_registers * step_bytes / 256 / groups;
+  const double of_simd = ceil_div(groups + p->producers, 4),
+               held = p->keep_in_registers * step_bytes / 256 / (p->groups_m * p->groups_n);
   const double resident = fmax(1, fmin(p->keep_in_registers ? floor(m->registers / (p->sums + held + 40) / of_simd)
                                                             : floor((double)m->lds_bytes / (double)p->shared_bytes),
                                        floor(8 / of_simd)));
   const double busy = multiply + scale + BARRIER_CYCLES;
-  /* Operands kept in registers pass through L1 once for each wave; the wave waits for that many steps at once. */
+  /* Operands kept in registers pass through L1 once for each wave; the wave waits for that many steps at once. Waves
+   * that divide k have their steps in flight at the same time. */
   const double own = ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / 64;
   const double work = p->keep_in_registers
-                          ? fmax(fmax(fmax(multiply, own), fetch), LATENCY * clock / p->keep_in_registers)
+                          ? fmax(fmax(fmax(multiply, own), fetch), LATENCY * clock / (p->keep_in_registers * p->shares))
                       : p->stages > 1 ? fmax(fmax(busy, reads + lay), fetch) + fmin(multiply, reads) * apart(p)
                                       : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
   const double steps = ceil_div((double)g->k, p->k) / p->split;
@@ -66,7 +68,9 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
                           (double)g->m * (double)g->n * c_bytes;
   const double stream = cdna_stream_rate(m, operands), active = fmin(cus, blocks);
   const double store = fmax(p->m * (double)p->n * 4 / 64, p->m * (double)p->n * c_bytes / (stream / active) * clock);
-  const double each = steps * work + OVERHEAD_CYCLES + LATENCY * clock + store;
+  /* Partial sums are written to LDS and read once. */
+  const double meet = p->shares > 1 ? 2 * p->shares * p->m * (double)p->n * 4 / lds_rate + BARRIER_CYCLES : 0;
+  const double each = steps * work + OVERHEAD_CYCLES + LATENCY * clock + meet + store;
   /* Blocks that share a CU share its units. */
   const double seconds = ceil_div(blocks, cus * at_once) * each *
                          (p->stages > 1 || p->keep_in_registers ? at_once : fmax(1, at_once * (busy + reads) / work)) /

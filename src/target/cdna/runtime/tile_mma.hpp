@@ -153,6 +153,63 @@ template <bool Tail> struct rows_of {
   }
 };
 
+/* As loaded: eight rows of k of four neighbouring columns of a lane. `turned` makes the operand of it. */
+template <class Product, int Count, int Steps> struct unturned {
+  u32x2 value[Count / 4][Steps][8];
+};
+
+/* Loads columns of a matrix of 16-bit elements from memory to the registers of a wave: Count x 16 columns from `first`
+ * on, k down the rows. A lane gets four neighbours, so column 4 l + q of 64 becomes row l of fragment q: `put` with
+ * Spread puts them back. Columns come in whole fours. */
+struct columns_of {
+  const u8 *from;
+  u32 pitch;
+  i64 rows;
+  u32 columns;
+  template <class Type> TW_FN columns_of(const Type *matrix, i64 ld, int first, int cols, int rows_) {
+    static_assert(sizeof(Type) == 2, "elements of 16 bits");
+    from = (const u8 *)(matrix + first);
+    pitch = (u32)ld * sizeof(Type);
+    rows = rows_;
+    columns = cols > first ? (u32)(cols - first) * sizeof(Type) : 0;
+  }
+  /* From row `row` on. Rows after the last are zeros. */
+  template <class Product, int Count, int Steps> TW_FN void load(unturned<Product, Count, Steps> &to, int row) const {
+    static_assert(Product::side == 16 && Count % 4 == 0, "64 columns together");
+    const u32 lane = (u32)thread_of_group();
+    const int have = min((int)(rows - row), Steps * Product::deep);
+    const __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc(
+        (void *)(from + (i64)row * pitch), 0, have > 0 && columns ? (u32)(have - 1) * pitch + columns : 0, 0x00020000);
+#pragma unroll
+    for (int s = 0; s < Steps; s++)
+#pragma unroll
+      for (int i = 0; i < 8; i++)
+#pragma unroll
+        for (int j = 0; j < Count / 4; j++) {
+          const u32 at = (u32)j * 128 + lane % 16 * 8;
+          to.value[j][s][i] = __builtin_amdgcn_raw_buffer_load_b64(
+              r, at < columns ? down(lane / 16 * 8, pitch) + at : NOWHERE, (u32)(s * Product::deep + i) * pitch, 0);
+        }
+  }
+};
+template <class Product, int Count, int Steps>
+TW_FN operand<Product, Count, Steps> turned(const unturned<Product, Count, Steps> &from) {
+  operand<Product, Count, Steps> to;
+#pragma unroll
+  for (int s = 0; s < Steps; s++)
+#pragma unroll
+    for (int j = 0; j < Count / 4; j++)
+#pragma unroll
+      for (int p = 0; p < 4; p++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          const u32 even = from.value[j][s][2 * p][h], odd = from.value[j][s][2 * p + 1][h];
+          to.value[4 * j + 2 * h][s].piece[0].word[p] = __builtin_amdgcn_perm(odd, even, 0x05040100u);
+          to.value[4 * j + 2 * h + 1][s].piece[0].word[p] = __builtin_amdgcn_perm(odd, even, 0x07060302u);
+        }
+  return to;
+}
+
 /* One of the reads that `load` makes of a step: Product::parts for each row. */
 template <int Piece, class Product, int Count, class Tile>
 TW_FN void load_piece(operand<Product, Count, 1> &to, Tile from, int first, int step) {
@@ -376,39 +433,98 @@ template <> struct bits_type<1> { using type = u8; };
 template <> struct bits_type<2> { using type = u16; };
 template <> struct bits_type<4> { using type = u32; };
 
-/* Stores f(sum, rows down, columns across) to C from (row, col) on; elements outside are dropped. Whole: four
- * neighbours of a row are stored at once, because C's columns and pitch are multiples of 4. */
-template <bool Whole, class Product, int Rows, int Cols, class Type, class Finish>
-TW_FN void put(Type *c, i64 pitch, const acc<Product, Rows, Cols> &sums, int row, int col, int rows, int cols, Finish f) {
-  constexpr int side = Product::side, quads = side * side / 64 / 4, size = (int)sizeof(Type);
+/* C from (row, col) on, for stores of Rows x Cols elements; those outside of the matrix are dropped. */
+template <class Type> struct result_tile {
+  __amdgpu_buffer_rsrc_t memory;
+  u32 pitch;
+  int columns;
+  TW_FN result_tile(Type *c, i64 ld, int row, int col, int rows, int cols, int height) {
+    const int have_rows = min(rows - row, height);
+    pitch = (u32)ld;
+    columns = cols - col;
+    const bool any = have_rows > 0 && columns > 0;
+    memory = __builtin_amdgcn_make_buffer_rsrc(
+        c + (i64)row * ld + col, 0, any ? ((u32)(have_rows - 1) * pitch + (u32)columns) * (u32)sizeof(Type) : 0, 0x00020000);
+  }
+  /* Four neighbours of a row. Whole: they are stored at once. */
+  template <bool Whole, class Four> TW_FN void store(Four v, int line, int at) const {
+    constexpr int size = (int)sizeof(Type);
+    const u32 place = ((u32)line * pitch + (u32)at) * size;
+    if constexpr (Whole)
+      store_bytes(four<Type>::of(v), memory, at < columns ? place : NOWHERE);
+    else
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        Type one;
+        set(one, v[e]);
+        store_bytes(__builtin_bit_cast(typename bits_type<size>::type, one), memory,
+                    at + e < columns ? place + (u32)(e * size) : NOWHERE);
+      }
+  }
+};
+
+/* Calls act(four sums, row, column of the first) for all fours of neighbours in a wave's part of C. Spread: the columns
+ * of four fragments are those of columns_of. */
+template <bool Spread, class Product, int Rows, int Cols, class Act>
+TW_FN void each_four(const acc<Product, Rows, Cols> &sums, Act act) {
+  constexpr int side = Product::side, quads = side * side / 64 / 4;
+  using element = decltype(sums.value[0][0][0] + sums.value[0][0][0]);
   const int lane = thread_of_group(), down = lane % side, across = lane / side * 4;
-  const int have_rows = min(rows - row, Rows * side), have_cols = cols - col;
-  const bool any = have_rows > 0 && have_cols > 0;
-  const __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc(
-      c + (i64)row * pitch + col, 0, any ? ((u32)(have_rows - 1) * (u32)pitch + (u32)have_cols) * size : 0, 0x00020000);
-  using value = decltype(f(sums.value[0][0][0], 0, 0));
 #pragma unroll
   for (int i = 0; i < Rows; i++)
 #pragma unroll
     for (int j = 0; j < Cols; j++)
 #pragma unroll
       for (int q = 0; q < quads; q++) {
-        const int at = j * side + q * 8 + across, line = i * side + down;
-        const u32 place = ((u32)line * (u32)pitch + (u32)at) * size;
-        typename quad_of<value>::type v;
+        typename quad_of<element>::type v;
 #pragma unroll
-        for (int e = 0; e < 4; e++) v[e] = f(sums.value[i][j][q * 4 + e], line, at + e);
-        if constexpr (Whole)
-          store_bytes(four<Type>::of(v), r, at < have_cols ? place : NOWHERE);
-        else
-#pragma unroll
-          for (int e = 0; e < 4; e++) {
-            Type one;
-            set(one, v[e]);
-            store_bytes(__builtin_bit_cast(typename bits_type<size>::type, one), r,
-                        at + e < have_cols ? place + (u32)(e * size) : NOWHERE);
-          }
+        for (int e = 0; e < 4; e++) v[e] = Spread ? sums.value[i][j / 4 * 4 + e][j % 4] : sums.value[i][j][q * 4 + e];
+        act(v, i * side + down, Spread ? j / 4 * 64 + (across + j % 4) * 4 : j * side + q * 8 + across);
       }
+}
+
+/* f of each of four neighbours. */
+template <class Four, class Finish> TW_FN auto finished(Four v, int line, int at, Finish f) {
+  using value = decltype(f(v[0], 0, 0));
+  typename quad_of<value>::type out;
+#pragma unroll
+  for (int e = 0; e < 4; e++) out[e] = f(v[e], line, at + e);
+  return out;
+}
+
+/* Stores f(sum, rows down, columns across) to C from (row, col) on; elements outside are dropped. Whole: four
+ * neighbours of a row are stored at once, because C's columns and pitch are multiples of 4. */
+template <bool Whole, bool Spread = false, class Product, int Rows, int Cols, class Type, class Finish>
+TW_FN void put(Type *c, i64 pitch, const acc<Product, Rows, Cols> &sums, int row, int col, int rows, int cols, Finish f) {
+  const result_tile<Type> to(c, pitch, row, col, rows, cols, Rows * Product::side);
+  each_four<Spread>(sums, [&](auto v, int line, int at)
+                              TW_INLINE { to.template store<Whole>(finished(v, line, at, f), line, at); });
+}
+
+/* The same for the sums of `Parts` waves that divide k: they meet in LDS, then each wave adds and stores some rows.
+ * `Groups` such sets of waves work beside each other. Rows in LDS have 16 bytes more, against bank conflicts. */
+template <bool Whole, bool Spread, int Parts, int Groups, class Product, int Rows, int Cols, class Type, class Finish>
+TW_FN void put_added(Type *c, i64 pitch, const acc<Product, Rows, Cols> &sums, TW_LOCAL u8 *memory, int part, int group,
+                     int row, int col, int rows, int cols, Finish f) {
+  constexpr int height = Rows * Product::side, width = Cols * Product::side, down = (width + 4) * 4;
+  constexpr int fours = height * width / 4, units = fours / group_threads; /* of a set of waves; of all its lanes */
+  using element = decltype(sums.value[0][0][0] + sums.value[0][0][0]);
+  using quad = typename quad_of<element>::type;
+  const result_tile<Type> to(c, pitch, row, col, rows, cols, height);
+  each_four<Spread>(sums, [&](auto v, int line, int at) TW_INLINE {
+    *(TW_LOCAL quad *)(memory + ((part * Groups + group) * height + line) * down + at * 4) = v;
+  });
+  sync_block();
+#pragma unroll
+  for (int u = 0; u < units; u += Parts) {
+    if (units % Parts && u + part >= units) break;
+    const int i = (u + part) * group_threads + thread_of_group(), line = i / (width / 4), at = i % (width / 4) * 4;
+    const TW_LOCAL u8 *from = memory + (group * height + line) * down + at * 4;
+    quad sum = *(const TW_LOCAL quad *)from;
+#pragma unroll
+    for (int p = 1; p < Parts; p++) sum += *(const TW_LOCAL quad *)(from + p * (Groups * height * down));
+    to.template store<Whole>(finished(sum, line, at, f), line, at);
+  }
 }
 
 }  // namespace tw
