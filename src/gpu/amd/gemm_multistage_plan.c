@@ -294,7 +294,8 @@ static tw_status then_held(const void *with, void *plan, unsigned given, tw_erro
   return TW_OK;
 }
 
-/* Every wave has the whole tile, which may come with the step, and a share of k. So many steps are kept as fit well. */
+/* Every wave has the whole tile, which may come with the step, and a share of k. It keeps its
+ * share in registers, up to SHARED_STEPS steps. */
 static tw_status then_shares(const void *with, void *plan, unsigned given, tw_error *error) {
   const tw_gemm g = tw_gemm_of(((const tw_tile_context *)with)->problem);
   PLAN *p = plan;

@@ -433,7 +433,7 @@ template <> struct bits_type<1> { using type = u8; };
 template <> struct bits_type<2> { using type = u16; };
 template <> struct bits_type<4> { using type = u32; };
 
-/* C from (row, col) on, for stores of Rows x Cols elements; those outside of the matrix are dropped. */
+/* C from (row, col) on, as a target of stores. Elements outside of the matrix are dropped. */
 template <class Type> struct result_tile {
   __amdgpu_buffer_rsrc_t memory;
   u32 pitch;
@@ -463,8 +463,8 @@ template <class Type> struct result_tile {
   }
 };
 
-/* Calls act(four sums, row, column of the first) for all fours of neighbours in a wave's part of C. Spread: the columns
- * of four fragments are those of columns_of. */
+/* Calls act(four sums, row, column of the first) for all fours of neighbours in a wave's part of C. Spread: columns_of has
+ * loaded the columns. */
 template <bool Spread, class Product, int Rows, int Cols, class Act>
 TW_FN void each_four(const acc<Product, Rows, Cols> &sums, Act act) {
   constexpr int side = Product::side, quads = side * side / 64 / 4;
