@@ -47,6 +47,7 @@ complete -c tilewright -x -l reasoning-effort -a "low medium high"
 complete -c tilewright -x -l ancestors
 complete -c tilewright -x -l combine
 complete -c tilewright -x -l hide-scores
+complete -c tilewright -x -l translate
 complete -c tilewright -r -l plan
 complete -c tilewright -r -l page
 complete -c tilewright -r -l reuse

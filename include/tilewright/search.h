@@ -60,8 +60,9 @@ typedef struct tw_model_options {
   const char *effort;  /* reasoning effort: "low", "medium" or "high"; NULL = the server's default */
   double hide_scores;  /* probability that a planning prompt has no measurements */
   double combine;      /* probability that a planning prompt shows a second parent, to combine the two */
-  bool filter_isa;    /* a prompt for a kernel describes only instructions that the program or the plan uses */
-  char reserved[7];   /* 0 */
+  int translate;       /* first iterations that only translate the program to the machine's language; 0 = none */
+  bool filter_isa;     /* a prompt for a kernel describes only instructions that the program or the plan uses */
+  char reserved[3];    /* 0 */
 } tw_model_options;
 
 /* Parts of a search that can be switched off to measure their effect: bits of tw_search_options.without. */

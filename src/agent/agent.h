@@ -67,7 +67,8 @@ typedef struct tw_request {
   const char *more_menu;               /* options for this program: lines of "name: what to do"; NULL: none */
   bool shuffles_menu;                  /* the options are in random order */
   bool filters_isa;                    /* prompts for kernels omit instructions that nothing in them uses */
-  size_t n_recorded;           /* plans of an earlier search that are offered now, in their order; 0: new plans */
+  bool translates;   /* a part of the program is translated to the machine's language; its speed does not count yet */
+  size_t n_recorded; /* plans of an earlier search that are offered now, in their order; 0: new plans */
   const char *const *recorded; /* each is a reply to a planning prompt */
   double dropout;              /* the probability with which a lever is hidden from a plan */
   uint64_t without;            /* TW_WITHOUT_* */
@@ -121,6 +122,7 @@ typedef struct tw_kernel {
   char step[TW_STEP_MAX]; /* without a schedule: the change to the parent, in a line */
   char why[TW_WHY_MAX];
   uint64_t exchange; /* the number of the question to a model; 0: none */
+  int complete;      /* the translated percentage, by its author's estimate; 0: not stated */
   char *reply;       /* malloc'ed: the model's answer if it has no source; NULL: no answer */
   tw_error
       message; /* TW_FAILED: the failure counts as a tried kernel; TW_INTERRUPTED, TW_MISSING: no kernel was tried */
@@ -133,8 +135,9 @@ struct tw_agent {
   /* answers cost money, so the search uses the defaults of the Autocomp paper instead of the defaults for cheap
    * plans */
   bool asks_models;
-  int mends; /* repairs of a failed kernel, at most */
-  void *own; /* data of the agent */
+  int mends;        /* repairs of a failed kernel, at most */
+  int translations; /* of its first iterations, those whose requests it answers with a translation */
+  void *own;        /* data of the agent */
   /* Answers requests: proposal[i] to request[i]. */
   void (*plan)(tw_agent *, size_t n, const tw_request *const request[], tw_proposal proposal[]);
   /* Fills orders: kernel[i] for order[i]. */

@@ -162,7 +162,8 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
     return;
   }
   char **more_menu = calloc(n + 1, sizeof *more_menu);
-  if (m->options.own_menu && more_menu) ask_for_menus(m, agent->name, n, request, more_menu);
+  if (m->options.own_menu && more_menu && !(n > 0 && request[0]->translates))
+    ask_for_menus(m, agent->name, n, request, more_menu);
   size_t wanted = 0, k = 0;
   for (size_t i = 0; i < n; i++) wanted += request[i]->plans;
   tw_question *question = calloc(wanted + 1, sizeof *question);
@@ -211,6 +212,7 @@ static void take_kernel(llm *m, const tw_order *o, tw_question *q, tw_kernel *ou
   const plan_detail *detail = o->plan->detail;
   if (!detail->text) tw_prompt_read_plan(q->answer, out->lever[0], out->why);
   if (!detail->text) copy_text(out->step, sizeof out->step, out->lever[0]);
+  if (o->request->translates) out->complete = tw_prompt_read_complete(q->answer);
   const char *shown = tw_prompt_edited(o->request, o->failed)->source;
   if (tw_reply_source(q->answer, shown, &out->source, &out->message) == TW_OK) {
     tw_account_useful(&m->account);
@@ -307,7 +309,7 @@ static tw_status open_chats(llm *m, const char *text, tw_error *error) {
   return status;
 }
 
-enum { CONTEXT_MOST = 1 << 20, ANCESTORS_MOST = 16 };
+enum { CONTEXT_MOST = 1 << 20, ANCESTORS_MOST = 16, TRANSLATIONS_MOST = 1000 };
 
 static bool is_effort(const char *text) {
   return !strcmp(text, "low") || !strcmp(text, "medium") || !strcmp(text, "high");
@@ -347,6 +349,12 @@ static tw_status check_model_options(const llm *m, tw_error *error) {
     return tw_fail(error, TW_USAGE, "--one-question requires one model for plan and kernel; name one, without 'then'");
   if (o->one_question && status == TW_OK) status = check_slot(m, "plan", "#direct", error);
   if (o->own_menu && status == TW_OK) status = check_slot(m, "plan", "#invent", error);
+  if (o->translate < 0 || o->translate > TRANSLATIONS_MOST)
+    return tw_fail(error, TW_USAGE, "translate=%d is out of range; expected 0 to %d", o->translate, TRANSLATIONS_MOST);
+  if (o->translate && o->one_question)
+    return tw_fail(error, TW_USAGE, "--translate and --one-question cannot be combined; remove one");
+  if (o->translate && status == TW_OK) status = check_slot(m, "plan", "#translate", error);
+  if (o->translate && status == TW_OK) status = check_slot(m, "implement", "#translate", error);
   return status;
 }
 
@@ -361,6 +369,7 @@ tw_status tw_llm_check_unused(const tw_model_options *o, tw_error *error) {
                        : o->one_question    ? "one question"
                        : o->own_menu        ? "a menu for each program"
                        : o->filter_isa      ? "a filtered language"
+                       : o->translate       ? "a translation"
                                             : NULL;
   return unused
              ? tw_fail(error, TW_USAGE,
@@ -409,6 +418,7 @@ tw_status tw_llm_open(const char *text, const tw_target *target, const tw_model_
                         .mends = m->options.fixes == 0  ? 1
                                  : m->options.fixes < 0 ? 0
                                                         : m->options.fixes,
+                        .translations = m->options.translate,
                         .own = m,
                         .plan = plan,
                         .implement = implement,

@@ -370,7 +370,13 @@ static char *write_options(const tw_request *r, tw_random *random) {
   return written;
 }
 
-/* `question`: the slot of the template that is set. */
+static char *write_percentage(int n) {
+  tw_text t = {0};
+  tw_text_add(&t, "%d", n);
+  return tw_text_take(&t);
+}
+
+/* `question`: the slot of the template that is set, unless the program is translated. */
 static tw_status write_plan_prompt(const tw_request *r, tw_random *random, const char *question, char **out,
                                    tw_error *error) {
   char number[2][16];
@@ -386,13 +392,15 @@ static tw_status write_plan_prompt(const tw_request *r, tw_random *random, const
   set_owned(&p, "findings", feedback ? write_findings(r) : NULL);
   set_owned(&p, "history", feedback ? write_history(r) : NULL);
   set_owned(&p, "attempts", feedback ? write_attempts(r) : NULL);
-  set_owned(&p, "menu", write_options(r, random));
+  set_owned(&p, "menu", r->translates ? NULL : write_options(r, random));
   set_owned(&p, "ancestors", write_ancestors(r));
   set(&p, "iteration", number[0]);
   set(&p, "iterations", number[1]);
   static const char *const questions[] = {"invent", "direct", "two_steps"};
   for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
-    set(&p, questions[i], strcmp(questions[i], question) ? NULL : "yes");
+    set(&p, questions[i], strcmp(questions[i], question) || r->translates ? NULL : "yes");
+  set(&p, "translate", r->translates ? "yes" : NULL);
+  set_owned(&p, "complete", r->parent->complete ? write_percentage(r->parent->complete) : NULL);
   return fill_template(&p, r->texts, "plan", out, error);
 }
 
@@ -431,6 +439,7 @@ tw_status tw_prompt_implement(const tw_request *r, const char *plan, const tw_ca
   const bool is_reply = failed && failed->reply;
   set_owned(&p, "reply", is_reply ? quote(failed->reply) : NULL);
   set(&p, "trouble", is_reply ? failed->message : NULL);
+  set(&p, "translate", r->translates ? "yes" : NULL);
   set_owned(&p, "earlier", failed ? write_earlier(r, failed, kernel) : NULL);
   return fill_template(&p, r->texts, "implement", out, error);
 }
@@ -487,6 +496,13 @@ char *tw_prompt_read_menu(const char *reply) {
     n++;
   }
   return tw_text_take(&t);
+}
+
+int tw_prompt_read_complete(const char *reply) {
+  int complete = 0;
+  for (const char *at = reply; (at = find_mark(at, "complete"));)
+    if (isdigit((unsigned char)*at)) complete = atoi(at) > 100 ? 100 : atoi(at);
+  return complete;
 }
 
 bool tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]) {

@@ -37,6 +37,8 @@ tw_status tw_prompt_implement(const tw_request *, const char *plan, const tw_can
 /* The candidate whose source the edits of a reply change: the last failed kernel, or the parent. */
 const tw_candidate *tw_prompt_edited(const tw_request *, const tw_candidate *failed);
 
+/* The percentage in the last line "COMPLETE: N%" of a reply, 0 to 100; 0 without such a line. */
+int tw_prompt_read_complete(const char *reply);
 /* Reads a planning reply: the option's name into `lever`, the reason into `why`. Both are always filled in. False if
  * the reply has no plan: neither an option nor a part PLAN. */
 bool tw_prompt_read_plan(const char *reply, char lever[TW_LEVER_MAX], char why[TW_WHY_MAX]);

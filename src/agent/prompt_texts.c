@@ -41,11 +41,11 @@ enum { N_TOPICS = sizeof TOPICS / sizeof *TOPICS };
 #define COMMON                                                                                                         \
   "machine", "architecture", "isa", "kernel", "rules", "problem", "summary", "operands", "context", "other",           \
       "other_cost", "language", "source", "vocabulary"
-static const char *const PLAN_SLOTS[] = {COMMON,      "feedback",   "findings", "history",   "attempts",
-                                         "ancestors", "invent",     "direct",   "two_steps", "menu",
-                                         "iteration", "iterations", NULL};
-static const char *const IMPLEMENT_SLOTS[] = {COMMON,  "plan",    "example", "failed", "failure",
-                                              "reply", "trouble", "earlier", NULL};
+static const char *const PLAN_SLOTS[] = {COMMON,      "feedback", "findings",  "history",    "attempts",
+                                         "ancestors", "invent",   "direct",    "two_steps",  "translate",
+                                         "complete",  "menu",     "iteration", "iterations", NULL};
+static const char *const IMPLEMENT_SLOTS[] = {COMMON,  "plan",    "example", "failed",    "failure",
+                                              "reply", "trouble", "earlier", "translate", NULL};
 
 const char *const *tw_prompt_slots(const char *template_name) {
   return !strcmp(template_name, "plan") ? PLAN_SLOTS : IMPLEMENT_SLOTS;

@@ -45,7 +45,7 @@ typedef struct cli_options {
   double dropout, seconds; /* dropout < 0: the search's default */
   int64_t samples, repairs, concurrent_requests, max_answer_tokens,
       max_requests; /* repairs < 0: the search's default */
-  int64_t ancestors;
+  int64_t ancestors, translate;
   double hide_scores, combine;
   double temperature, answer_timeout, max_tokens, max_cost, price_in, price_out; /* temperature < 0: likewise */
   const char *to, *scale_rule, *group, *rounding, *overflow;                     /* for quantize */

@@ -20,7 +20,7 @@
 #define MODELS                                                                                                         \
   REQUESTS                                                                                                             \
   "repairs prompts context ancestors combine hide-scores shuffle-menu one-question "                                   \
-  "own-menu filter-isa "
+  "own-menu filter-isa translate "
 
 const cli_command cli_commands[] = {
     {"targets", "[NAME | FILE.machine]", "list the target machines, or check a machine file", "write from json",

@@ -86,6 +86,9 @@ static const cli_option table[] = {
      "ask a model for plan and kernel in one answer, instead of two"},
     {"own-menu", 0, FLAG, offsetof(cli_options, own_menu), 0, 0, NULL,
      "ask a model for more menu options for each program in the beam"},
+    {"translate", 0, INTEGER, offsetof(cli_options, translate), 1, 1000, "N",
+     "let models translate the program to the machine's own instructions in their first N iterations; a kernel that is "
+     "more complete may be slower [default: 0]"},
     {"filter-isa", 0, FLAG, offsetof(cli_options, filter_isa), 0, 0, NULL,
      "omit instructions that neither program nor plan uses from prompts for kernels"},
     {"plan", 0, TEXT, offsetof(cli_options, plan), 0, 0, "FILE", "read the plan to implement from this file"},

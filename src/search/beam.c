@@ -4,7 +4,8 @@
  * best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; when fewer
  * than B children qualify, the best of the old parents stay and are tried with other plans; a child that is much slower
  * than the best has no precedence over the old parents, however slow its own parent was. tw_keep_recipes is for
- * ensembles. */
+ * ensembles. While a program is translated, a child that is more complete than its parent counts as one that beats it,
+ * and the most complete come first. */
 #include <string.h>
 
 #include "search/state.h"
@@ -12,14 +13,18 @@
 /* Much slower: by more than most single steps gain. */
 static const double FAR = 2;
 
-/* Inserts by cost; what falls off the end is dropped. */
-static void insert(tw_candidate **beam, size_t *n, size_t room, tw_candidate *c) {
+static bool comes_first(const tw_state *s, const tw_candidate *a, const tw_candidate *b) {
+  return s->is_translating && a->complete != b->complete ? a->complete > b->complete : tw_is_better(a, b);
+}
+
+/* Inserts in order; what falls off the end is dropped. */
+static void insert(const tw_state *s, tw_candidate **beam, size_t *n, size_t room, tw_candidate *c) {
   if (*n == room) {
-    if (room == 0 || !tw_is_better(c, beam[room - 1])) return;
+    if (room == 0 || !comes_first(s, c, beam[room - 1])) return;
     --*n;
   }
   size_t i = (*n)++;
-  for (; i > 0 && tw_is_better(c, beam[i - 1]); i--) beam[i] = beam[i - 1];
+  for (; i > 0 && comes_first(s, c, beam[i - 1]); i--) beam[i] = beam[i - 1];
   beam[i] = c;
 }
 
@@ -31,6 +36,17 @@ static bool contains(tw_candidate *const *beam, size_t n, const tw_candidate *c)
 
 static bool beats_its_parent(const tw_state *s, const tw_candidate *c) {
   return c->verdict == TW_CORRECT && c->parent != TW_NONE && c->measured.cost < s->all[c->parent]->measured.cost;
+}
+
+/* A step of a translation. */
+static bool is_more_complete(const tw_state *s, const tw_candidate *c) {
+  return s->is_translating && c->verdict == TW_CORRECT && c->parent != TW_NONE &&
+         c->complete > s->all[c->parent]->complete &&
+         c->measured.cost <= TW_TRANSLATION_SLOWER * s->all[c->parent]->measured.cost;
+}
+
+bool tw_translates(const tw_state *s, size_t member) {
+  return !s->is_reuse && s->iteration - s->first_iteration < s->member[member].agent->translations;
 }
 
 bool tw_is_far_from_best(const tw_state *s, const tw_candidate *c) {
@@ -92,23 +108,27 @@ void tw_select_beam(tw_state *s, size_t first) {
   tw_candidate *next[TW_BEAM_MAX];
   size_t n = 0, room = (size_t)s->options.beam;
   bool gained = false;
+  s->is_translating = false;
+  for (size_t i = 0; i < s->n_members; i++) s->is_translating |= !s->is_retired[i] && tw_translates(s, i);
   for (size_t i = first; i < s->n; i++) {
-    if (!beats_its_parent(s, s->all[i])) continue;
+    const bool translated = is_more_complete(s, s->all[i]);
+    if (!beats_its_parent(s, s->all[i]) && !translated) continue;
     gained = true;
-    if (!tw_is_far_from_best(s, s->all[i])) insert(next, &n, room, s->all[i]);
+    if (translated || !tw_is_far_from_best(s, s->all[i])) insert(s, next, &n, room, s->all[i]);
   }
   s->idle = gained ? 0 : s->idle + 1;
-  if (!contains(next, n, s->best)) {
+  if (!contains(next, n, s->best) && !(s->is_translating && n == room)) {
     if (n > 0 && n == room) n--; /* the worst child makes room */
-    insert(next, &n, room, s->best);
+    insert(s, next, &n, room, s->best);
   }
   tw_candidate *others[TW_BEAM_MAX]; /* for the places that are left */
   size_t n_others = 0;
   for (size_t i = 0; i < s->n_beam; i++)
-    if (!contains(next, n, s->beam[i])) insert(others, &n_others, room, s->beam[i]);
+    if (!contains(next, n, s->beam[i])) insert(s, others, &n_others, room, s->beam[i]);
   for (size_t i = first; i < s->n; i++)
-    if (beats_its_parent(s, s->all[i]) && tw_is_far_from_best(s, s->all[i])) insert(others, &n_others, room, s->all[i]);
-  for (size_t i = 0; i < n_others && n < room; i++) insert(next, &n, room, others[i]);
+    if (beats_its_parent(s, s->all[i]) && tw_is_far_from_best(s, s->all[i]))
+      insert(s, others, &n_others, room, s->all[i]);
+  for (size_t i = 0; i < n_others && n < room; i++) insert(s, next, &n, room, others[i]);
   memcpy(s->beam, next, n * sizeof(tw_candidate *));
   s->n_beam = n;
   tw_keep_recipes(s);

@@ -175,6 +175,7 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .jobs = planners(s),
       .stop = &r->stop,
       .memo = &s->memo,
+      .translates = tw_translates(s, member) && s->beam[place]->complete < 100,
       .known = is_known,
       .experience = look_up_experience,
       .candidate = candidate_at,
@@ -194,7 +195,8 @@ static int most_plans(const tw_state *s) {
 /* Where each plan is paid for, a parent that is far from the best, such as the start after a while, keeps one: it may lead
  * elsewhere, but its children have the more to catch up with. */
 static int plans_wanted(const tw_state *s, const tw_candidate *parent) {
-  return s->member[0].agent->asks_models && tw_is_far_from_best(s, parent) ? 1 : s->options.plans;
+  return s->member[0].agent->asks_models && !tw_translates(s, 0) && tw_is_far_from_best(s, parent) ? 1
+                                                                                                   : s->options.plans;
 }
 
 /* Divides the plans of the beam; false without memory. */
@@ -294,7 +296,8 @@ static void make_candidate(void *context, size_t i) {
   c->agent = all->agent;
   c->iteration = a->request.iteration;
   c->parent = a->request.parent->number;
-  c->limit = a->request.parent->measured.cost;
+  c->limit = a->request.parent->measured.cost * (a->request.translates ? TW_TRANSLATION_SLOWER : 1);
+  c->complete = a->request.translates ? kernel->complete : a->request.parent->complete;
   c->plan = (int)(a->first_plan + (size_t)(order->plan - a->proposal.plan));
   c->mends = order->failed ? order->failed->number : TW_NONE;
   c->exchange = kernel->exchange;

@@ -146,6 +146,16 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   return status;
 }
 
+/* The most complete translation, which need not be the fastest kernel. */
+static void note_translation(tw_state *s) {
+  const tw_candidate *most = NULL;
+  for (size_t i = 0; i < s->n; i++)
+    if (s->all[i]->verdict == TW_CORRECT && s->all[i]->complete > (most ? most->complete : 0)) most = s->all[i];
+  if (most)
+    tw_state_note(s, "translated: %d%%, by the model's estimate; the fastest kernel: %d%%", most->complete,
+                  s->best->complete);
+}
+
 /* From the first plan to a result. */
 static tw_status run_team(tw_state *s, size_t team, tw_error *error) {
   bool more = true;
@@ -154,6 +164,7 @@ static tw_status run_team(tw_state *s, size_t team, tw_error *error) {
   tw_keep_recipes(s);
   while (status == TW_OK && more && goes_on(s)) status = iterate(s, &more, error);
   if (status != TW_OK || s->is_reuse || s->best == s->finished) return status;
+  note_translation(s);
   tw_polish(s);
   status = tw_finish(s, error);
   s->finished = s->best;

@@ -34,6 +34,9 @@ typedef struct tw_team {
   tw_search_options options; /* defaults filled in */
 } tw_team;
 
+/* A translation may be slower than its parent by this factor: the default of Autocomp's translate_perf_threshold. */
+#define TW_TRANSLATION_SLOWER 15.0
+
 /* Agents without models are the first team. A short team for reuse may precede each. */
 enum { TW_TEAMS = 4 };
 
@@ -45,6 +48,7 @@ typedef struct tw_state {
   const tw_member *member;
   bool is_patient;                 /* continues while there is something to try */
   bool is_reuse;                   /* of the current team */
+  bool is_translating;             /* this iteration: more complete translations count as gains */
   int first_iteration;             /* of the current team */
   int first_sample;                /* number of samples before the current team and its team for reuse */
   bool is_retired[TW_MEMBERS_MAX]; /* proposes no more */
@@ -149,6 +153,8 @@ bool tw_state_is_full(const tw_state *);    /* candidates in flight are all samp
 bool tw_state_is_interrupted(const tw_state *);
 /* A strict order: by cost, among equals by number. */
 bool tw_is_better(const tw_candidate *, const tw_candidate *);
+/* This iteration's requests to the agent are for translations, unless their parent is complete. */
+bool tw_translates(const tw_state *, size_t member);
 void tw_state_note(tw_state *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A note about how well the model ranked the measured kernels, if a real machine measured enough of them. */
 void tw_note_ranks(tw_state *);

@@ -183,6 +183,47 @@ static void options_are_read_whatever_is_around_them(void **state) {
   }
 }
 
+/* The first kernel is slower than the program, the second one is faster, and then the program is complete. */
+#define TRANSLATION(first)                                                                                             \
+  "n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n;"                                                       \
+  " case $n in 1) echo '**COMPLETE: " first "%**'; k='3 0 0 5 0 0 0';;"                                                \
+  " *) echo 'COMPLETE: 100%'; k='2 1 0 5 0 0 0';; esac; echo '```c'; echo \"kernel $k\"; echo '```'"
+
+static void a_translation_goes_on_from_its_most_complete_kernel(void **state) {
+  (void)state;
+  tw_search_options o = options_of(NULL, 0);
+  o.iterations = 3, o.beam = 1, o.plans = 1, o.kernels = 1;
+  for (int idle = 0; idle < 2; idle++) { /* a slower kernel that is no more complete is no step of a translation */
+    tw_model_options more = hurried;
+    more.translate = 3;
+    write_file("log", "");
+    write_file("n", "0");
+    tw_search_result r = search_with(model(idle ? PLAN_OR(TRANSLATION("0")) : PLAN_OR(TRANSLATION("50"))), &more, o);
+    char *log = read_text("log");
+    assert_int_equal(count(log, "it is translated first"), 2);
+    assert_int_equal(count(log, "# Options"), 1); /* of the complete program */
+    assert_int_equal(count(log, "COMPLETE: 40%"), 2);
+    assert_int_equal(count(log, "So far 50% is translated"), !idle);
+    assert_non_null(strstr(r.notes, "translated: 100%, by the model's estimate; the fastest kernel: 100%"));
+    tw_search_result_clear(&r);
+    free(log);
+  }
+}
+
+static void a_program_is_translated_in_the_first_iterations_alone(void **state) {
+  (void)state;
+  tw_model_options more = hurried;
+  more.translate = 1;
+  char *log = log_of(model(PLAN_OR(GROWING)), &more, 3, 1);
+  assert_int_equal(count(log, "it is translated first"), 1);
+  assert_int_equal(count(log, "# Options"), 2);
+  free(log);
+  more.one_question = true;
+  expect_usage(model("true"), &more, "--translate and --one-question cannot be combined");
+  assert_int_equal(tw_prompt_read_complete("COMPLETE: 40%\n```\ncomplete:\n```\n1. Complete: 250\n"), 100);
+  assert_int_equal(tw_prompt_read_complete("incomplete: 40\n"), 0);
+}
+
 /* The plan names `tile`; nothing names `stride`. */
 static void instructions_that_nothing_uses_are_omitted(void **state) {
   (void)state;
@@ -240,6 +281,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_failed_kernel_of_one_answer_is_repaired, start, end),
       cmocka_unit_test_setup_teardown(a_menu_is_made_for_the_program_at_hand, start, end),
       cmocka_unit_test(options_are_read_whatever_is_around_them),
+      cmocka_unit_test_setup_teardown(a_translation_goes_on_from_its_most_complete_kernel, start, end),
+      cmocka_unit_test_setup_teardown(a_program_is_translated_in_the_first_iterations_alone, start, end),
       cmocka_unit_test_setup_teardown(instructions_that_nothing_uses_are_omitted, start, end),
       cmocka_unit_test(entries_are_found_by_their_names),
       cmocka_unit_test_setup_teardown(efforts_are_for_servers, start, end),
