@@ -34,7 +34,7 @@ typedef struct parameter {
 #define SEED                                                                                                           \
   { "seed", "integer", "of the random inputs", false }
 
-enum { PARAMETERS_MAX = 9, RESULTS_MAX = 8 };
+enum { PARAMETERS_MAX = 9, RESULTS_MAX = 10 };
 typedef struct tool {
   const char *name, *title, *help;
   parameter parameter[PARAMETERS_MAX]; /* ended by one without a name */
@@ -215,8 +215,45 @@ static json_t *measure(const json_t *a, const char *source, bool timeline, const
   return object;
 }
 
+/* Diagnoses the program in the argument `source`, and rewrites it. `seconds`: NULL, or the limit as text. */
+static json_t *diagnose(const json_t *a, const char *seconds, const mcp_listener *listener) {
+  command c = begin("tune");
+  tw_error error = {0};
+  tw_status status = add_file(&c, a, "source", "--from", &error);
+  add_problem(&c, a);
+  add_target(&c, a);
+  add(&c, "--rewrites-only");
+  add(&c, "--no-wisdom");
+  add(&c, "--progress");
+  if (seconds) add(&c, "--seconds");
+  if (seconds) add(&c, seconds);
+  add_number(&c, a, "seconds", "--seconds");
+  return finish(&c, status, &error, listener);
+}
+
+static json_t *call_diagnose(const json_t *a, const mcp_listener *listener) { return diagnose(a, NULL, listener); }
+
+/* So short that nothing is rewritten. */
+static const char NO_REWRITES[] = "0.01";
+
+/* With `diagnose` the result has findings, or the reason why the machine has none. */
 static json_t *call_run(const json_t *a, const mcp_listener *listener) {
-  return measure(a, "source", json_is_true(json_object_get(a, "timeline")), listener);
+  json_t *object = measure(a, "source", json_is_true(json_object_get(a, "timeline")), listener);
+  const bool correct = object && json_is_true(json_object_get(object, "correct"));
+  if (!correct || !json_is_true(json_object_get(a, "diagnose"))) return object;
+  const tw_target *target;
+  if (cli_find_target(text_of(a, "target"), &target, NULL) == TW_OK && !target->rewriter) {
+    json_object_set_new(object, "no_diagnosis", json_string("this machine has no diagnosis; Gemmini and Trainium do"));
+    return object;
+  }
+  json_t *more = diagnose(a, NO_REWRITES, listener), *found = json_object_get(more, "diagnosis");
+  if (!more) {
+    json_decref(object);
+    return NULL;
+  }
+  json_object_set(object, found ? "diagnosis" : "no_diagnosis", found ? found : json_object_get(more, "error"));
+  json_decref(more);
+  return object;
 }
 
 static double cost_of(const json_t *o) {
@@ -236,19 +273,6 @@ static json_t *call_compare(const json_t *arguments, const mcp_listener *listene
   json_t *object = json_pack("{s:o, s:o}", "a", a, "b", b);
   if (cost_a > 0 && cost_b > 0) json_object_set_new(object, "speedup_of_b", json_real(cost_a / cost_b));
   return object;
-}
-
-static json_t *call_diagnose(const json_t *a, const mcp_listener *listener) {
-  command c = begin("tune");
-  tw_error error = {0};
-  tw_status status = add_file(&c, a, "source", "--from", &error);
-  add_problem(&c, a);
-  add_target(&c, a);
-  add(&c, "--rewrites-only");
-  add(&c, "--no-wisdom");
-  add(&c, "--progress");
-  add_number(&c, a, "seconds", "--seconds");
-  return finish(&c, status, &error, listener);
 }
 
 static json_t *call_model(const json_t *a, const mcp_listener *listener) {
@@ -322,7 +346,12 @@ static const tool tools[] = {
      "Check and measure a kernel",
      "Build, check and measure the source of a kernel: correct or the first wrong element, the cost, counters with "
      "units, the lower bound.",
-     {TARGET, PROBLEM, SOURCE, SEED, {"timeline", "boolean", "add a picture of the run (SVG)", false}},
+     {TARGET,
+      PROBLEM,
+      SOURCE,
+      SEED,
+      {"timeline", "boolean", "add a picture of the run (SVG)", false},
+      {"diagnose", "boolean", "add where the time goes: causes with their cost (Gemmini and Trainium)", false}},
      call_run,
      {CORRECT,
       CYCLES,
@@ -330,7 +359,9 @@ static const tool tools[] = {
       {"counters", "object", "counters by name", false},
       {"counter_help", "object", "unit and meaning of each counter", false},
       {"bound", "object", "the lower bound of the problem", false},
-      {"timeline", "string", "the picture (SVG)", false}}},
+      {"timeline", "string", "the picture (SVG)", false},
+      {"diagnosis", "array", "causes: what, cost, count, an example", false},
+      {"no_diagnosis", "string", "why there is no diagnosis", false}}},
     {"compare",
      "Compare two kernels",
      "Build, check and measure two kernels for the same problem.",

@@ -269,8 +269,12 @@ static void calls_say_more_than_a_cost(void **state) {
   json_t *emitted = called("emit", "{" SMALL "}");
   char *source = json_dumps(json_object_get(emitted, "source"), JSON_ENCODE_ANY);
   tw_text arguments = {0};
-  tw_text_add(&arguments, "{" SMALL ",\"timeline\":true,\"source\":%s}", source);
+  tw_text_add(&arguments, "{" SMALL ",\"timeline\":true,\"diagnose\":true,\"source\":%s}", source);
   o = called("run", arguments.data);
+  const json_t *causes = json_object_get(o, "diagnosis"), *first = json_array_get(causes, 0);
+  assert_true(json_array_size(causes) > 1);
+  assert_true(json_number_value(json_object_get(first, "cycles")) > 0);
+  assert_non_null(json_string_value(json_object_get(first, "what")));
   assert_true(json_is_true(json_object_get(o, "correct")));
   assert_non_null(strstr(json_string_value(json_object_get(o, "timeline")), "<svg"));
   assert_int_equal(json_object_size(json_object_get(o, "counters")),
