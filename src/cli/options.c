@@ -99,7 +99,7 @@ static const cli_option table[] = {
     {"watch", 0, FLAG, offsetof(cli_options, watch), 0, 0, NULL,
      "serve the report of the running search on 127.0.0.1, read-only; print its address"},
     {"page", 0, TEXT, offsetof(cli_options, page), 0, 0, "FILE",
-     "write the page to this file [default: report.html in DIR; comparison.html in the first of several]"},
+     "write the page to this file [default: report.html in DIR; comparison.html in the first of several directories]"},
     {"reuse", 0, LIST, offsetof(cli_options, reuse), 0, 0, "FILE|DIR",
      "try the steps and plans of an earlier search first: its journal, schedule or --out directory; may be repeated"},
     {"rewrites-only", 0, FLAG, offsetof(cli_options, rewrites_only), 0, 0, NULL,
@@ -197,7 +197,7 @@ enum { N_ALIASES = sizeof aliases / sizeof *aliases };
 
 static int find_option(const char *name) {
   int i = 0;
-  while (strcmp(table[i].name, name) != 0) i++; /* every alias has an option */
+  while (strcmp(table[i].name, name) != 0) i++; /* every alias belongs to an option */
   return i;
 }
 
@@ -277,7 +277,7 @@ static tw_status unknown_option(const cli_command *command, const char *given, t
 
 tw_status cli_parse(const cli_command *command, int argc, char *argv[], cli *out, tw_error *error) {
   struct option longs[N_OPTIONS + N_ALIASES + 1] = {0};
-  char shorts[2 * N_OPTIONS + 2] = ":"; /* tell a missing argument from an unknown option */
+  char shorts[2 * N_OPTIONS + 2] = ":"; /* to distinguish a missing argument from an unknown option */
   int n = 0;
   for (int i = 0; i < N_OPTIONS; i++) {
     if (!cli_takes(command, table[i].name)) continue;
