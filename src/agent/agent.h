@@ -59,11 +59,11 @@ typedef struct tw_request {
   const tw_candidate *const *beam; /* all parents of this iteration, this one included */
   int iteration, iterations;
   int idle;              /* iterations since a kernel beat its parent; unusual plans are tried as it grows */
-  size_t plans, kernels; /* N, and K per plan */
+  size_t plans, kernels; /* number of plans, and of kernels per plan */
   const struct tw_prompt_texts *texts; /* the words of prompts (prompt_texts.h); NULL: the built-in ones */
-  const char *user_text;               /* in each prompt; NULL: none */
+  const char *user_text;               /* a text in each prompt; NULL: none */
   const tw_candidate *mate;            /* another program in the prompt, to be combined with the parent; NULL: none */
-  size_t ancestors;                    /* earlier versions of the program in a planning prompt, at most */
+  size_t ancestors;                    /* maximum number of earlier versions of the program in a planning prompt */
   const char *more_menu;               /* options for this program: lines of "name: what to do"; NULL: none */
   bool shuffles_menu;                  /* the options are in random order */
   bool filters_isa;                    /* prompts for kernels omit instructions that nothing in them uses */
@@ -72,7 +72,7 @@ typedef struct tw_request {
   const char *const *recorded; /* each is a reply to a planning prompt */
   double dropout;              /* the probability with which a lever is hidden from a plan */
   uint64_t without;            /* TW_WITHOUT_* */
-  tw_random random;            /* a stream of this request's own */
+  tw_random random;            /* a separate random stream of this request */
   uint64_t place;      /* number of this request in the search, in the upper 48 bits; the lower 16 are the agent's */
   int jobs;            /* threads that may compute */
   const tw_stop *stop; /* long operations end when it is set */
@@ -81,7 +81,7 @@ typedef struct tw_request {
   bool (*known)(const void *context, const tw_schedule *);
   /* The number of kernels with this lever in this search, and the number that beat their parent. */
   void (*experience)(const void *context, const char *lever, int *tried, int *paid);
-  /* The candidate of a number: of `mends` and `twin`. NULL: the request is outside of a search. */
+  /* The candidate with a number, for `mends` and `twin`. NULL: the request is outside of a search. */
   const tw_candidate *(*candidate)(const void *context, int number);
   const void *context;
 } tw_request;
@@ -96,7 +96,7 @@ typedef struct tw_agent_plan {
 /* The answer to a request. On failure it has no plans, and the parent gets none. TW_MISSING: the agent stops
  * answering (its budget is spent, or its server is gone). TW_INTERRUPTED: it was stopped. */
 typedef struct tw_proposal {
-  size_t n;            /* at most request->plans; 0 if the agent has no new plan */
+  size_t n;            /* at most request->plans; 0 without a new plan */
   tw_agent_plan *plan; /* room for request->plans, the search's */
   tw_status status;
   tw_error error;
@@ -107,7 +107,8 @@ typedef struct tw_order {
   const tw_request *request;
   const tw_agent_plan *plan;
   size_t alternative;
-  /* The failed try to repair, with verdict and message: a kernel, or a reply without a kernel. NULL: a first try. */
+  /* The failed earlier try with verdict and message: a kernel, or a reply without a kernel. NULL: this is the first
+   * try. */
   const tw_candidate *failed;
   int mended; /* number of this repair; 0: a first try */
 } tw_order;

@@ -46,8 +46,8 @@ typedef struct tw_candidate {
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
   tw_measurement measured; /* if correct or slower; cost 0: it was not measured */
   double seconds;          /* seconds of building, checking and measuring */
-  double build_seconds;    /* the build's part of them; 0 if unknown */
-  bool recalled;           /* the verdict is the journal's */
+  double build_seconds;    /* the build's part of these seconds; 0 if unknown */
+  bool recalled;           /* the verdict comes from the journal */
   bool recorded;           /* in the journal */
 } tw_candidate;
 
@@ -67,7 +67,7 @@ tw_digest tw_schedule_digest(const tw_schedule *);
 tw_digest tw_source_digest(const char *source, const char *line_comment);
 tw_digest tw_target_source_digest(const tw_target *, const char *source);
 
-/* From a digest to a number, for as many as there are. Start with {0}. */
+/* Maps digests to numbers, for any number of digests. Start with {0}. */
 typedef struct tw_index {
   size_t n, capacity;
   struct tw_index_slot {
@@ -76,7 +76,7 @@ typedef struct tw_index {
   } * slot;
 } tw_index;
 
-int tw_index_find(const tw_index *, const tw_digest *); /* TW_NONE if it is not there */
+int tw_index_find(const tw_index *, const tw_digest *); /* TW_NONE if it is missing */
 bool tw_index_add(tw_index *, const tw_digest *,
                   int number); /* keeps the first number of a key; false without memory */
 void tw_index_free(tw_index *);

@@ -1,4 +1,4 @@
-/* lines.h - a text line by line. */
+/* lines.h - reads a text line by line. */
 #ifndef TW_AGENT_LINES_H
 #define TW_AGENT_LINES_H
 
@@ -14,7 +14,7 @@ typedef struct tw_line {
 
 static inline tw_line tw_line_first(const char *text) { return (tw_line){text, strcspn(text, "\n")}; }
 
-/* False after the last. */
+/* False after the last line. */
 static inline bool tw_line_next(tw_line *l) {
   const char *next = l->text + l->length;
   if (*next == '\0' || next[1] == '\0') return false;
@@ -22,7 +22,7 @@ static inline bool tw_line_next(tw_line *l) {
   return true;
 }
 
-/* Its length without white space at its end. */
+/* The line's length without trailing white space. */
 static inline size_t tw_line_trimmed(tw_line l) {
   while (l.length > 0 && isspace((unsigned char)l.text[l.length - 1])) l.length--;
   return l.length;

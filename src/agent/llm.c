@@ -24,7 +24,7 @@ enum { PLAN_BITS = 6, ALTERNATIVE_BITS = 6, MENDS_BITS = 3, KERNEL_MARK = 1 << 1
 typedef struct llm {
   tw_agent agent;
   tw_model_options options;
-  tw_chat *planner, *coder; /* may be the same */
+  tw_chat *planner, *coder; /* may be the same chat */
   tw_prompt_texts *texts;   /* from options.prompts; NULL: the built-in ones */
   char *context;            /* from options.context; NULL: none */
   tw_account account;
@@ -50,7 +50,7 @@ static void free_plan(tw_agent_plan *plan) {
 
 /* ---- plans ---- */
 
-/* The common part of all prompts of a request. */
+/* The request with the parts that all its prompts share. */
 static tw_request with_texts(const llm *m, const tw_request *r) {
   tw_request own = *r;
   own.texts = m->texts;
@@ -93,7 +93,7 @@ static void add_plan(llm *m, const tw_request *r, size_t number, char *answer, t
   p->n++;
 }
 
-/* Plans of an earlier search, in their order: nothing is asked. */
+/* Takes plans of an earlier search in order, without questions. */
 static void take_recorded(llm *m, const tw_request *r, tw_proposal *p) {
   for (size_t i = 0; i < r->plans && i < r->n_recorded; i++) {
     char *copy = strdup(r->recorded[i]);
@@ -101,7 +101,7 @@ static void take_recorded(llm *m, const tw_request *r, tw_proposal *p) {
   }
 }
 
-/* The plans of one request out of its answers. */
+/* Makes the plans of one request from its answers. */
 static void take_plans(llm *m, const tw_request *r, tw_question *q, tw_proposal *p) {
   *p = (tw_proposal){.plan = p->plan};
   if (r->n_recorded) {
@@ -120,7 +120,7 @@ static void take_plans(llm *m, const tw_request *r, tw_question *q, tw_proposal 
   if (p->n > 0) p->status = TW_OK; /* the account has the other failures */
 }
 
-/* Plans whose text comes with the kernel. */
+/* Makes plans whose text comes with the kernel. */
 static void plan_without_questions(llm *m, size_t n, const tw_request *const request[], tw_proposal proposal[]) {
   for (size_t i = 0; i < n; i++) {
     tw_proposal *p = &proposal[i];
@@ -136,7 +136,7 @@ static void plan_without_questions(llm *m, size_t n, const tw_request *const req
   }
 }
 
-/* Options for each parent's own program: more_menu[i], malloc'ed; NULL where no answer came. */
+/* Asks for options for each parent's own program: more_menu[i], malloc'ed; NULL without an answer. */
 static void ask_for_menus(llm *m, const char *name, size_t n, const tw_request *const request[], char *more_menu[]) {
   tw_question *question = calloc(n + 1, sizeof *question);
   for (size_t i = 0; question && i < n; i++) {

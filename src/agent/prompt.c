@@ -115,7 +115,7 @@ static char *write_findings(const tw_request *r) {
   return tw_text_take(&t);
 }
 
-/* A candidate's change to its parent, in a line. */
+/* Adds a candidate's change to its parent, in a line. */
 static void add_deed(tw_text *t, const tw_candidate *c) {
   const char *what = c->step[0] ? c->step : c->n_levers ? c->lever[0] : c->parent == TW_NONE ? "the start" : "a change";
   tw_text_add(t, "%s%s%s", what, c->why[0] ? ": " : "", c->why);
@@ -164,7 +164,7 @@ static char *write_attempts(const tw_request *r) {
   return tw_text_take(&t);
 }
 
-/* The way to the program, and what else was tried from its earlier versions. */
+/* Writes the path to the program, and other tries from its earlier versions. */
 static char *write_history(const tw_request *r) {
   tw_text t = {0};
   const size_t first = r->n_relatives > ATTEMPTS_SHOWN ? r->n_relatives - ATTEMPTS_SHOWN : 0;
@@ -189,10 +189,10 @@ static const tw_candidate *candidate_at(const tw_request *r, int number) {
   return number == TW_NONE || !r->candidate ? NULL : r->candidate(r->context, number);
 }
 
-/* The previous try of the same order. */
+/* The previous try for the same order. */
 static const tw_candidate *try_before(const tw_request *r, const tw_candidate *c) { return candidate_at(r, c->mends); }
 
-/* The last try that has a kernel, this one included; NULL if none has. */
+/* The last try with a kernel, this one included; NULL if none has one. */
 static const tw_candidate *last_kernel(const tw_request *r, const tw_candidate *c) {
   while (c && !c->source) c = try_before(r, c);
   return c;
@@ -203,7 +203,7 @@ const tw_candidate *tw_prompt_edited(const tw_request *r, const tw_candidate *fa
   return kernel ? kernel : r->parent;
 }
 
-/* A kernel that repeats one failed as that did. */
+/* A kernel that repeats an earlier one failed in the same way. */
 static char *write_failure(const tw_request *r, const tw_candidate *c, int most) {
   const tw_candidate *twin = c->verdict == TW_DUPLICATE ? candidate_at(r, c->twin) : NULL;
   tw_text t = {0};
@@ -230,7 +230,7 @@ static char *write_earlier(const tw_request *r, const tw_candidate *failed, cons
 static char *quote(const char *reply) {
   tw_text t = {0};
   const char *end = reply + strnlen(reply, REPLY_SHOWN);
-  while (end > reply && *end && ((unsigned char)*end & 0xc0) == 0x80) end--; /* no half a character */
+  while (end > reply && *end && ((unsigned char)*end & 0xc0) == 0x80) end--; /* does not cut a character */
   for (const char *line = reply; line < end;) {
     const size_t n = strcspn(line, "\n"), left = (size_t)(end - line);
     tw_text_add(&t, "> %.*s\n", (int)(n < left ? n : left), line);
@@ -472,7 +472,7 @@ static void copy_line(const char *text, const char *stop, char *out, size_t size
   size_t n = text ? strcspn(text, stop) : 0, k = 0;
   while (n > 0 && strchr(" \t\r*_`\".", text[n - 1])) n--;
   for (size_t i = 0; i < n && k + 1 < size; i++) out[k++] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
-  while (k > 0 && k + 1 == size && ((unsigned char)out[k - 1] & 0x80)) k--; /* no half a character at the cut */
+  while (k > 0 && k + 1 == size && ((unsigned char)out[k - 1] & 0x80)) k--; /* does not cut a character */
   out[k] = '\0';
 }
 

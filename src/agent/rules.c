@@ -41,8 +41,8 @@ static const double LEAST_GAIN = 0.002;
 
 typedef struct option {
   const tw_menu_item *item;
-  double cost;  /* as predicted; where the model does not know, that of the parent: neutral */
-  uint64_t tie; /* random: equal predictions are in any order */
+  double cost;  /* predicted cost; if the model has no prediction, the parent's cost, which is neutral */
+  uint64_t tie; /* random: the order of equal predictions */
   bool tried;   /* this schedule was proposed before */
 } option;
 
@@ -51,7 +51,7 @@ typedef struct lever {
   size_t n, tried;
   const option *option;
   bool planned; /* by an earlier plan for this parent */
-  size_t used;  /* options that earlier plans took */
+  size_t used;  /* options that earlier plans used */
   double weight;
 } lever;
 
@@ -65,7 +65,7 @@ typedef struct levers {
 typedef struct detail {
   size_t depth;       /* most steps of the chain, the first included */
   uint64_t seed;      /* levers that are hidden from the rest of the chain */
-  double parent_cost; /* as predicted */
+  double parent_cost; /* maximum number of steps of the chain, including the first */
   double dropout;
   tw_menu_item item[]; /* the alternatives of the first step */
 } detail;
@@ -75,7 +75,7 @@ static double known_or(double predicted, double fallback) {
 }
 
 static bool has_model(const tw_request *r) { return !(r->without & TW_WITHOUT_MODEL); }
-/* Iterations without a gain are feedback, too. */
+/* Iterations without a gain are part of the feedback. */
 static int idle_of(const tw_request *r) { return r->without & TW_WITHOUT_FEEDBACK ? 0 : r->idle; }
 
 static double predict_parent(const tw_request *r) {
@@ -152,7 +152,7 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
 /* The probability that a lever is hidden: each idle iteration halves the visible part. */
 static double hiding(const tw_request *r) { return 1 - ldexp(1 - r->dropout, -idle_of(r)); }
 
-/* Levers with untried options that no earlier plan took; if all were taken, levers with options left. */
+/* Levers with untried options that no earlier plan used. If all were used, levers with remaining options. */
 static size_t open_levers(levers *l, lever **open) {
   size_t n = 0;
   for (size_t i = 0; i < l->n; i++)
@@ -285,9 +285,9 @@ static bool contains(const tw_menu_item *chain, size_t n, const char *lever_name
   return false;
 }
 
-/* The best predicted step of a lever that is not in the chain yet and not hidden; one that has failed before is hidden
- * more often. Levers come in any order in a menu: whether one is hidden is drawn from its name, so that all its items
- * share the fate. */
+/* The best predicted step of a lever that is not in the chain yet and not hidden; one that has failed before is
+ * hidden more often. Levers come in any order in a menu. Whether a lever is hidden is drawn from its name, so that
+ * this holds for all its items. */
 static bool best_next(const tw_request *r, const tw_schedule *schedule, const tw_menu_item *chain, size_t n,
                       const detail *d, uint64_t seed, tw_menu_item *best) {
   tw_menu menu = {0};
@@ -335,7 +335,7 @@ static void implement_one(const tw_order *order, tw_kernel *out) {
       break;
     n++;
   }
-  /* A chain that was tried already is cut back to its longest part that was not. */
+  /* A chain that was tried before is cut to its longest part that was not tried. */
   while (n > 1 && r->known && r->known(r->context, &out->recipe)) {
     n--;
     out->recipe.n--;

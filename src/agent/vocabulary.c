@@ -18,7 +18,7 @@
 enum {
   DEPTH = 64,
   HEADERS_MAX = 32,
-  NAMES_MAX = 20000, /* no program has more, but a model's may be anything */
+  NAMES_MAX = 20000, /* no program has more, but a model's text may have any number */
   COMMENT_SHOWN = 500,
   DECLARATION_SHOWN = 260,
   OVERLOADS = 3 /* declarations of one name that are shown */
@@ -101,7 +101,7 @@ static int compare_text(const char *a, size_t n, const char *b, size_t m) {
   return order ? order : (n > m) - (n < m);
 }
 
-/* The place in the list, present or to insert. */
+/* The place in the list, where it is or where to insert it. */
 static size_t place_of(const names *all, token t) {
   size_t low = 0, high = all->n;
   while (low < high) {
@@ -168,7 +168,7 @@ typedef struct parser {
   names *wanted;
   tw_text *out;
   const char *comment_shown; /* the last */
-  bool any_structure;        /* members of structures that the program does not name, too */
+  bool any_structure;        /* also shows members of structures that the program does not name */
   scope scope[DEPTH];
   token structure[DEPTH]; /* its name, of a STRUCTURE */
   int depth;

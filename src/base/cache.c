@@ -18,7 +18,7 @@
 
 enum {
   DIGEST = 32,
-  TRIM_ONE_IN = 64, /* additions between two looks at the size */
+  TRIM_ONE_IN = 64, /* the cache's size is checked once in this many additions */
   ENTRY_MAX = 1 << 30,
 };
 
@@ -78,7 +78,7 @@ static bool write_all(int fd, const void *data, size_t length) {
   return true;
 }
 
-/* Not synchronized with the disk: an entry that a power failure cuts short fails its hash. */
+/* Not synchronized with the disk: after a power failure, a truncated entry fails its hash check. */
 void tw_cache_put(const char *kind, const char *key, const void *data, size_t length) {
   char *directory = tw_cache_directory(kind);
   char *path = directory ? tw_path_join(directory, key) : NULL;
@@ -111,7 +111,8 @@ static int by_use(const void *a, const void *b) {
   return (x->used.tv_nsec > y->used.tv_nsec) - (x->used.tv_nsec < y->used.tv_nsec);
 }
 
-/* The entries of a directory, unsorted; what cannot be looked at (another process removed it) is left out. */
+/* The entries of a directory, unsorted. Omits entries that cannot be inspected, for example because another process
+ * removed them. */
 static cached *list(int directory, DIR *stream, size_t *n) {
   cached *all = NULL;
   size_t room = 0;

@@ -1,8 +1,8 @@
 /* cache.h - built objects, kept by the hash of their inputs.
  *
  * In $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright. Entries appear whole (temporary file, rename) and carry a
- * hash of their content: a damaged one counts as missing. The cache is optional: without a writable place, or on a full
- * disk, every look-up misses. Entries beyond TW_CACHE_BYTES are removed, least recently used first. */
+ * hash of their content. A damaged entry counts as missing. The cache is optional: without a writable place, or on a
+ * full disk, every look-up misses. Entries beyond TW_CACHE_BYTES are removed, least recently used first. */
 #ifndef TW_BASE_CACHE_H
 #define TW_BASE_CACHE_H
 

@@ -1,4 +1,4 @@
-/* clock.h - the time, and whether it is up. */
+/* clock.h - the current time, and whether a time limit has passed. */
 #ifndef TW_BASE_CLOCK_H
 #define TW_BASE_CLOCK_H
 
@@ -12,8 +12,8 @@ double tw_now(void);
 /* Seconds after which a search with this time limit has ended, unless its baseline alone takes longer. */
 static inline double tw_seconds_allowed(double limit) { return limit + 2 > 1.2 * limit ? limit + 2 : 1.2 * limit; }
 
-/* Past the deadline, or interrupted. NULL never stops. Takes tens of nanoseconds: not for every iteration of a short
- * loop. */
+/* True if the deadline has passed or an interrupt was requested. NULL never stops. A call takes tens of nanoseconds,
+ * so do not call it in each iteration of a short loop. */
 bool tw_is_stopped(const tw_stop *);
 
 /* A flag that a signal's handler or another thread sets; NULL is never set. */

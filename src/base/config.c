@@ -46,7 +46,7 @@ static tw_status parse_numbers(const tw_config_key *k, char *value, int *out, tw
   return TW_OK;
 }
 
-/* Word number `i` of a list with blanks between them; its length is 0 past the last. */
+/* The i-th word of a list with blanks between the words. Its length is 0 past the last word. */
 static const char *word_at(const char *words, int i, size_t *length) {
   for (words += strspn(words, " "); i > 0 && *words; i--) words += strcspn(words, " "), words += strspn(words, " ");
   *length = strcspn(words, " ");

@@ -1,8 +1,9 @@
 /* config.h - machine files: "key = value" lines, '#' comments, read by tables that give the destination and range of
  * each value. Each key of a record is given exactly once.
  *
- * A whole file, with sections and perhaps a base, is read by config_file.h. One with lines of other forms walks
- * tw_config_lines and passes its pairs to tw_config_set. Errors are TW_USAGE with origin and line. */
+ * A whole file, with sections and perhaps a base, is read by config_file.h. A file that also has lines of other
+ * forms is read with tw_config_lines, which passes its pairs to tw_config_set. Errors are TW_USAGE with origin and
+ * line. */
 #ifndef TW_BASE_CONFIG_H
 #define TW_BASE_CONFIG_H
 
@@ -55,7 +56,7 @@ typedef struct tw_config_record {
   int line[TW_CONFIG_KEYS_MAX]; /* line of the key; 0: none; negative: its value is wrong */
 } tw_config_record;
 
-/* Calls `line` for each line that holds something, without comment and white space around, until one fails. */
+/* Calls `line` for each line that is not empty, without comment and surrounding blanks, until a call fails. */
 tw_status tw_config_lines(const char *text, const char *origin,
                           tw_status (*line)(void *context, char *line, tw_config_place, tw_error *), void *context,
                           tw_error *);
@@ -63,7 +64,7 @@ tw_status tw_config_lines(const char *text, const char *origin,
 tw_status tw_config_split(char *line, const char **key, char **value, tw_config_place, tw_error *);
 /* Sets a key. */
 tw_status tw_config_set(tw_config_record *, const char *key, char *value, tw_config_place, tw_error *);
-/* Every key was given. */
+/* Fails unless every key was given. */
 tw_status tw_config_complete(const tw_config_record *, tw_config_place at, tw_error *);
 /* Adds the value of a key in a record, as a file would give it. */
 void tw_config_print_value(const tw_config_key *, const void *record, tw_text *out);

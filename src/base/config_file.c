@@ -14,11 +14,11 @@ struct tw_config_file {
   char *whole;
   bool is_derived;
   size_t section;          /* the current section; NOWHERE: an unknown one, whose keys are skipped */
-  bool is_partial;         /* its record has all of its values from somewhere else */
+  bool is_partial;         /* its record already has all values, from a base or another record: keys may be absent */
   tw_config_record record; /* of it */
   int line[TW_CONFIG_SECTIONS_MAX][TW_CONFIG_KEYS_MAX]; /* line of each key, in the last record of the section */
   bool was_read[TW_CONFIG_SECTIONS_MAX];
-  bool is_incomplete; /* a wrong record of a repeated section may lack values */
+  bool is_incomplete; /* a wrong record of a repeated section, which may lack values */
   tw_text problems;
   size_t n_problems;
   tw_error first;
@@ -47,7 +47,7 @@ static void begin_record(tw_config_file *f, size_t section, void *out) {
   f->record = (tw_config_record){.what = s->name ? s->name : f->schema->what, .key = s->key, .n = s->n, .out = out};
 }
 
-/* Every key of the section was given, or its values are from somewhere else. */
+/* Checks that every key of the section was given, unless its record already has all values. */
 static void end_record(tw_config_file *f, tw_config_place at) {
   tw_error e = {0};
   if (f->section == NOWHERE) return;
@@ -79,7 +79,7 @@ static void begin_section(tw_config_file *f, const char *line, tw_config_place a
   add_problem(f, &e);
 }
 
-/* Another record of that name than the current one, or NULL. */
+/* A record of that name other than the current one, or NULL. */
 static void *other_record(tw_config_file *f, const char *name) {
   const tw_config_section *s = section_of(f);
   for (size_t i = 0; i < *count_of(s, f->whole); i++) {
@@ -89,7 +89,7 @@ static void *other_record(tw_config_file *f, const char *name) {
   return NULL;
 }
 
-/* Reads the name of a repeated section: for a name in the base, its values are changed. */
+/* Reads the name of a repeated section. A record of the base with that name is changed. */
 static void name_record(tw_config_file *f, tw_config_place at) {
   const tw_config_section *s = section_of(f);
   char *own = f->record.out;
@@ -105,7 +105,7 @@ static void name_record(tw_config_file *f, tw_config_place at) {
   --*count_of(s, f->whole);
 }
 
-/* like = NAME, after the name: all else is that record's unless it is given. */
+/* like = NAME, after the name: copies that record, whose values keys below may change. */
 static tw_status copy_record(tw_config_file *f, const char *name, tw_config_place at, tw_error *error) {
   const tw_config_section *s = section_of(f);
   char *own = f->record.out;
@@ -130,7 +130,7 @@ static tw_status read_line(void *context, char *line, tw_config_place at, tw_err
   const char *key = NULL;
   char *value = NULL;
   tw_error e = {0};
-  (void)error; /* reading continues: problems are collected */
+  (void)error; /* problems are collected, and reading continues */
   if (line[0] == '[') return begin_section(f, line, at), TW_OK;
   tw_status status = tw_config_split(line, &key, &value, at, &e);
   if (status != TW_OK) return add_problem(f, &e), TW_OK;
@@ -168,7 +168,7 @@ tw_status tw_config_read(const tw_config_schema *schema, const char *text, const
   if (status == TW_OK) {
     end_record(f, (tw_config_place){origin, lines});
     check_sections(f);
-    /* A wrong line leaves its key as the base has it, so values that are right can be checked beside it. */
+    /* A wrong line leaves its key with the base's value, so values that are right can be checked beside it. */
     const bool is_whole = f->is_derived && !f->is_incomplete;
     if ((is_whole || !f->n_problems) && schema->check) schema->check(out, f);
     if (f->n_problems) status = tw_fail(error, TW_USAGE, "%s", f->first.text);
@@ -222,7 +222,7 @@ void tw_config_wrong(tw_config_file *f, const char *keys, const char *format, ..
 
 /* ---- about texts ---- */
 
-/* The value of `key`; `only_first`: in the first line that is not empty. */
+/* The value of `key`. `only_first`: in the first line that is not empty. */
 static char *find_value(const char *text, const char *key, bool only_first, int *line) {
   char *copy = strdup(text), *rest = copy, *next, *found = NULL;
   int n = 0;
@@ -265,7 +265,7 @@ static bool is_among(const char *name, const char *words) {
   return false;
 }
 
-/* A record, or what differs from `base` (may be NULL). */
+/* A record. With `base` (may be NULL): only the values that differ from it. */
 static char *print_record(const tw_config_section *s, const char *record, const char *base, const char *without) {
   tw_text all = {0};
   for (const tw_config_key *k = s->key; k < s->key + s->n; k++) {
@@ -298,7 +298,7 @@ static void print_section(const tw_config_section *s, const char *whole, const c
     const char *record = whole + s->offset + i * s->stride;
     const char *other = !base ? NULL : s->stride ? named(s, base, record + s->key->offset) : base + s->offset;
     char *text = print_record(s, record, other, without);
-    /* for a record that has a name, that line alone has no effect */
+    /* a record that has only a line with its name has no effect */
     const bool is_empty = !text || !*text || (other && s->stride && !strchr(strchr(text, '\n') + 1, '\n'));
     if (!is_empty && s->name) tw_text_add(out, "[%s]\n", s->name);
     if (!is_empty) tw_text_add_string(out, text);

@@ -90,7 +90,7 @@ static bool add_path(int rules, uint64_t handled, const tw_path_rule *path) {
   return added;
 }
 
-/* A descriptor of the rules; < 0: this system cannot. */
+/* A descriptor of the rules; < 0: this system does not support them. */
 static int make_rules(const tw_path_rule *path, size_t n) {
   const int version = landlock_version();
   if (!version) return -1;
@@ -123,11 +123,11 @@ static void add_load(tw_confinement *c, size_t offset) { add(c, BPF_LD | BPF_W |
 
 static void add_number(tw_confinement *c) { add_load(c, offsetof(struct seccomp_data, nr)); }
 
-/* Jumps past the rule, with the number of the call loaded again, when it does not hold. */
+/* If the rule does not hold, loads the number of the call again and jumps past the rule. */
 static void add_rule(tw_confinement *c, const tw_call_rule *r) {
   int length = 2;
   for (int i = 0; i < TW_CALL_TESTS && r->when[i].n; i++) length += 3 + r->when[i].n;
-  const int end = c->n + length; /* where the number is loaded again: only rules with tests jump there */
+  const int end = c->n + length; /* the number is loaded again here: only rules with tests jump here */
   const bool tested = r->when[0].n > 0;
   add(c, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)r->number, 0, length - 1 + tested);
   for (int i = 0; i < TW_CALL_TESTS && r->when[i].n; i++) {
@@ -193,7 +193,7 @@ TW_UNINSTRUMENTED int tw_confinement_file(const tw_confinement *c) { return c->r
 TW_UNINSTRUMENTED bool tw_drop_capabilities(void) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct none[2] = {{0}, {0}};
-  /* The first three are for processes that have any; the last two bind every process. */
+  /* The first three matter for processes that have capabilities; the last two bind every process. */
   prctl(PR_SET_SECUREBITS,
         SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
             SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,

@@ -12,20 +12,21 @@
 
 #include "tilewright/status.h"
 
-/* A system call that is allowed. With tests: only when each holds; several rules about one call: when one of them
- * holds. */
+/* A system call that is allowed. With tests, it is allowed only if each test holds. With several rules for one call,
+ * one rule that holds suffices. */
 enum { TW_CALL_TESTS = 2, TW_CALL_VALUES = 10 };
 typedef struct tw_call_rule {
   int number;
   struct {
     uint8_t argument, n; /* n = 0: no test */
-    uint32_t mask;       /* 0: all bits. The lower 32 bits of the argument under it are one of: */
+    uint32_t mask;       /* 0: all bits. The lower 32 bits of the argument, masked, must be one of: */
     uint32_t value[TW_CALL_VALUES];
   } when[TW_CALL_TESTS];
 } tw_call_rule;
 
-/* Advice about memory that allocators give, of sanitizers, too: not that which takes pages from their files, poisons
- * them, merges them, or asks for others'. For files that include <sys/mman.h> and <sys/syscall.h>. */
+/* The advice to madvise that allocators need, including allocators of sanitizers. No advice that takes pages from
+ * files, poisons or merges pages, or asks about pages of other processes. For files that include <sys/mman.h> and
+ * <sys/syscall.h>. */
 #define TW_CALL_MADVISE                                                                                                \
   {                                                                                                                    \
     SYS_madvise, {                                                                                                     \
@@ -102,23 +103,23 @@ typedef enum tw_path_right {
 /* A file, or a folder with all below it. One that does not exist is left out. */
 typedef struct tw_path_rule {
   const char *path;
-  unsigned rights; /* tw_path_right bits; WRITE of a folder: making, writing and removing plain files and folders */
+  unsigned rights; /* tw_path_right bits; WRITE of a folder: make, write and remove plain files and folders in it */
 } tw_path_rule;
 
 typedef struct tw_confinement tw_confinement;
 
 /* The effective profile on this system. TW_MISSING if the system cannot confine. For tests, the environment variable
- * TILEWRIGHT_TEST_LACKS=landlock (or seccomp) makes any system one that cannot. */
+ * TILEWRIGHT_TEST_LACKS=landlock (or seccomp) makes any system look unable to confine. */
 tw_status tw_confinement_make(const tw_profile *, const tw_path_rule *, size_t n_paths, tw_confinement **, tw_error *);
 void tw_confinement_free(tw_confinement *); /* NULL is fine */
 
-/* Confines the calling thread, or the process. Safe between vfork and exec: no locks, no memory. False: it could not,
- * errno says why; the caller must end. */
+/* Confines the calling thread, or the process. Safe between vfork and exec: it takes no locks and allocates no
+ * memory. Returns false with errno on failure; the caller must then end. */
 bool tw_confine(const tw_confinement *);
 /* A descriptor that tw_confine needs and closes; -1: none. */
 int tw_confinement_file(const tw_confinement *);
 
-/* No capabilities, none to be gained by an exec, not as root either. Part of tw_confine. */
+/* Drops all capabilities. An exec cannot gain any, even as root. Part of tw_confine. */
 bool tw_drop_capabilities(void);
 
 /* Code that runs on a separate stack in memory that it shares with its parent, before an exec. */

@@ -47,7 +47,7 @@ static void read_max(const char *folder, double *quota) {
     lower_quota(quota, most / period);
 }
 
-/* Version 1: a quota of -1 is none. */
+/* Version 1: a quota of -1 means no limit. */
 static void read_cfs(const char *folder, double *quota) {
   double most, period;
   if (number_in(folder, "cpu.cfs_quota_us", &most) && most > 0 && number_in(folder, "cpu.cfs_period_us", &period) &&
@@ -55,8 +55,8 @@ static void read_cfs(const char *folder, double *quota) {
     lower_quota(quota, most / period);
 }
 
-/* The limits of a group and of all groups above it. In a container the group's path may be the one outside: then only
- * its last parents exist. */
+/* Reads the limits of a group and of all groups above it. In a container the group's path may be the host's: then
+ * only the last folders of this loop exist. */
 static void read_groups(const char *root, const char *mount, const char *group, double *quota) {
   char folder[PATH];
   const size_t top = (size_t)snprintf(folder, sizeof folder, "%s/sys/fs/cgroup%s", root, mount);
@@ -133,7 +133,7 @@ static int online(void) {
 tw_core_limits tw_core_limits_under(const char *root) {
   tw_core_limits l = {.online = online(), .quota = quota_under(root)};
   cpu_set_t set;
-  l.allowed = l.online; /* more cores than a cpu_set_t holds */
+  l.allowed = l.online; /* more cores than fit into a cpu_set_t */
   if (!ask_allowed(&set)) return l;
   l.allowed = CPU_COUNT(&set);
   l.performance = cores_of_kind(root, "cpu_core", &set); /* hybrid processors of Intel */

@@ -12,11 +12,11 @@ typedef struct tw_core_limits {
 /* `root`: "", or a folder that holds proc/ and sys/ of another system, for tests. */
 tw_core_limits tw_core_limits_under(const char *root);
 
-/* Threads that do not wait for each other's cores: allowed cores, but no more than whole cores of the quota. At least
- * 1. */
+/* The number of threads that do not compete for cores: the allowed cores, but no more than the whole cores of the
+ * quota. At least 1. */
 int tw_cores_within(const tw_core_limits *);
 
-/* The same for this process: control groups are read once, and the calling thread's allowed cores each time. */
+/* The same for this process. Control groups are read once; the calling thread's allowed cores are read at each call. */
 int tw_cores(void);
 
 #endif

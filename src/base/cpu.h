@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* AVX2, FMA and F16C, and a system that keeps their registers: what every kernel called avx2 is compiled for. All CPUs
- * since Haswell and Zen have the three; hypervisors and emulators can leave out any of them. */
+/* True if the CPU has AVX2, FMA and F16C and the system saves their registers. Every kernel called avx2 is compiled
+ * for the three. All CPUs since Haswell and Zen have them; hypervisors and emulators can leave out any of them. */
 bool tw_cpu_has_avx2(void);
 
 #endif

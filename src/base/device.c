@@ -1,4 +1,4 @@
-/* device.c - a lock file for each device, in the folder for locks that all users of the machine have. */
+/* device.c - a lock file for each device, in the lock folder that all users of the machine share. */
 #include "base/device.h"
 
 #include <stdio.h>

@@ -27,8 +27,8 @@ static tw_status too_large(const char *path, size_t limit, tw_error *error) {
   return tw_fail(error, TW_USAGE, "'%s' is larger than %zu KiB, the limit for this file", path, limit >> 10);
 }
 
-/* A full disk, a spent quota and a limit on file size are missing room; other errors (rights, no such directory) are
- * the caller's to correct. */
+/* TW_DISK_FULL for a full disk, a spent quota and a limit on file size. TW_USAGE for errors that the caller can
+ * correct (permissions, no such directory). */
 tw_status tw_file_cannot_write(const char *path, int number, tw_error *error) {
   if (number == ENOSPC || number == EDQUOT || number == EFBIG)
     return tw_fail(error, TW_DISK_FULL, "cannot write '%s': its disk is full%s; free space or choose another place",
@@ -94,7 +94,7 @@ static tw_status write_directly(const char *path, const void *data, size_t lengt
   return number ? tw_file_cannot_write(path, number, error) : TW_OK;
 }
 
-/* Not mkstemp: its files are private, and the mask of rights cannot be read without changing it for all threads. */
+/* Not mkstemp: its files are private. The umask cannot be read without changing it for all threads. */
 int tw_file_open_beside(const char *path, char **name) {
   static atomic_uint made;
   for (;;) {
@@ -110,8 +110,8 @@ int tw_file_open_beside(const char *path, char **name) {
 
 /* ---- what killed processes leave ---- */
 
-/* Processes of other systems and containers may share the folder, and their numbers mean nothing here: a file that
- * somebody works on is younger. */
+/* Other systems and containers may share the folder, and their process numbers mean nothing here. A file that is in
+ * use is younger than this. */
 static const double STALE_SECONDS = 3600;
 
 /* Is it `prefix`, the number of a process that has ended, and `mark`? */
@@ -138,7 +138,7 @@ static void system_text(char out[SYSTEM_TEXT]) {
   snprintf(out, SYSTEM_TEXT, "%08x", known ? hash : 0);
 }
 
-/* Does the name say that this system gave its process the number? Then it need not be old. */
+/* Did a process of this system write the name? Then the file may be removed at any age. */
 static bool is_of_this_system(const char *name, const char *prefix, char mark) {
   char system[SYSTEM_TEXT];
   const char *after = strchr(name + strlen(prefix), mark);
@@ -175,7 +175,7 @@ void tw_file_remove_stale(const char *path) {
   free(real);
 }
 
-/* An existing file keeps its kind: a link still leads to the file, which keeps its rights. */
+/* An existing file keeps its kind: a link still leads to its file, and the file keeps its permissions. */
 tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *error) {
   struct stat info;
   const bool exists = stat(path, &info) == 0;
@@ -205,7 +205,7 @@ tw_status tw_directory_make(const char *path, tw_error *error) {
     if (*slash != '/' && *slash != '\0') continue;
     char kept = *slash;
     *slash = '\0';
-    /* A folder that is there may be one in which nothing can be made. The first part that cannot be made says why. */
+    /* An existing folder may be read-only. The first folder that cannot be made gives the error. */
     number = mkdir(part, 0777) < 0 ? errno : 0;
     struct stat info;
     if (number && stat(part, &info) == 0) number = S_ISDIR(info.st_mode) ? 0 : ENOTDIR;

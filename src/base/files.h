@@ -11,18 +11,18 @@
  * NULL. TW_USAGE if it cannot be read or is larger. */
 tw_status tw_file_read(const char *path, size_t limit, char **data, size_t *length, tw_error *);
 
-/* Writes to a temporary file beside `path` and renames it: readers see the old file or the new one, never a part; on
- * failure (TW_DISK_FULL on a full disk, TW_USAGE otherwise) the old one is untouched. A `path` that is not a regular file
- * (/dev/stdout, a pipe) is written directly. */
+/* Writes to a temporary file beside `path` and renames it: readers see the old file or the new one, never a part. On
+ * failure (TW_DISK_FULL on a full disk, TW_USAGE otherwise) the old file is untouched. A `path` that is not a
+ * regular file (/dev/stdout, a pipe) is written directly. */
 tw_status tw_file_write(const char *path, const void *data, size_t length, tw_error *);
 
-/* For files that are written piece by piece: a new file beside `path` that no other thread or process has, open for
- * writing, with the rights that open() gives; to be renamed to `path` once it is whole. Returns the descriptor; -1 with
- * errno. `name`, malloc'ed, is NULL without memory. */
+/* For files that are written in pieces: makes a new file beside `path`, open for writing, with the permissions of
+ * open(). No other thread or process uses it. Rename it to `path` when it is complete. Returns the descriptor; -1
+ * with errno. `name`, malloc'ed, is NULL without memory. */
 int tw_file_open_beside(const char *path, char **name);
-/* Removes such files of processes that ended without removing them. */
+/* Removes such files left by processes that have ended. */
 void tw_file_remove_stale(const char *path);
-/* The status of a write to `path` that failed with that errno, as tw_file_write has it. */
+/* The status of a write to `path` that failed with this errno, as in tw_file_write. */
 tw_status tw_file_cannot_write(const char *path, int number, tw_error *);
 
 /* Creates a directory and its parents; an existing one is fine. */

@@ -1,4 +1,5 @@
-/* intern.h - one copy of each text, for ever: names that were read where static text is wanted. */
+/* intern.h - keeps one copy of each text for ever, for names that are read at run time but are used like static
+ * text. */
 #ifndef TW_BASE_INTERN_H
 #define TW_BASE_INTERN_H
 

@@ -1,4 +1,4 @@
-/* json.h - what Jansson leaves to its users: texts of any bytes, numbers that are none. */
+/* json.h - helpers for Jansson: strings of any bytes, numbers that may not be finite. */
 #ifndef TW_BASE_JSON_H
 #define TW_BASE_JSON_H
 

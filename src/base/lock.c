@@ -13,8 +13,8 @@
 
 enum { PAUSE_NANOSECONDS = 5 * 1000 * 1000, OPEN_TRIES = 100 };
 
-/* Another user's file in a directory for all cannot be opened with O_CREAT (fs.protected_regular): created only if it
- * is not there. */
+/* In a world-writable directory, O_CREAT fails for another user's file (fs.protected_regular). So the file is
+ * created only if it is missing. */
 static int open_or_make(const char *path) {
   for (int i = 0; i < OPEN_TRIES; i++) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,4 +1,5 @@
-/* machine_name.h - names of machines from files, "my@1a2b3c4d": the digits are made of all values (tilewright/machine.h). */
+/* machine_name.h - names of machines from files, "my@1a2b3c4d": the digits are a hash of all values
+ * (tilewright/machine.h). */
 #ifndef TW_BASE_MACHINE_NAME_H
 #define TW_BASE_MACHINE_NAME_H
 

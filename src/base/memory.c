@@ -6,11 +6,11 @@
 
 #include "base/pages.h"
 
-/* Below it more than half of a large page would be left over. */
+/* A smaller array would waste more than half of a large page. */
 enum { LARGE = TW_LARGE_PAGE / 2 };
 
 static void *allocate(size_t bytes) {
-  if (bytes > SIZE_MAX - TW_LARGE_PAGE) return NULL; /* rounded up it would be small */
+  if (bytes > SIZE_MAX - TW_LARGE_PAGE) return NULL; /* rounding up would overflow */
   if (bytes >= LARGE) return tw_new_pages(bytes);
   const size_t lines = bytes / TW_MEMORY_ALIGNMENT + 1;
   return aligned_alloc(TW_MEMORY_ALIGNMENT, lines * TW_MEMORY_ALIGNMENT);

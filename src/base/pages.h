@@ -1,4 +1,5 @@
-/* pages.h - memory for arrays that are read from end to end, where small pages would cost more than the reading. */
+/* pages.h - memory in large pages, for arrays that are read from end to end: with small pages, translating addresses
+ * would take longer than reading. */
 #ifndef TW_BASE_PAGES_H
 #define TW_BASE_PAGES_H
 
@@ -6,10 +7,11 @@
 
 enum { TW_LARGE_PAGE = 2 << 20 }; /* bytes: of x86-64 and of arm64 with pages of 4 KiB */
 
-/* Whole pages of TW_LARGE_PAGE, if the system has such pages; else as many small ones, aligned likewise. For free();
- * NULL without memory. */
+/* Whole pages of TW_LARGE_PAGE, if the system has such pages; otherwise small pages with the same alignment. For
+ * free(); NULL without memory. */
 void *tw_new_pages(size_t bytes);
-/* Asks for large pages where whole ones are inside an array that has not been written. Small arrays stay as they are. */
+/* Asks for large pages where a whole one fits inside an array that was not written yet. Small arrays stay as they
+ * are. */
 void tw_wish_large_pages(void *array, size_t bytes);
 
 #endif

@@ -24,7 +24,7 @@
 #include "base/spawn.h"
 #include "base/strings.h"
 
-enum { SLICE_MS = 50 }; /* how often the interrupt flag is looked at */
+enum { SLICE_MS = 50 }; /* how often the interrupt flag is checked */
 
 typedef struct running {
   const tw_process_options *options;
@@ -50,18 +50,18 @@ static void close_end(int *fd) {
   *fd = -1;
 }
 
-/* The output of a confined program goes to a socket: a pipe can be opened again by its name (`#include "/dev/fd/1"`),
- * to wait for its own output for ever; a socket cannot. */
+/* The output of a confined program goes to a socket, which cannot be opened again. A pipe can be opened by its name
+ * (`#include "/dev/fd/1"`); the program would then wait for its own output for ever. */
 static bool open_output(const running *r, int end[2]) {
   return (r->options->confinement ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) : pipe2(end, O_CLOEXEC)) ==
          0;
 }
 
-/* Child ends in `child`, ours in r. */
+/* Puts the child's ends in `child` and this process's ends in r. */
 static int open_pipes(running *r, int child[3]) {
   int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
   if (r->options->input) {
-    /* A socket pair and not a pipe: send() can spare us SIGPIPE when the program does not read. */
+    /* A socket pair and not a pipe: send() can avoid SIGPIPE when the program does not read. */
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) < 0) return errno;
   } else {
     in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -83,7 +83,7 @@ static void add_limit(tw_spawn *s, int resource, uint64_t most) {
   s->limit[s->n_limits++].most = most;
 }
 
-/* 0 or an errno. The limits hold even if this process dies and no longer watches the clock. */
+/* Returns 0 or an errno. The limits hold even if this process dies and no longer watches the clock. */
 static int spawn(running *r, const int child[3], double cpu_seconds) {
   const tw_process_options *o = r->options;
   char path[TW_PROGRAM_PATH];
@@ -107,10 +107,10 @@ static void feed(running *r) {
   ssize_t n = send(r->in, input + r->fed, r->options->input_length - r->fed, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n > 0) r->fed += (size_t)n;
-  if (n < 0 || r->fed == r->options->input_length) close_end(&r->in); /* EPIPE: it does not want the rest */
+  if (n < 0 || r->fed == r->options->input_length) close_end(&r->in); /* EPIPE: the program does not read the rest */
 }
 
-/* Keeps data up to the limit; true if there was more. */
+/* Keeps data up to the limit. Returns true if there was more. */
 static bool listen_to(int *end, size_t limit, tw_text *kept) {
   char buffer[1 << 14];
   ssize_t n = read(*end, buffer, sizeof buffer);
@@ -135,7 +135,7 @@ static void pass_on_lines(running *r) {
   }
 }
 
-/* Looks without reaping: until it is reaped, its group's number is not reused. */
+/* Checks without reaping: until the process is reaped, its group's number is not reused. */
 static bool has_ended(const running *r) {
   siginfo_t info = {0};
   return waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == r->pid;
@@ -148,9 +148,9 @@ static bool stop_early(running *r) {
   return result->interrupted || result->timed_out;
 }
 
-/* Until its output ends; then until it ends. A grandchild that keeps the pipe open is not waited for. The pipes are
- * looked at once more after the end was seen: the program may have written and ended between a poll and the look at its
- * state. */
+/* Watches the output until it ends, then the process until it ends. A grandchild that keeps the pipe open is not
+ * waited for. The pipes are read once more after the end was seen: the program may have written and ended between a
+ * poll and the check of its state. */
 static void watch(running *r) {
   bool ended = false;
   while (!stop_early(r)) {
@@ -197,7 +197,7 @@ tw_status tw_process_run(const tw_process_options *options, tw_process_result *o
   close_end(&child[2]);
   if (!number) {
     watch(&r);
-    kill(-r.pid, SIGKILL); /* the process itself if it is late, and its remaining children in its group */
+    kill(-r.pid, SIGKILL); /* kills the process if it is late, and the remaining children in its group */
     struct rusage used = {0};
     while (wait4(r.pid, &r.wait_status, 0, &used) < 0 && errno == EINTR) continue;
     out->cpu_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);

@@ -10,21 +10,21 @@
 
 typedef struct tw_process_options {
   const char *const *argv; /* ended by NULL; argv[0] is looked up in PATH unless it has a '/' */
-  const char *directory;   /* to run in; NULL = where the caller is */
+  const char *directory;   /* folder to run in; NULL: the caller's */
   const void *input;       /* fed to standard input; NULL = /dev/null */
   size_t input_length;
   size_t output_limit; /* bytes kept of standard output and error together; 0 = 64 KiB. The rest is read and dropped. */
   bool errors_apart;   /* standard error goes to `errors`, which has a separate limit of the same size */
   void (*hear_errors)(void *hearer, const char *line); /* receives each complete line of `errors`; NULL: none */
   void *hearer;
-  double seconds;                    /* then its process group is killed; 0 = 60 */
-  double cpu_seconds;                /* of processor time of each program of the group; 0 = as `seconds` */
+  double seconds;                    /* after this time its process group is killed; 0 = 60 */
+  double cpu_seconds;                /* limit of processor time of each program of the group; 0 = as `seconds` */
   size_t memory_limit;               /* bytes of address space; 0 = none */
   size_t file_limit;                 /* bytes of any file that it writes; 0 = none */
-  const char *const *environment;    /* ended by NULL; NULL: that of this process */
+  const char *const *environment;    /* ended by NULL; NULL: the environment of this process */
   const tw_confinement *confinement; /* NULL: none */
   const volatile int *interrupt;     /* when it becomes non-zero the group is killed; NULL = never */
-  const tw_stop *stop;               /* likewise, when it says so; NULL = never */
+  const tw_stop *stop;               /* likewise, when tw_is_stopped returns true; NULL = never */
 } tw_process_options;
 
 typedef struct tw_process_result {

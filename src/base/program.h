@@ -1,4 +1,4 @@
-/* program.h - where the programs are that belong to tilewright: it starts them to have work done in another process. */
+/* program.h - finds the helper programs of tilewright, which do work in other processes. */
 #ifndef TW_BASE_PROGRAM_H
 #define TW_BASE_PROGRAM_H
 
@@ -11,8 +11,8 @@ char *tw_program_path(const char *name, const char *variable);
 /* The path of the running program, for starting it again; `fallback` where the system does not tell. */
 void tw_own_path(const char *fallback, char *path, size_t size);
 
-/* The folder of the documents (cli.md, ...), malloc'ed: the installed one, or that of the tree in which the program was
- * built. NULL: neither exists. */
+/* The folder of the documentation (index.md, ...), malloc'ed: the installed one, or that of the tree in which the
+ * program was built. NULL: neither exists. */
 char *tw_documents_path(void);
 
 #endif

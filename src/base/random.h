@@ -30,10 +30,11 @@ int64_t tw_random_between(tw_random *, int64_t low, int64_t high);       /* both
 double tw_random_real(tw_random *);                                      /* [0, 1), 53 bits */
 void tw_random_shuffle(tw_random *, void *items, size_t n, size_t size); /* size <= 256 */
 
-/* A seed with this bit asks for whole inputs, where an op has them: small whole numbers, none 0, whose products every
- * order sums without rounding, so that nothing may be off. Seeds of the system and of users are without it. */
+/* A seed with this bit requests whole inputs, if the op has them: small whole numbers other than 0. Sums of their
+ * products are exact in any order, so every result must be exact. Seeds of the system and of users do not have this
+ * bit. */
 #define TW_SEED_WHOLE (UINT64_C(1) << 63)
-/* With TW_SEED_WHOLE: requests inputs of which few are not 0 and every bit matters, if the op has them. */
+/* With TW_SEED_WHOLE: requests inputs with few nonzero elements, in which every bit matters, if the op has them. */
 #define TW_SEED_FEW (UINT64_C(1) << 62)
 #define TW_SEED_KIND (TW_SEED_WHOLE | TW_SEED_FEW)
 

@@ -1,4 +1,4 @@
-/* registry.h - a list to which programs add: readers need no lock, and items stay. */
+/* registry.h - a list that only grows. Readers need no lock, and items stay in place. */
 #ifndef TW_BASE_REGISTRY_H
 #define TW_BASE_REGISTRY_H
 
@@ -18,8 +18,8 @@ typedef struct tw_registry {
 } tw_registry;
 
 const void *tw_registry_at(tw_registry *, size_t index); /* NULL past the last */
-/* TW_USAGE if it is full, or if `known`, called without a concurrent writer, finds an item of that name. `what` is for
- * the message: "op". */
+/* TW_USAGE if the list is full, or if `known` finds an item of that name. No writer runs during `known`. `what`
+ * names the kind of item in messages: "op". */
 tw_status tw_registry_add(tw_registry *, const char *name, const void *item, const void *(*known)(const char *name),
                           const char *what, tw_error *);
 

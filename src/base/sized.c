@@ -6,7 +6,7 @@
 
 #include "tilewright/extend/extend.h"
 
-enum { SIZE_MOST = 1 << 20 }; /* more is no size, but memory that was never set */
+enum { SIZE_MOST = 1 << 20 }; /* a larger value is not a size but memory that was never set */
 
 static size_t size_of(const void *given) {
   size_t size;

@@ -1,5 +1,5 @@
-/* sized.h - arguments of the public API: structs that carry their size (status.h), from programs compiled with an older or
- * a newer header; targets and problems. */
+/* sized.h - arguments of the public API: structs that carry their size (status.h), from programs compiled with an
+ * older or a newer header; targets and problems. */
 #ifndef TW_BASE_SIZED_H
 #define TW_BASE_SIZED_H
 
@@ -9,8 +9,8 @@
 
 /* A copy of the program's struct, `own_size` bytes: fields that it lacks are 0. `type` names the struct. */
 tw_status tw_sized_take(const char *type, const void *given, void *own, size_t own_size, tw_error *);
-/* `given` itself, or, if it is smaller than the library's struct, a malloc'ed copy of `own`, which tw_sized_take made
- * of it: for tables that stay in place. NULL without memory. */
+/* For tables that stay in place. Returns `given` itself. If `given` is smaller than the library's struct, returns a
+ * malloc'ed copy of `own`, which tw_sized_take made from it. NULL without memory. */
 const void *tw_sized_keep(const void *given, const void *own, size_t own_size);
 
 /* TW_USAGE for a target that is NULL, and for a problem without an operation. */

@@ -18,8 +18,8 @@ extern char **environ;
 
 enum { STACK_BYTES = 64 << 10 };
 
-/* ThreadSanitizer's own clone takes a child that shares the memory for a thread that it does not know: there the child
- * gets a copy, which costs time and nothing else. */
+/* ThreadSanitizer's own clone mistakes a child that shares the memory for an unknown thread. With it the child gets
+ * a copy of the memory, which only costs time. */
 #if defined __SANITIZE_THREAD__
 #define SHARED_MEMORY 0
 #elif defined __has_feature
@@ -35,10 +35,10 @@ typedef struct start {
   const tw_spawn *spawn;
   pid_t parent;
   sigset_t mask; /* signal mask at the start of the child */
-  int number;    /* errno of what failed in the child */
+  int number;    /* errno of the step that failed in the child */
 } start;
 
-/* Sources first go above all targets, so that no copy hits a source that is still to be copied. */
+/* Sources are first moved above all targets, so that no copy overwrites a source that is still to be copied. */
 TW_UNINSTRUMENTED static bool place_files(const tw_spawn *s) {
   int from[TW_SPAWN_FILES];
   for (int i = 0; i < s->n_files; i++)
@@ -80,7 +80,7 @@ TW_UNINSTRUMENTED static void close_others(int first, int kept) {
   if (kept > first) syscall(SYS_close_range, first, kept - 1, 0);
   syscall(SYS_close_range, kept + 1, ~0u, 0);
 #else
-  (void)first, (void)kept; /* all of this library's are closed on exec */
+  (void)first, (void)kept; /* all descriptors of this library are closed on exec */
 #endif
 }
 
@@ -107,7 +107,8 @@ int tw_spawn_program(const tw_spawn *o, pid_t *pid) {
   sigset_t all, before;
   void *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (stack == MAP_FAILED) return ENOMEM;
-  start *s = stack; /* at its far end, which both sides see whether the rest is shared or not */
+  /* at the far end of the stack; parent and child share it even if the child has a copy of other memory */
+  start *s = stack;
   *s = (start){.spawn = o, .parent = getpid()};
   sigfillset(&all);
   sigemptyset(&s->mask);

@@ -22,14 +22,14 @@ typedef struct tw_spawn {
   int file[TW_SPAWN_FILES];       /* descriptors of the parent, which become 0, 1, ... of the child */
   int n_files;
   struct {
-    int resource; /* RLIMIT_...; not raised where less is allowed already */
+    int resource; /* RLIMIT_...; an existing lower limit is kept */
     uint64_t most;
   } limit[TW_SPAWN_LIMITS];
   int n_limits;
   const tw_confinement *confinement; /* NULL: none */
 } tw_spawn;
 
-/* 0 and *pid, or the errno of what failed. */
+/* Returns 0 and *pid, or the errno of the step that failed. */
 int tw_spawn_program(const tw_spawn *, pid_t *pid);
 
 #endif

@@ -17,7 +17,7 @@ tw_status tw_status_group(tw_status);
 /* The status of that name (tw_status_name). False: there is none. */
 bool tw_status_parse(const char *name, tw_status *out);
 
-/* `to`, also in *error, if the status is `from`; any other status stays. */
+/* Replaces the status `from` with `to`, also in *error. Other statuses stay. */
 tw_status tw_status_restate(tw_status, tw_status from, tw_status to, tw_error *);
 
 #endif

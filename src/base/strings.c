@@ -93,7 +93,7 @@ bool tw_ends_with(const char *text, const char *end) {
 
 bool tw_parse_int(const char *text, int64_t *out) {
   const char *digits = text + (*text == '-' || *text == '+');
-  if (!isdigit((unsigned char)*digits)) return false; /* strtoll would take blanks */
+  if (!isdigit((unsigned char)*digits)) return false; /* strtoll would accept blanks */
   char *end;
   errno = 0;
   long long value = strtoll(text, &end, 10);
@@ -155,7 +155,7 @@ void tw_append_cut(char *text, size_t size, const char *more) {
   if (used >= size - 1 || (used >= sizeof rest - 1 && !strcmp(text + used - (sizeof rest - 1), rest))) return;
   size_t most = size - sizeof rest, end = used + length < most ? used + length : most;
   if (end > used) memcpy(text + used, more, end - used);
-  while (end > 0 && text[end - 1] != ' ') end--; /* the word that was cut, or the place where it would follow */
+  while (end > 0 && text[end - 1] != ' ') end--; /* removes the word that was cut, if there is one */
   while (end > 0 && strchr(" ;,:", text[end - 1])) end--;
   memcpy(text + end, rest, sizeof rest);
 }

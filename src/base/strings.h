@@ -32,7 +32,7 @@ void tw_text_free(tw_text *);
 void *tw_new(size_t count, size_t size);
 void *tw_resize(void *old, size_t count, size_t size);
 
-/* Cuts a comment ('#' to the end) and the white space around, in place; returns the first character that counts. */
+/* Cuts a comment ('#' to the end) and surrounding white space, in place. Returns the first character that remains. */
 char *tw_strip(char *line);
 bool tw_ends_with(const char *text, const char *end);
 /* The whole text is a decimal integer (an optional sign, then digits) that fits. */
@@ -42,13 +42,13 @@ bool tw_parse_real(const char *text, double *out);
 /* The shortest decimal text that reads back as the same double. Returns buffer. */
 char *tw_print_real(double value, char buffer[32]);
 
-/* Adds `more` to a text that has `size` bytes of room; what does not fit is cut between words, with "..." in its
- * place. */
+/* Adds `more` to a text with `size` bytes of room. Text that does not fit is cut between words and replaced by
+ * "...". */
 void tw_append_cut(char *text, size_t size, const char *more);
 
-/* For "did you mean": the same word in other cases; else the first word that begins with `word`, or the one that it
- * begins with itself, if that has 3 letters; else the word most like it (edit distance at most a third of its length, 1
- * from 2 letters on); else NULL. */
+/* For "did you mean", in this order: the same word in other cases; the first word that begins with `word`; a word of
+ * at least 3 letters with which `word` begins; the most similar word. Its edit distance is at most a third of the
+ * length of `word`, and at least 1 is allowed from 2 letters on. Else NULL. */
 const char *tw_nearest_word(const char *word, const char *const words[], size_t n);
 
 #endif

@@ -26,7 +26,7 @@ static tw_slot *slot_at(lookup *l, const char *name, size_t length) {
   return &l->slot[at];
 }
 
-/* false: the name has a slot already. */
+/* Returns false if the name has a slot already. */
 static bool add_slot(lookup *l, const char *name, const char *text) {
   tw_slot *slot = slot_at(l, name, strlen(name));
   if (slot->name) return false;
@@ -38,7 +38,7 @@ static bool add_slot(lookup *l, const char *name, const char *text) {
 typedef struct mark {
   char kind; /* '#', '^', '/', '>', '!', 'e' of else, or 0: a slot */
   const char *at, *end;
-  const char *name; /* in the template, not ended */
+  const char *name; /* in the template; not ended by '\0' */
   int length;
 } mark;
 
@@ -52,7 +52,7 @@ typedef struct filler {
   struct {
     mark begin;
     bool on, other; /* its text is shown; {{else}} was seen */
-  } open[DEPTH];    /* sections; `shown`: the first of them are on */
+  } open[DEPTH];    /* open sections; the first `shown` of them are shown */
 } filler;
 
 static int line_of(const filler *f, const char *at) {
@@ -96,7 +96,7 @@ static void take_line(const filler *f, const char **begin, const char **end) {
   if ((b == f->template || b[-1] == '\n') && (*e == '\n' || *e == '\0')) *begin = b, *end = e + (*e == '\n');
 }
 
-/* Counts the sections from the outermost on that are on. */
+/* Counts the open sections that are shown, from the outermost on. */
 static void count_shown(filler *f) {
   for (f->shown = 0; f->shown < f->depth && f->open[f->shown].on;) f->shown++;
 }
@@ -128,8 +128,8 @@ static tw_status section(filler *f, const mark *m, const char *text, tw_error *e
 
 static tw_status fill_template(filler *f, tw_error *error);
 
-/* Another template: of the same folder, or of any by its whole name. Also rendered in omitted sections, because its marks are checked; that text is
- * dropped. */
+/* Another template: of the same folder, or of any by its whole name. Also rendered in omitted sections, because its
+ * marks are checked; that text is dropped. */
 static tw_status include(const filler *f, const mark *m, tw_error *error) {
   char file[200];
   const bool whole = memchr(m->name, '/', (size_t)m->length);

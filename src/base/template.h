@@ -49,11 +49,12 @@ void tw_slots_format(tw_slots *, const char *name, const char *format, ...) __at
 void tw_slots_number(tw_slots *, const char *name, int64_t);
 void tw_slots_number_or_empty(tw_slots *, const char *name, int64_t); /* 0 is empty: for sections */
 void tw_slots_flag(tw_slots *, const char *name, bool);               /* for sections */
-/* Without its last newline, because a mark on a separate line keeps that line's; and empties it. */
+/* Takes the text without its last newline, because the line of the mark has one. Empties the text. */
 void tw_slots_take(tw_slots *, const char *name, tw_text *);
 void tw_slots_free(tw_slots *);
 
-/* Adds the embedded template `file` ("gpu/common/kernels/rotary.cuh.in"), filled. The error names the file and the line. */
+/* Adds the embedded template `file` ("gpu/common/kernels/rotary.cuh.in"), filled. The error names the file and the
+ * line. */
 tw_status tw_template_add(tw_text *, const char *file, const tw_slots *, tw_error *);
 
 /* For tests: called with the name of each embedded template that is filled. */

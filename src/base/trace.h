@@ -7,12 +7,12 @@
 
 typedef struct tw_trace {
   FILE *file;   /* NULL: nothing is traced */
-  double ticks; /* of the simulation in a unit of the trace */
+  double ticks; /* ticks of the simulation in a unit of the trace */
   int lanes;
   bool has_event;
 } tw_trace;
 
-/* Begins the file, which stays the caller's. With one tick a unit times are whole numbers. */
+/* Begins the file; the caller closes it. With one tick per unit, times are whole numbers. */
 tw_trace tw_trace_begin(FILE *, double ticks);
 /* Lanes come first, in the order in which a viewer shows them. */
 void tw_trace_lane(tw_trace *, const char *lane);

@@ -12,7 +12,8 @@ static inline const char *tw_utilization_of(const tw_bound *b) {
   return tw_is_memory_bound(b) ? "the bound, which memory sets" : "the machine's peak";
 }
 
-/* Targets fill in the fraction of peak: replaces it where memory limits. */
+/* Targets fill in the fraction of peak. This replaces it with the fraction of the bound where memory limits the
+ * problem. */
 static inline void tw_set_utilization(const tw_bound *b, tw_measurement *m) {
   if (tw_is_memory_bound(b) && m->cost > 0) m->utilization = b->cost / m->cost;
 }

@@ -5,7 +5,7 @@
 
 const char *tw_version(void) { return TILEWRIGHT_VERSION; }
 
-/* Every public struct; tests/abi.sh sees to it. (clang-format would move these at each run.) */
+/* Every public struct; tests/abi.sh checks the list. (clang-format would move these at each run.) */
 /* clang-format off */
 #define SIZES(ROW) \
   ROW(tw_argument) ROW(tw_bench) ROW(tw_bound) ROW(tw_buffer_use) ROW(tw_case) ROW(tw_check_finding) ROW(tw_counter) \

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* `done` of `all` parts of `what` ("orders"). Called from any thread, by one thread at a time, `done` never less than
- * before. */
+/* `done` of `all` parts of `what` ("orders") are complete. Called from any thread, by one thread at a time. `done`
+ * never decreases. */
 typedef void tw_watcher(const char *what, size_t done, size_t all);
 
 /* Set before the computation begins; NULL: no listener, the default. */

@@ -24,8 +24,8 @@ void cblas_gemm_bf16bf16f32(int layout, int transa, int transb, int m, int n, in
                             int lda, const uint16_t *b, int ldb, float beta, float *c, int ldc);
 /* C := alpha (op(A) + ao) (op(B) + bo) + beta C + oc. By columns, A is int8 and B uint8; by rows, A is uint8 and B
  * int8. `oc` has one element (fixed), m (one for each row of C: the "column offset") or n (one for each column: the
- * "row offset"). The sum of products is exact, what follows is in binary64, and the result is rounded to nearest and
- * saturated. */
+ * "row offset"). The sum of products is exact. Offsets and scales are applied in binary64. The result is rounded to
+ * nearest and saturated. */
 void cblas_gemm_s8u8s32(int layout, int transa, int transb, int offset, int m, int n, int k, float alpha, const void *a,
                         int lda, int8_t ao, const void *b, int ldb, int8_t bo, float beta, int32_t *c, int ldc,
                         const int32_t *oc);

@@ -9,7 +9,7 @@ enum { KEPT = 8, LEAST = 1 << 16 };
 static const size_t MOST_KEPT = (size_t)256 << 20; /* bytes of all */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static blas_buffer kept[KEPT]; /* in the order of their return */
+static blas_buffer kept[KEPT]; /* in the order in which they were returned */
 static int n_kept;
 static size_t bytes_kept;
 
@@ -32,7 +32,7 @@ blas_buffer blas_buffer_take(size_t bytes) {
   if (best >= 0) found = remove_at(best);
   blas_buffers_unlock();
   if (found.memory) return found;
-  const size_t larger = bytes + bytes / 2; /* the next call may want a little more */
+  const size_t larger = bytes + bytes / 2; /* the next call may need slightly more */
   found.bytes = larger < LEAST ? LEAST : larger;
   if (tw_memory_alloc(found.bytes, &found.memory, NULL) == TW_OK) return found;
   found.bytes = bytes;

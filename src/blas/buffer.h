@@ -1,4 +1,4 @@
-/* buffer.h - memory of calls, which is kept for the next ones: packed operands, and the workspaces of threads. */
+/* buffer.h - memory of calls that is kept for later calls: packed operands, and workspaces of threads. */
 #ifndef TW_BLAS_BUFFER_H
 #define TW_BLAS_BUFFER_H
 
@@ -13,7 +13,7 @@ typedef struct blas_buffer {
 blas_buffer blas_buffer_take(size_t bytes);
 void blas_buffer_return(blas_buffer);
 
-/* Around fork: no other thread is amid taking or returning one. */
+/* Call before and after fork: no other thread may be in blas_buffer_take or blas_buffer_give. */
 void blas_buffers_lock(void);
 void blas_buffers_unlock(void);
 

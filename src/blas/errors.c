@@ -1,7 +1,7 @@
 /* errors.c - see errors.h.
  *
  * Handlers have the names cblas_xerbla and xerbla_ (CBLAS, BLAS). A program replaces them by its own functions.
- * Handlers of a BLAS are not called: Netlib's end the process. */
+ * Handlers of a BLAS are not called, because Netlib's handlers end the process. */
 #define _GNU_SOURCE
 #include "blas/errors.h"
 
@@ -18,7 +18,7 @@ static const void *object_of(const void *symbol) {
   return symbol && dladdr(symbol, &info) ? info.dli_fbase : NULL;
 }
 
-/* The function, if the program and not a BLAS defines it. */
+/* The function of this name, if the program defines it and not a BLAS. */
 static void *of_program(const char *name) {
   void *found = dlsym(RTLD_DEFAULT, name);
   const void *object = object_of(found);
@@ -28,8 +28,8 @@ static void *of_program(const char *name) {
              : NULL;
 }
 
-/* Netlib's convention: functions by rows report the positions of the product by columns that they become, and say so in
- * this variable, where it exists; handlers turn them back. */
+/* Netlib's convention: a row-major function becomes a column-major product and reports argument positions of that.
+ * It sets this variable, if it exists, and handlers convert the positions back. */
 static int netlib_position(int position) {
   return position == 4 ? 5 : position == 5 ? 4 : position == 9 ? 11 : position == 11 ? 9 : position;
 }

@@ -7,7 +7,7 @@
 #include "blas/errors.h"
 #include "blas/multiply.h"
 
-/* As CBLAS names its arguments. */
+/* Arguments with the names of CBLAS. */
 typedef struct arguments {
   int m, n, k, lda, ldb, ldc;
   bool a_transposed, b_transposed;
@@ -24,7 +24,7 @@ static void swap_operands(arguments *x) {
   x->a_transposed = y.b_transposed, x->b_transposed = y.a_transposed;
 }
 
-/* By rows. Without products C is only scaled: A and B are not read. */
+/* Row-major. Without products C is only scaled: A and B are not read. */
 static void multiply(const arguments *x, tw_type type) {
   if (x->m == 0 || x->n == 0) return;
   if (x->alpha == 0 || x->k == 0) {
@@ -56,7 +56,7 @@ typedef struct wrong {
   int value;
 } wrong;
 
-/* The first wrong one in the order of CBLAS; the layout is right. */
+/* The first wrong argument in the order of CBLAS. The layout is valid. */
 static wrong find_wrong(const arguments *x, bool by_rows) {
   const int a_length = x->a_transposed == by_rows ? x->m : x->k; /* elements that are neighbours in memory */
   const int b_length = x->b_transposed == by_rows ? x->k : x->n;

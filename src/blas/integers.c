@@ -2,8 +2,9 @@
  *
  *   sum over p of (u + uo)(s + so)  =  sum of u s  +  so * (sum of u's row)  +  uo * (sum of s's column)  +  k uo so
  *
- * By rows the first operand is unsigned; a product by columns is the transposed one by rows, where again it is. The
- * kernel computes the first sum, in int32 if k allows it; the other three are added in int64. */
+ * In row-major order the first operand is unsigned. A column-major product is the transposed row-major product,
+ * whose first operand is unsigned, too. The kernel computes the first sum, in int32 if k allows it; the other three
+ * are added in int64. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ static int32_t to_int32(double x) {
   return r >= INT32_MAX ? INT32_MAX : r > INT32_MIN ? (int32_t)r : INT32_MIN;
 }
 
-/* `sums`: of row `row`, before offsets. */
+/* `sums`: the sums of row `row`, before offsets. */
 static void finish_row(const product *x, int64_t row, const int64_t *sums, const int64_t *columns) {
   const int64_t all = (x->so ? x->so * sum_of_row(x, row) : 0) + x->k * x->uo * x->so;
   int32_t *c = x->c + row * x->ldc;
@@ -91,7 +92,7 @@ static void multiply(const product *x, int64_t row, int64_t rows, int64_t first,
                 x->s + (x->s_transposed ? first : first * x->lds), to);
 }
 
-/* As many rows at a time as a buffer holds. */
+/* Processes as many rows at a time as a buffer holds. */
 static void multiply_and_finish(const product *x) {
   const int64_t at_once = min_of(x->m, x->n < SUMS_AT_ONCE ? SUMS_AT_ONCE / x->n : 1), sums = at_once * x->n;
   const blas_buffer buffer = blas_buffer_take((size_t)(sums + x->n) * sizeof(int64_t) + (size_t)sums * sizeof(int32_t));
@@ -152,7 +153,8 @@ void cblas_gemm_s8u8s32(int layout, int transa, int transb, int offset, int m, i
     }
   if (m == 0 || n == 0) return;
   product x = {.k = k, .alpha = alpha, .beta = beta, .c = c, .ldc = ldc, .oc = oc};
-  const int64_t by_row = offset == BLAS_COLUMN_OFFSET, by_column = offset == BLAS_ROW_OFFSET; /* does oc change so? */
+  /* does oc change from row to row, from column to column? */
+  const int64_t by_row = offset == BLAS_COLUMN_OFFSET, by_column = offset == BLAS_ROW_OFFSET;
   if (by_rows) {
     x.m = m, x.n = n, x.oc_row = by_row, x.oc_column = by_column;
     x.u = a, x.ldu = lda, x.uo = ao, x.u_transposed = ta;

@@ -1,8 +1,8 @@
 /* multiply.c - see multiply.h.
  *
- * A product is divided into pieces whose B, once packed, has a limited size. The members of the team compute each piece
- * together (target/x86/product.h). The pieces depend on the sizes alone: a result has the same bits for any number of
- * threads. */
+ * A product is divided into pieces whose B, once packed, has a limited size. The members of the team compute each
+ * piece together (target/x86/product.h). The pieces depend only on the sizes, so a result has the same bits for any
+ * number of threads. */
 #include "blas/multiply.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum {
   ROWS_MOST = 1 << 28,
-  K_MOST = 1 << 15,       /* of a piece: then at least 512 columns of it fit */
+  K_MOST = 1 << 15,       /* k of a piece, at most: then at least 512 columns fit */
   COLUMNS_STEP = 64,      /* pieces have whole pairs of panels */
   PACKED_MOST = 64 << 20, /* bytes */
   ON_STACK = 1 << 15      /* bytes: a small product takes its memory from the stack */
@@ -22,10 +22,10 @@ enum {
 
 /* ---- plans ---- */
 
-/* A thread keeps the plans of its last shapes: making one costs as much as a product of 16 x 16 x 16. */
+/* A thread keeps the plans of its last shapes, because making a plan costs as much as a product of 16 x 16 x 16. */
 enum { PLANS_KEPT = 8 };
 typedef struct known_plan {
-  tw_gemm_spec spec; /* .m = 0: there is none */
+  tw_gemm_spec spec; /* .m = 0: unused */
   tw_gemm_plan plan;
 } known_plan;
 static _Thread_local known_plan known[PLANS_KEPT];
@@ -67,7 +67,7 @@ static __attribute__((noinline)) void run_on_stack(x86_product *x) {
 
 static void run(const tw_gemm_spec *s, float scale, const void *a, const void *b, void *c) {
   tw_error error;
-  x86_product x; /* most of it is x86_product_begin's */
+  x86_product x; /* most of it is set by x86_product_begin */
   x.plan = plan_of(s, &error), x.a = a, x.b = b, x.c = c, x.scale = scale;
   if (!x.plan) {
     complain(error.text);
@@ -101,7 +101,7 @@ static const char *element(const void *matrix, tw_type type, int64_t row, int64_
   return (const char *)matrix + at * tw_type_bits(type) / 8;
 }
 
-/* Alpha goes into B where that is of f32: then sums need nothing more. The reference does the same. */
+/* If B is f32, alpha is multiplied into B, so that sums need no further scaling. The reference does the same. */
 void blas_multiply(const tw_gemm_spec *given, const void *a, const void *b, void *c) {
   tw_gemm_spec s = *given;
   s.threads = blas_threads();

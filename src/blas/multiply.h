@@ -7,8 +7,8 @@
 
 #include "tilewright/gemm.h"
 
-/* C = alpha op(A) op(B) + beta C. The spec has types, sizes of at least 1, transposes and pitches; alpha is not 0. C of
- * i32 takes alpha = 1, beta = 0, k <= 2^16. On the threads of blas_threads. */
+/* C = alpha op(A) op(B) + beta C. The spec has types, sizes of at least 1, transposes and pitches; alpha is not 0. C
+ * of i32 requires alpha = 1, beta = 0, k <= 2^16. Uses the threads of blas_threads. */
 void blas_multiply(const tw_gemm_spec *, const void *a, const void *b, void *c);
 
 /* C = beta C, by rows, of f32. */

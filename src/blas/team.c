@@ -1,9 +1,9 @@
 /* team.c - see team.h.
  *
- * `door` says how many more threads may join the call at hand, and how many are in it: one number, so that a thread
- * joins or finds the door closed. Idle threads look at the door for a while and then sleep; the caller that opens it
- * wakes two, and these wake others. Waking takes longer than a small product: a thread that was woken too late looks
- * again for a while, and is there for the next call. */
+ * `door` counts the threads that may still join the present call, and the threads in it. It is one number, so that a
+ * thread joins or finds the door closed. Idle threads poll the door for a while and then sleep. The caller that
+ * opens it wakes two threads, and these wake others. Waking takes longer than a small product, so a thread that was
+ * woken too late polls again for a while and is ready for the next call. */
 #define _GNU_SOURCE
 #include "blas/team.h"
 
@@ -25,12 +25,12 @@ enum { MEMBERS_MOST = 256, LOOKS = 20000 /* half a millisecond */, LOOKS_OF_CALL
 
 static struct {
   atomic_flag taken; /* a call has the team */
-  atomic_uint door;  /* seats that are left, and INSIDE times the members inside */
+  atomic_uint door;  /* free seats, plus INSIDE times the members inside */
   blas_work *work;   /* written before the door opens */
   void *context;
   int started; /* threads; only the call that has the team counts them */
   atomic_int sleepers;
-  atomic_uint openings; /* while there were sleepers: the condition that they wait for */
+  atomic_uint openings; /* while threads sleep: the condition that they wait for */
 } team = {.taken = ATOMIC_FLAG_INIT};
 
 static void futex(int operation, unsigned value) {
@@ -39,7 +39,7 @@ static void futex(int operation, unsigned value) {
 
 static unsigned seats(unsigned door) { return door % INSIDE; }
 
-/* Either this thread sees the door that was opened, or the caller sees this sleeper. */
+/* Either this thread sees the open door, or the caller sees this sleeper. */
 static void sleep_until_opened(void) {
   const unsigned seen = atomic_load(&team.openings);
   atomic_fetch_add(&team.sleepers, 1);
@@ -47,8 +47,7 @@ static void sleep_until_opened(void) {
   atomic_fetch_sub(&team.sleepers, 1);
 }
 
-/* A call to the system for each thread takes microseconds: a thread that was woken wakes two more while seats are
- * left. */
+/* A system call for each thread takes microseconds, so a woken thread wakes two more while seats are free. */
 enum { WOKEN_AT_ONCE = 2 };
 static void wake_sleepers(void) {
   if (!atomic_load(&team.sleepers)) return;
@@ -67,7 +66,7 @@ static int join(void) {
 static _Thread_local int thread_number;
 int blas_team_thread(void) { return thread_number; }
 
-/* Several threads may have been woken on one core. A thread that only looks lets the working ones run. */
+/* Several threads may have been woken on one core. A thread that only polls lets working threads run. */
 static void look_again(int looks) {
   enum { LOOKS_BETWEEN_YIELDS = 32 };
   if (looks % LOOKS_BETWEEN_YIELDS == LOOKS_BETWEEN_YIELDS - 1)
@@ -88,14 +87,14 @@ static void *serve(void *number) {
       look_again(looks);
     } else {
       sleep_until_opened();
-      if (seats(atomic_load(&team.door)) > 1) wake_sleepers(); /* one seat is its own */
+      if (seats(atomic_load(&team.door)) > 1) wake_sleepers(); /* one of the seats is this thread's */
       looks = 0;
     }
   }
   return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Helper threads block all signals, which are for the program's own threads. */
 static void start_threads(int wanted) {
   sigset_t all, before;
   pthread_attr_t attributes;
@@ -112,7 +111,7 @@ static void start_threads(int wanted) {
   pthread_attr_destroy(&attributes);
 }
 
-/* The door closes; members that are inside finish. */
+/* Closes the door; members that are inside finish. */
 static void close_door(void) {
   unsigned door = atomic_load(&team.door);
   while (!atomic_compare_exchange_weak(&team.door, &door, door - seats(door))) {}
@@ -124,7 +123,7 @@ static void close_door(void) {
 static void before_fork(void) { blas_buffers_lock(); }
 static void in_parent(void) { blas_buffers_unlock(); }
 
-/* The threads are gone, and so may be the one that had the team. */
+/* After fork, the threads do not exist, nor perhaps the one that had the team. */
 static void in_child(void) {
   atomic_flag_clear(&team.taken);
   atomic_store(&team.door, 0);
@@ -163,7 +162,7 @@ static void ask(void) {
   watch_forks();
   threads = number_in("TILEWRIGHT_NUM_THREADS");
   if (threads) return;
-  /* OpenMP may have bound this thread to a core: helper threads would share it. */
+  /* OpenMP may have bound this thread to a core, which helper threads would share. */
   const int cores = tw_cores(), wanted = number_in("OMP_NUM_THREADS");
   threads = wanted && wanted < cores ? wanted : cores < MEMBERS_MOST ? cores : MEMBERS_MOST;
 }

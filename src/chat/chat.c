@@ -1,5 +1,5 @@
-/* chat.c - one request: it waits for a free connection, is sent until it has an answer or has failed for good, and is
- * accounted. */
+/* chat.c - one request: waits for a free connection, repeats attempts until it has an answer or has failed
+ * permanently, and is accounted for. */
 #define _GNU_SOURCE
 #include "chat/chat.h"
 
@@ -80,7 +80,7 @@ static void sleep_until(double end, const volatile int *interrupt) {
   }
 }
 
-/* False if it was interrupted before its turn came. */
+/* False if it was interrupted while waiting. */
 static bool take_turn(tw_chat *chat, const volatile int *interrupt) {
   pthread_mutex_lock(&chat->lock);
   while (chat->running >= chat->options.at_once && !tw_is_set(interrupt)) {
@@ -158,7 +158,7 @@ static void read_answer(const tw_chat *chat, tw_chat_exchange *e, tw_chat_reply 
 
 enum { COMMAND_ATTEMPTS = 2 };
 
-/* Repeats the request until it has an answer or has failed for good; the error is in e->text. */
+/* Repeats the request until it has an answer or has failed permanently; the error is in e->text. */
 static void attempt(tw_chat *chat, const tw_chat_request *request, tw_chat_reply *out, tw_chat_exchange *e) {
   double pause = chat->options.pause_first;
   const int most = chat->place.way == TW_CHAT_COMMAND && chat->options.attempts > COMMAND_ATTEMPTS

@@ -28,36 +28,36 @@
 typedef struct tw_chat tw_chat;
 
 typedef struct tw_chat_options {
-  double seconds; /* that one attempt may take; 0 = 600 */
+  double seconds; /* time limit of one attempt; 0 = 600 */
   /* retries after temporary failures: no connection, 408, 429, 5xx; 0 = 6. A command that fails is retried once at
    * most */
   int attempts;
-  double pause_first; /* seconds before the second attempt, doubled for each further; 0 = 1. A server's Retry-After goes
-                       * before it. */
-  double pause_most;  /* no pause is longer; a server that asks for more is not asked again; 0 = 120 */
-  int at_once;        /* requests; 0 = 4 */
+  /* seconds before the second attempt, doubled for each further one; 0 = 1. A server's Retry-After has priority. */
+  double pause_first;
+  double pause_most;  /* longest pause; a server that requests a longer one is not asked again; 0 = 120 */
+  int at_once;        /* concurrent requests; 0 = 4 */
   size_t reply_limit; /* limit of an answer in bytes; 0 = 8 MiB */
 } tw_chat_options;
 
 typedef struct tw_chat_request {
-  const char *system, *prompt;   /* UTF-8; system may be NULL */
-  double temperature;            /* < 0: the server's default */
-  const char *effort;            /* of reasoning: "low", "medium", "high"; NULL: the server's default */
-  long tokens_most;              /* of the reply; 0: the server's default (Anthropic needs one: 16,384) */
-  const volatile int *interrupt; /* when it becomes non-zero: TW_INTERRUPTED; NULL = never */
+  const char *system, *prompt; /* UTF-8; system may be NULL */
+  double temperature;          /* < 0: the server's default */
+  const char *effort;          /* effort of reasoning: "low", "medium", "high"; NULL: the server's default */
+  long tokens_most; /* limit of tokens in the reply; 0: the server's default (Anthropic requires a limit: 16,384) */
+  const volatile int *interrupt; /* a non-zero value ends the request with TW_INTERRUPTED; NULL = never */
 } tw_chat_request;
 
 /* The kind of failure. */
 typedef enum tw_chat_trouble {
   TW_CHAT_FINE,
-  TW_CHAT_UNREACHABLE, /* no connection, or it broke */
-  TW_CHAT_REFUSED,     /* 4xx: key, model, quota */
-  TW_CHAT_OVERLOADED,  /* 408, 429, 5xx to the last attempt */
-  TW_CHAT_LATE,        /* not whole in time */
+  TW_CHAT_UNREACHABLE, /* no connection, or a broken one */
+  TW_CHAT_REFUSED,     /* 4xx: wrong key, model or quota */
+  TW_CHAT_OVERLOADED,  /* 408, 429, 5xx in all attempts */
+  TW_CHAT_LATE,        /* not complete in time */
   TW_CHAT_TOO_LONG,    /* over reply_limit */
-  TW_CHAT_MALFORMED,   /* no answer in the protocol's form */
+  TW_CHAT_MALFORMED,   /* the answer does not have the protocol's form */
   TW_CHAT_EMPTY,       /* an answer without a text */
-  TW_CHAT_DECLINED,    /* the model would not, or asked for tools instead */
+  TW_CHAT_DECLINED,    /* the model declined, or requested tools instead */
   TW_CHAT_BROKEN,      /* the command failed */
   TW_CHAT_STOPPED,     /* interrupted */
   TW_CHAT_TROUBLES
@@ -76,10 +76,10 @@ typedef struct tw_chat_reply {
 /* Parses the specification; TW_USAGE with the error. It reads keys and connects to nothing. */
 tw_status tw_chat_open(const char *specification, const tw_chat_options *, tw_chat **out, tw_error *);
 void tw_chat_close(tw_chat *);
-/* The specification without any secret that a URL may hold: for journals and messages. */
+/* The specification without secrets of its URL, for journals and messages. */
 const char *tw_chat_name(const tw_chat *);
 
-/* A parameter that was asked for and that the server rejected: requests are sent without it. NULL: none. */
+/* A requested parameter that the server rejected and that is no longer sent. NULL: none. */
 const char *tw_chat_dropped(tw_chat *);
 
 /* TW_OK with a text. Otherwise reply->trouble is the kind of failure and the error describes it: TW_INTERRUPTED,

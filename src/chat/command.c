@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "chat/internal.h"
 
-/* The last line of its standard error: its error message. */
+/* The last line of standard error, which is the command's error message. */
 static void last_line(char *text, char *out, size_t size) {
   size_t n = strlen(text);
   while (n > 0 && (unsigned char)text[n - 1] <= ' ') text[--n] = '\0';
@@ -18,7 +18,7 @@ static void last_line(char *text, char *out, size_t size) {
 
 static void fail(tw_chat_exchange *out, tw_chat_trouble trouble) {
   out->trouble = trouble;
-  out->may_pass = trouble == TW_CHAT_BROKEN; /* such a command may have met a server that was busy */
+  out->may_pass = trouble == TW_CHAT_BROKEN; /* the command may have met a busy server */
 }
 
 void tw_chat_command(const tw_chat *chat, const tw_chat_request *request, tw_chat_exchange *out) {

@@ -45,7 +45,7 @@ static struct curl_slist *add(struct curl_slist *list, const char *format, const
 static struct curl_slist *write_headers(const tw_chat_place *place) {
   struct curl_slist *list = add(NULL, "%s", "Content-Type: application/json");
   list = add(list, "%s", "Accept: application/json");
-  list = add(list, "%s", "Expect:"); /* no round trip before the body */
+  list = add(list, "%s", "Expect:"); /* avoids a round trip before the body */
   if (place->way == TW_CHAT_ANTHROPIC) {
     list = add(list, "%s", "anthropic-version: 2023-06-01");
     if (place->key) list = add(list, "x-api-key: %s", place->key);

@@ -1,5 +1,5 @@
-/* internal.h - the parts of a chat: where a model is (place.c), how a request gets there (http.c, command.c), and how
- * the two protocols say things (protocol.c). */
+/* internal.h - the parts of a chat: the place of a model (place.c), the transport of a request (http.c, command.c),
+ * and the text of the two protocols (protocol.c). */
 #ifndef TW_CHAT_INTERNAL_H
 #define TW_CHAT_INTERNAL_H
 
@@ -23,7 +23,7 @@ typedef struct tw_chat_place {
 } tw_chat_place;
 tw_status tw_chat_place_parse(const char *specification, tw_chat_place *out, tw_error *);
 void tw_chat_place_free(tw_chat_place *);
-/* `text` without the key and the password, in place. */
+/* Removes the key and the password from `text`, in place. */
 void tw_chat_hide_secrets(const tw_chat_place *, char *text);
 
 struct tw_chat {
@@ -41,14 +41,14 @@ typedef struct tw_chat_exchange {
   char *body; /* malloc'ed, with '\0' after its end */
   size_t length;
   long http_status;   /* 0 for a command */
-  double retry_after; /* seconds that the server asks for; < 0: it does not */
+  double retry_after; /* seconds that the server requests; < 0: none */
   tw_chat_trouble trouble;
-  bool may_pass;                                       /* the trouble: another attempt makes sense */
-  bool sent_temperature, sent_max_tokens, sent_effort; /* parameters of the request that a server may not know */
+  bool may_pass;                                       /* temporary trouble: another attempt makes sense */
+  bool sent_temperature, sent_max_tokens, sent_effort; /* the request had parameters that a server may not know */
   char text[400];                                      /* the failure, in a line without secrets */
 } tw_chat_exchange;
 
-/* Both fill out->trouble, and out->body where there is one. */
+/* Both fill out->trouble, and out->body if an answer has come. */
 void tw_chat_post(const tw_chat *, const char *body, const volatile int *interrupt, tw_chat_exchange *out);
 void tw_chat_command(const tw_chat *, const tw_chat_request *, tw_chat_exchange *out);
 

@@ -17,7 +17,7 @@
 /* Where models without a URL are. */
 typedef struct service {
   const char *host, *url;
-  const char *url_variable; /* of the environment: another base URL */
+  const char *url_variable; /* environment variable with another base URL */
   const char *key_variable;
   tw_chat_way way;
 } service;
@@ -72,7 +72,7 @@ static tw_status read_key_file(const char *path, const char *host, char **key, t
   return TW_OK;
 }
 
-/* `used` is the service that a model without a URL is at; NULL for a model with a URL. */
+/* `used` is the service of a model without a URL; NULL for a model with a URL. */
 static tw_status find_key(tw_chat_place *place, const service *used, tw_error *error) {
   const char *key = getenv("TILEWRIGHT_API_KEY");
   const service *of_host = !strcmp(place->host, ANTHROPIC.host) ? &ANTHROPIC
@@ -148,7 +148,7 @@ static tw_status parse_url(const char *text, const service *used, tw_chat_place 
     curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
     complete(url, used, out);
     out->url = part(url, CURLUPART_URL);
-    curl_url_set(url, CURLUPART_QUERY, NULL, 0); /* some gateways take their key there */
+    curl_url_set(url, CURLUPART_QUERY, NULL, 0); /* some gateways expect their key in the query */
     out->shown_url = part(url, CURLUPART_URL);
     if (!out->url || !out->shown_url) status = tw_fail(error, TW_NO_MEMORY, "no memory for a URL");
   }

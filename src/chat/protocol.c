@@ -52,7 +52,7 @@ char *tw_chat_write(const tw_chat *chat, const tw_chat_request *request) {
 typedef struct answer {
   tw_chat_reply *reply;
   tw_text text;
-  bool tools, declined, any; /* any: something in the protocol's form was there */
+  bool tools, declined, any; /* any: something in the protocol's form was found */
   char error[300];
 } answer;
 
@@ -65,7 +65,7 @@ static void add_string(answer *a, const json_t *text) {
   if (json_is_string(text)) tw_text_add_bytes(&a->text, json_string_value(text), json_string_length(text));
 }
 
-/* Content is a text, or parts with a type; what the model thought is no answer. */
+/* Content is a text, or parts with a type. Reasoning of the model is not part of the answer. */
 static void add_content(answer *a, const json_t *content) {
   size_t i;
   json_t *part;
@@ -104,7 +104,7 @@ static void one_line(const char *text, char *out, size_t size) {
     if (!blank || (n > 0 && out[n - 1] != ' ')) out[n++] = blank ? ' ' : *text;
   }
   while (n > 0 && ((out[n - 1] & 0xc0) == 0x80 || (unsigned char)out[n - 1] >= 0xc0) && *text)
-    n--; /* no half a character */
+    n--; /* does not cut a character */
   while (n > 0 && out[n - 1] == ' ') n--;
   out[n] = '\0';
 }
@@ -162,7 +162,7 @@ static bool is_stream(const char *body) {
   return !strncmp(body, "data:", 5) || !strncmp(body, "event:", 6) || *body == ':';
 }
 
-/* Lines "data: {...}"; the last is "data: [DONE]" with OpenAI. False if one of them is no JSON. */
+/* Reads lines "data: {...}"; OpenAI's last line is "data: [DONE]". False if a line is not JSON. */
 static bool take_stream(answer *a, tw_chat_way way, const char *body) {
   bool fine = true;
   for (const char *line = body; *line;) {
@@ -183,8 +183,7 @@ static void set(answer *a, tw_chat_trouble trouble, char *what, size_t size, con
   snprintf(what, size, "%s", text);
 }
 
-/* Text that models put around their answer: what they thought. An end without a beginning closes a part that a template
- * opened. */
+/* Removes a model's reasoning around the answer. An end without a beginning closes a part that a template opened. */
 static void drop_thoughts(char *text) {
   static const char *const begin[] = {"<think>", "<thinking>", "<|begin_of_thought|>"}, *const end[] = {
                                                                                             "</think>", "</thinking>",
@@ -197,7 +196,7 @@ static void drop_thoughts(char *text) {
     }
     for (char *at = text; (at = strstr(at, begin[i]));) {
       close = strstr(at, end[i]);
-      if (!close) { /* never ended: it is all thought */
+      if (!close) { /* never closed: all of it is reasoning */
         *at = '\0';
         break;
       }
@@ -211,7 +210,7 @@ static bool is_blank(const char *text) { return text[strspn(text, " \t\r\n")] ==
 
 void tw_chat_read(tw_chat_way way, const char *body, size_t length, tw_chat_reply *reply, char *what, size_t size) {
   answer a = {.reply = reply};
-  char *clean = tw_utf8_clean(body, length); /* jansson refuses a text for one bad byte */
+  char *clean = tw_utf8_clean(body, length); /* jansson rejects a text with one bad byte */
   bool fine = clean != NULL;
   if (clean && is_stream(clean))
     fine = take_stream(&a, way, clean);
@@ -252,7 +251,7 @@ void tw_chat_read_error(const char *body, size_t length, char *out, size_t size)
   answer a = {.reply = &none};
   if (json_is_object(object)) take_error(&a, object);
   if (json_is_object(object) && !*a.error) one_line(string_of(object, "message"), a.error, sizeof a.error);
-  if (!object && clean && *clean != '<') one_line(clean, a.error, sizeof a.error); /* not a page of HTML */
+  if (!object && clean && *clean != '<') one_line(clean, a.error, sizeof a.error); /* unless it is an HTML page */
   snprintf(out, size, "%s", a.error);
   json_decref(object);
   free(clean);

@@ -62,7 +62,7 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   const char *note = known.source || (known.is_exact && known.has_schedule) ? "as tuned"
                      : known.has_schedule                                   ? "as tuned for a near shape"
                                                                             : "not tuned yet: the baseline";
-  const bool emitted = !known.source; /* wisdom may be somebody else's */
+  const bool emitted = !known.source; /* wisdom may come from another person */
   if (emitted) status = tw_target_emit(subject.target, &subject.problem, &known.schedule, &known.source, error);
   if (status != TW_OK) return status;
   status = cli_measure_source(c, &subject, known.source, strlen(known.source), emitted || c->options.trust, note, true,

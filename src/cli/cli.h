@@ -31,12 +31,12 @@ typedef struct cli_options {
       *effort, *runner, *hosts, *svg;
   cli_list agents, reuse;
   const char *without;
-  const char *checks; /* of a run; NULL: the usual ones */
+  const char *checks; /* checks of a run; NULL: the usual ones */
   const char *known, *write_known;
   bool counts;
   bool no_timing, timing_only;
   const char *workgroups;   /* NULL: all */
-  const char *grid, *block; /* of a kernel that is launched without an op */
+  const char *grid, *block; /* launch of a kernel without an op */
   cli_list arguments, kernel_names, kernel_cycles;
   cli_list include; /* folders of headers, in the order in which they are searched */
   int64_t lds;
@@ -47,8 +47,9 @@ typedef struct cli_options {
       max_requests; /* repairs < 0: the search's default */
   int64_t ancestors, translate;
   double hide_scores, combine;
-  double temperature, answer_timeout, max_tokens, max_cost, price_in, price_out; /* temperature < 0: likewise */
-  const char *to, *scale_rule, *group, *rounding, *overflow;                     /* for quantize */
+  /* temperature < 0: the search's default */
+  double temperature, answer_timeout, max_tokens, max_cost, price_in, price_out;
+  const char *to, *scale_rule, *group, *rounding, *overflow; /* for quantize */
   bool all;
 } cli_options;
 
@@ -112,7 +113,7 @@ tw_status cli_view(const cli *, tw_error *);
 
 /* ---- explain.c: `model` on a target that explains tiles ---- */
 
-/* Does the command line choose tiles of a target that has views, with their keys or --kernel? */
+/* Does the command line choose tiles, by their keys or --kernel, of a target that has views? */
 bool cli_chooses_tiles(const cli *, const tw_target *);
 tw_status cli_explain(const cli *, const tw_target *, tw_error *);
 
@@ -129,7 +130,8 @@ void cli_print_help(const cli_command *); /* of one subcommand */
 
 /* ---- glossary.c ---- */
 
-/* Prints the meaning of a term of the glossary, and the schedule steps of that name. Returns false if there are none. */
+/* Prints the meaning of a term of the glossary, and the schedule steps of that name. Returns false if there are
+ * none. */
 bool cli_print_term(const char *term);
 tw_status cli_unknown_term(const char *term, tw_error *);
 
@@ -147,7 +149,7 @@ tw_status cli_launch(const cli *, tw_error *);
 
 /* A file of accepted findings. */
 typedef struct cli_accepted {
-  char *text; /* of the file, cut into keys */
+  char *text; /* contents of the file, cut into keys */
   size_t n;
   char **key; /* sorted, each once */
 } cli_accepted;
@@ -159,14 +161,15 @@ typedef struct cli_inspection {
   const char *known_file; /* NULL: none */
 } cli_inspection;
 
-/* The checks that the command line requests, or without --checks the list `usual`; reads the file of --known. */
+/* Fills the inspection: the checks that the command line requests, or the list `usual` without --checks. Reads the
+ * file of --known. */
 tw_status cli_inspection_of(const cli *, const tw_target *, const char *usual, cli_inspection *out, tw_error *);
 void cli_inspection_free(cli_inspection *);
-/* After the run, before all below: places in findings name the user's file. */
+/* Call after the run, before the functions below: puts the user's file name into findings. */
 void cli_name_findings(const cli *, cli_inspection *);
 void cli_print_inspection(const cli_inspection *);
 void cli_json_inspection(const cli_inspection *, json_t *object);
-/* TW_FAILED if something was found that is neither a warning nor known. With --write-known, writes the file instead. */
+/* TW_FAILED if a finding is neither a warning nor known. With --write-known, writes the file instead. */
 tw_status cli_judge_inspection(const cli *, const cli_inspection *, tw_error *);
 
 /* ---- subject.c: the problem and target of a command ---- */
@@ -179,11 +182,11 @@ typedef struct cli_subject {
 /* words[first]: the op; the rest its keys; the target from -t. */
 tw_status cli_subject_of(const cli *, size_t first, cli_subject *, tw_error *);
 tw_status cli_find_target(const char *name, const tw_target **, tw_error *);
-/* TW_MISSING with the missing tool. Emitting and compiling need less, and report their own needs. */
+/* TW_MISSING with the name of the missing tool. Emitting and compiling need less, and report it themselves. */
 tw_status cli_usable(const cli_subject *, tw_error *);
 /* The file of --schedule; the empty schedule without it. */
 tw_status cli_read_schedule(const cli *, const cli_subject *, tw_schedule *, tw_error *);
-/* What wisdom has for the subject. Never fails for bad wisdom: says so on stderr. */
+/* Finds the subject's entry in wisdom. Never fails: bad wisdom is reported on stderr. */
 void cli_find_known(const cli *, const cli_subject *, tw_known *);
 /* "'s' is not ...; did you mean ...": TW_USAGE. */
 tw_status cli_no_words(const cli *, size_t most, tw_error *);
@@ -197,9 +200,9 @@ int cli_exit_status(tw_status);
 /* {"error", "status", "reason"} of a call that failed: the exit status, and the status by name. */
 json_t *cli_json_error(const char *text, tw_status);
 json_t *cli_json_number(double); /* an integer if it is one */
-/* For a simulated machine: "error", null if unknown, and "of" in words. */
+/* For a simulated machine: "error", null if unknown, and "of", its description. */
 json_t *cli_json_accuracy(const tw_target *);
-/* A line, where the error is not known. */
+/* Prints a line if the error is not known. */
 void cli_print_accuracy(const tw_target *);
 json_t *cli_json_measurement(const tw_target *,
                              const tw_measurement *); /* cycles, utilization, ..., memory, counters */
@@ -213,7 +216,7 @@ void cli_put_text(FILE *, const char *text, size_t most);
 /* As above for a whole text as one line: "; " replaces its line ends. Then a newline. */
 void cli_put_line(FILE *, const char *text);
 size_t cli_width(void);
-/* wrap.c: from now on standard output is for people: its lines are as wide as the terminal, at most. */
+/* wrap.c: from now on, lines of standard output are at most as wide as the terminal. */
 void cli_wrap_output(void);
 
 enum { CLI_NUMBER = 40 };
@@ -231,13 +234,14 @@ void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_b
 
 /* {"best": {...}, "start": {...}, "bound": {...}, "samples", "wall_seconds"}; `full` adds the data of the report. */
 json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
-/* Steps that differ by less than the error (tw_rung.within_error) are counted only, unless `verbose`. */
+/* Steps that differ by less than the error (tw_rung.within_error) are only counted, unless `verbose`. */
 void cli_print_ladder(const cli_subject *, const tw_search_result *, bool verbose);
-/* The kernel (tw_traits.source_name), schedule.txt and the target's own (tw_exporter.sources); the directory is made if
- * it is not there. */
+/* Writes the kernel (tw_traits.source_name), schedule.txt and the target's own files (tw_exporter.sources). Makes
+ * the directory if necessary. */
 tw_status cli_write_design(const char *directory, const cli_subject *, const tw_schedule *, const char *source,
                            tw_error *);
-/* The kernel, the one of the start, schedule.txt, summary.json and the target's own; `names` gets them all. */
+/* Writes the kernel, the start's kernel, schedule.txt, summary.json and the target's own files; `names` gets all
+ * their names. */
 tw_status cli_write_result(const char *directory, const cli_subject *, const tw_search_result *, tw_text *names,
                            tw_error *);
 
@@ -248,27 +252,28 @@ void cli_print_improvement(const cli_subject *, const char *name, const tw_searc
 
 /* ---- measure.c ---- */
 
-/* A kernel's source, malloc'ed. TW_FAILED if there is nothing in the file, or too much. */
+/* A kernel's source, malloc'ed. TW_FAILED if the file is empty or too large. */
 tw_status cli_read_source(const char *path, char **source, size_t *length, tw_error *);
 
-/* A text, malloc'ed, in which what compilers were given as kernel.c has the name of the user's file; NULL without
- * memory. */
+/* A malloc'ed copy of a message, in which the compiler's name kernel.c is replaced by the name of the user's file.
+ * NULL without memory. */
 char *cli_name_source(const cli *, const char *text);
-void cli_name_source_in(const cli *, char **text); /* a malloc'ed one, or NULL, in its place */
+void cli_name_source_in(const cli *, char **text); /* replaces *text, which is malloc'ed or NULL */
 
-/* Text that is not a readable program is not correct: reports it with --json. Returns the status. */
+/* Reports, with --json too, that a text which is not a readable program is not correct. Returns the status. */
 tw_status cli_refuse_source(const cli *, const tw_error *why);
 
-/* Builds, checks and measures one source; prints the outcome. `trust`: the source is the library's own text, or --trust
- * was given. `note` (may be NULL) is a line in front of the text. `is_own`: the library has made the text, so that it
- * is not watched for mistakes unless --checks asks for it. */
+/* Builds, checks and measures one source; prints the outcome. `trust`: the source is the library's own text, or
+ * --trust was given. `note` (may be NULL) is a line in front of the text. `is_own`: the library made the text, so
+ * checks run only if --checks requests them. */
 tw_status cli_measure_source(const cli *, const cli_subject *, const char *source, size_t length, bool trust,
                              const char *note, bool is_own, tw_error *);
 
-/* TW_USAGE: --window without --timeline, or with words that say no part of a run. */
+/* TW_USAGE: --window without --timeline, or with a text that is not a part of a run. */
 tw_status cli_check_timeline(const cli *, tw_error *);
 
-/* Writes the files of --trace and --timeline, for a source that a search has found; without these options, nothing. */
+/* Writes the files of --trace and --timeline for a source that a search has found. Does nothing without these
+ * options. */
 tw_status cli_draw_source(const cli *, const cli_subject *, const char *source, bool trust, const char *note,
                           tw_error *);
 
@@ -278,19 +283,21 @@ void cli_write_timeline(const cli *, const cli_subject *, bool trust, const char
 
 /* ---- evaluate.c ---- */
 
-/* Evaluates what rank 0 of an MPI job sends, until the job ends. `about`: this machine. */
+/* Evaluates trials that rank 0 of an MPI job sends, until the job ends. `about`: this machine. */
 void cli_serve_rank(tw_ranks *, const char *about);
 
 /* ---- interrupt.c ---- */
 
-/* From now on the first Ctrl-C sets the flag that is returned, the second one ends the process. */
+/* From now on the first Ctrl-C sets the returned flag, and the second one ends the process. */
 const volatile int *cli_catch_interrupt(void);
 
 /* ---- progress.c ---- */
 
-/* On standard error: one line that is rewritten on a terminal, else a line a minute. `context`: the tw_target. */
+/* Prints to standard error: one line that is rewritten on a terminal, otherwise one line a minute. `context`: the
+ * tw_target. */
 void cli_show_progress(void *context, const tw_search_status *);
-void cli_print_progress(void *context, const tw_progress *); /* an object a line on stderr, for programs */
+/* prints one object on each line of stderr, for programs */
+void cli_print_progress(void *context, const tw_progress *);
 void cli_clear_progress(void);
 /* A tw_watcher: a line that is rewritten on a terminal, else a line every ten seconds. */
 void cli_show_parts(const char *what, size_t done, size_t all);

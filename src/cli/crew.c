@@ -7,7 +7,7 @@
 #include "evaluate/evaluator.h"
 #include "evaluate/hosts.h"
 
-/* From any thread: one call, one line. */
+/* May be called from any thread: one call prints one line. */
 static void tell(const char *line) { fprintf(stderr, "tilewright: %s\n", line); }
 
 static tw_status open_ranks(const cli_subject *s, cli_crew *crew, tw_error *error) {

@@ -9,14 +9,14 @@ enum { CLI_CURVE_HEIGHT = 34 }; /* pixels, with the name above */
 
 typedef struct cli_curve {
   char name[40];
-  double most;                /* of all values; known before the first one is drawn */
-  double x, value, low, high; /* of the line that is not yet written */
+  double most;                /* maximum of all values; known before the first one is drawn */
+  double x, value, low, high; /* of the line that is not written yet */
   tw_text path;
 } cli_curve;
 
 /* The value from pixel `x` on; x does not decrease. */
 void cli_curve_step(cli_curve *, double x, double value);
-/* The curve below pixel `top`, from pixel `left` to pixel `right`. */
+/* Draws the curve below pixel `top`, from pixel `left` to pixel `right`. */
 void cli_curve_draw(cli_curve *, tw_text *out, int top, double left, double right);
 void cli_curve_free(cli_curve *);
 

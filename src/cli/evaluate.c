@@ -17,11 +17,11 @@ enum { LINE_MAX_BYTES = 64 << 20 };
 /* The data of the last trial. */
 typedef struct kept {
   const tw_target *target;
-  tw_problem problem; /* the data's own: it outlives the trial */
+  tw_problem problem; /* owned by the data, so it outlives the trial */
   uint64_t seed;
   tw_case data;
   tw_bound bound;
-  const tw_target *described; /* the subject of the digest `machine` */
+  const tw_target *described; /* the target to which the digest `machine` belongs */
   char machine[TW_HASH_TEXT];
   int jobs;
   const volatile int *interrupt;
@@ -32,7 +32,7 @@ static bool is_same_problem(const tw_problem *a, const tw_problem *b) {
   return tw_problem_print(a, x, sizeof x) < sizeof x && tw_problem_print(b, y, sizeof y) < sizeof y && !strcmp(x, y);
 }
 
-/* False if it cannot be made: the trial then says why. */
+/* False if the data cannot be made; the trial then has the reason. */
 static bool keep_data(kept *k, const tw_trial *t, int jobs) {
   if (k->target == t->target && k->seed == t->seed && is_same_problem(&k->problem, t->problem)) return true;
   tw_case_free(&k->data);

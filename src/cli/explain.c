@@ -14,7 +14,7 @@ typedef struct split {
   const char **op, **choice; /* the op's keys; the target's */
 } split;
 
-/* A key of the target's; "" for a step of a schedule, which may be given more than once. */
+/* The name of a target's key; "" for a step of a schedule, which may be given more than once. */
 static const char *explain_key(const tw_target *t, const char *word) {
   const size_t length = strcspn(word, "=");
   if (strchr(word, ' ')) return "";
@@ -39,7 +39,7 @@ static tw_status split_words(const cli *c, const tw_target *t, split *out, tw_er
   return TW_OK;
 }
 
-/* Steps of a file come first: a word may replace one. */
+/* Steps of a file come first, because a word may replace one of them. */
 static void prepend(const tw_schedule *steps, split *words) {
   memmove(words->choice + steps->n, words->choice, words->n_choice * sizeof *words->choice);
   for (size_t i = 0; i < steps->n; i++) words->choice[i] = steps->step[i];

@@ -1,5 +1,5 @@
-/* glossary.c - `tilewright help TERM`: a term of docs/reference/glossary.md, which is part of the program, or a schedule
- * step. Case, '-', '_' and blanks do not matter, so "Split-K", "split k" and `split_k` are one term. */
+/* glossary.c - `tilewright help TERM`: a term of docs/reference/glossary.md, which is part of the program, or a
+ * schedule step. Case, '-', '_' and blanks do not matter, so "Split-K", "split k" and `split_k` are one term. */
 #define _GNU_SOURCE /* strndup */
 #include <ctype.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { TERM_MAX = 80 };
 
-/* A part of a text that is not ended by '\0'. */
+/* A part of a text, not ended by '\0'. */
 typedef struct span {
   const char *at;
   size_t n;
@@ -38,8 +38,8 @@ static bool is_term(span s, const char *wanted) {
   return *term && strcmp(term, wanted) == 0;
 }
 
-/* The next name of a cell, which may hold several: "mainloop, k-loop", "asymmetric tile buffering (ATB)". Empty past the
- * last. */
+/* The next name of a cell, which may hold several: "mainloop, k-loop", "asymmetric tile buffering (ATB)". Empty past
+ * the last. */
 static span next_name(span *cell) {
   static const char between[] = ",;()";
   const char *end = cell->at + cell->n, *from = cell->at;
@@ -57,7 +57,7 @@ static bool names_term(span cell, const char *wanted) {
   return false;
 }
 
-/* Prints a cell without the backticks of Markdown. */
+/* Prints a cell without Markdown's backticks. */
 static void put_cell(span s) {
   for (size_t i = 0; i < s.n; i++)
     if (s.at[i] != '`') putchar(s.at[i]);
@@ -77,7 +77,7 @@ static bool read_row(span line, span *first, span *second) {
 /* A row of the glossary. */
 typedef struct row {
   span term, meaning;
-  bool is_older; /* of the table of older words: `meaning` is the term now */
+  bool is_older; /* from the table of older words: `meaning` is the current term */
 } row;
 
 /* Calls `visit` for each row, until it returns true. */

@@ -1,9 +1,9 @@
 /* inspect.c - `run --checks LIST --counts --known FILE --write-known FILE`: the checks of a run, and their findings in
  * the output and in files.
  *
- * A file of known findings has the key of one accepted finding in each line. A key names the check, kernel, instruction
- * and source line, but neither workgroup, wave nor values: one run's findings are known in runs on other inputs. Empty
- * lines and lines that begin with '#' mean nothing. */
+ * A file of known findings has the key of one accepted finding in each line. A key names the check, kernel,
+ * instruction and source line, but neither workgroup, wave nor values: one run's findings are known in runs on other
+ * inputs. Empty lines and lines that begin with '#' are ignored. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +152,7 @@ void cli_print_inspection(const cli_inspection *i) {
     printf("\n");
   }
   if (i->known_file) print_known(i);
-  fflush(stdout); /* before the error that may follow from them */
+  fflush(stdout); /* before the error that may follow */
 }
 
 /* "findings": a list of objects; "counts". */

@@ -1,8 +1,9 @@
-/* interrupt.c - Ctrl-C: the first one asks for an end, the second one is one. The loss of the terminal asks, too. */
+/* interrupt.c - Ctrl-C: the first one requests an end, the second one ends the process. The loss of the terminal
+ * also requests an end. */
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
-static volatile int interrupted; /* a signal handler can reach nothing else */
+static volatile int interrupted; /* a static variable, because a signal handler has no context */
 
 static void note(int number) {
   (void)number;
@@ -15,8 +16,8 @@ const volatile int *cli_catch_interrupt(void) {
   sigaction(SIGINT, &action, NULL);
   action.sa_flags = (int)SA_RESETHAND | SA_RESTART;
   sigaction(SIGTERM, &action, NULL);
-  /* A shell forwards it, so that it arrives twice. The reader of the output may be gone: files are written anyway. A
-   * program started to ignore it (nohup) still ignores it. */
+  /* A shell forwards the signal, so it arrives twice. Files are written even if the reader of the output is gone. A
+   * program that was started to ignore the signal (nohup) still ignores it. */
   struct sigaction before;
   action.sa_flags = SA_RESTART;
   if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {

@@ -21,7 +21,7 @@
 
 typedef struct launch_argument {
   char *file;       /* bytes of the whole file, malloc'ed: raw.data is in it */
-  size_t file_size; /* with a .npy file's header */
+  size_t file_size; /* size including a .npy file's header */
   const char *out;  /* path; NULL: not written */
   char *copy;       /* memory of the texts */
 } launch_argument;
@@ -81,7 +81,8 @@ tw_status cli_check_header(const cli *c, const tw_target *t, tw_error *error) {
                  c->options.schedule ? "the kernel of a schedule" : "a kernel for this machine");
 }
 
-/* The command line's part of the launch: before a program's bytes, after a text, whose lines keep their numbers. */
+/* The launch options of the command line as header lines: before the bytes of a program, or after a text, whose
+ * lines then keep their numbers. */
 tw_status cli_add_header(const cli *c, char **source, size_t *length, tw_error *error) {
   char *header = launch_header(c);
   if (!header) return TW_OK;
@@ -318,7 +319,8 @@ tw_status cli_launch(const cli *c, tw_error *error) {
       status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
   if (status == TW_OK)
     status = print(c, t, &launch, &measured, inspection.wanted ? &inspection : NULL, error);
-  else if (inspection.wanted && !c->options.json && inspection.by.n_findings) /* findings before the fault */
+  else if (inspection.wanted && !c->options.json &&
+           inspection.by.n_findings) /* prints findings that precede the fault */
     cli_print_inspection(&inspection);
   if (status == TW_OK) status = cli_judge_inspection(c, &inspection, error);
   cli_inspection_free(&inspection);

@@ -185,7 +185,7 @@ static int invoke(int argc, char *argv[]) {
   bool printed = false;
   char *command = print_command(argc, argv);
   cli c = {.printed = &printed, .command = command, .began = tw_now()};
-  signal(SIGXFSZ, SIG_IGN); /* a write above the limit on file sizes then fails with an error */
+  signal(SIGXFSZ, SIG_IGN); /* a write above the limit on file sizes then fails with an error instead of a signal */
   tw_status status = dispatch(&c, argc, argv, &error);
   if (status != TW_OK) print_failure(&c, argc, argv, status, &error);
   tw_status finished = finish_output(status, &error);

@@ -185,7 +185,7 @@ static void put_commands(void) {
   for (const cli_command *c = NULL; (c = next_command(c)); between = " ") printf("%s%s", between, c->name);
 }
 
-/* "-o | --out | --include" of all options of a kind, divided as the shell writes it. */
+/* "-o | --out | --include" for all options of a kind, with the shell's divider. */
 static void put_paths(const char *kind, const char *divider) {
   const cli_option *o;
   const char *between = "";
@@ -304,7 +304,8 @@ static void print_targets(void) {
              : f == t->family   ? "any"
                                 : "any other",
              strcmp(f->keys, "*") ? f->keys : "all");
-    char *description = t->traits.simulated ? t->describe(t) : NULL; /* for others: that of this computer */
+    /* without a simulator: the description is that of this computer */
+    char *description = t->traits.simulated ? t->describe(t) : NULL;
     if (description) printf("\n```\n%s```\n", description);
     free(description);
   }
@@ -317,7 +318,7 @@ static bool has_language(const tw_target *t, const tw_language *l) {
   return false;
 }
 
-/* Has a target before `t`, or `t` before its language number `index`, printed it? */
+/* Was it printed for an earlier target, or for an earlier language of `t`? */
 static bool is_repeated(const tw_target *t, size_t index) {
   const tw_target *earlier;
   const tw_language *l = t->language(index);

@@ -26,7 +26,7 @@ typedef struct call {
   json_t *id, *params;
   json_t *token;  /* for progress; NULL if it was not requested */
   double done;    /* last reported value */
-  bool cancelled; /* by the client, which waits for no answer */
+  bool cancelled; /* the client cancelled the call and waits for no answer */
   volatile int interrupt;
 } call;
 
@@ -68,7 +68,7 @@ static void refuse(server *s, const json_t *id, int code, const char *text) {
 
 static void tell(void *context, double done, double total, const char *line) {
   call *c = context;
-  if (c->interrupt || done <= c->done) return; /* the protocol wants it to grow */
+  if (c->interrupt || done <= c->done) return; /* the protocol requires that it grows */
   c->done = done;
   json_t *params = json_pack("{s:O, s:f, s:s}", "progressToken", c->token, "progress", done, "message", line);
   if (total > 0) json_object_set_new(params, "total", json_real(total));
@@ -217,7 +217,8 @@ static void handle(server *s, const char *line, size_t length) {
     handle_request(s, method, id, params);
   else if (method && !id && !strcmp(method, "notifications/cancelled"))
     cancel(s, params);
-  else if (!(method && !id) && !(json_is_object(message) && id && !method)) /* neither a notification nor an answer */
+  else if (!(method && !id) &&
+           !(json_is_object(message) && id && !method)) /* ignores neither notifications nor answers */
     refuse(s, json_is_string(id) || json_is_integer(id) ? id : NULL, INVALID_REQUEST,
            "expected a request with a method, an id and params");
   json_decref(message);

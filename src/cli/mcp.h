@@ -11,7 +11,7 @@
 /* A client that waits for a call. */
 typedef struct mcp_listener {
   const volatile int *interrupt; /* the call is cancelled when it becomes non-zero */
-  /* The progress, its total (0: unknown), and a line; NULL: not requested. Any thread may call it. */
+  /* Reports progress, its total (0: unknown) and a line. NULL: not requested. Any thread may call it. */
   void (*progress)(void *context, double done, double total, const char *line);
   void *context;
 } mcp_listener;
@@ -26,7 +26,7 @@ tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *);
 json_t *mcp_tool_call(const char *name, const json_t *arguments, const mcp_listener *);
 
 json_t *mcp_prompts_list(void);
-/* The result of prompts/get; NULL with the reason if there is none. */
+/* The result of prompts/get; NULL with the reason on failure. */
 json_t *mcp_prompt_get(const char *name, const json_t *arguments, tw_error *);
 
 json_t *mcp_resources_list(void);

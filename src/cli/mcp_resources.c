@@ -1,5 +1,5 @@
-/* mcp_resources.c - what machines say in words, for an assistant that writes source: tilewright://TARGET/TOPIC, and for
- * an op tilewright://TARGET/OP/TOPIC. */
+/* mcp_resources.c - texts about machines for an assistant that writes source: tilewright://TARGET/TOPIC, and for an
+ * op tilewright://TARGET/OP/TOPIC. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static char *text_of(const tw_target *target, const tw_op *op, const char *topic
   return text ? strdup(text) : NULL;
 }
 
-/* The first op that the target runs: topics about the machine alone do not depend on it. */
+/* The first op that the target runs: topics that are only about the machine do not depend on it. */
 static const tw_op *any_op(const tw_target *target) {
   const tw_op *op;
   for (size_t i = 0; (op = tw_op_at(i)); i++)

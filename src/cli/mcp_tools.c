@@ -47,7 +47,7 @@ typedef struct tool {
 typedef struct command {
   const char *word[WORDS_MAX + 1];
   size_t n;
-  char *folder;           /* temporary; NULL until it is needed */
+  char *folder;           /* temporary folder; NULL until it is needed */
   char *owned[WORDS_MAX]; /* to be freed */
   size_t n_owned;
 } command;
@@ -78,7 +78,8 @@ static void add_target(command *c, const json_t *arguments) {
   add(c, text_of(arguments, "target"));
 }
 
-/* The argument's text as a file, as `option` if there is one; nothing if it is not given. */
+/* Writes the argument's text to a file and passes it, with `option` if that is not NULL. Does nothing without the
+ * argument. */
 static tw_status add_file(command *c, const json_t *arguments, const char *name, const char *option, tw_error *error) {
   const json_t *text = json_object_get(arguments, name);
   if (!text) return TW_OK;
@@ -124,7 +125,8 @@ static void hear(void *context, const char *line) {
   json_decref(object);
 }
 
-/* `errors`: the output of a command that ended without a result, in any bytes; NULL: `why` it could not be run. */
+/* `errors`: the output of a command that ended without a result, in any bytes. NULL: the command could not be run,
+ * and `why` is the reason. */
 static json_t *no_result(const char *errors, const char *why) {
   tw_text text = {0};
   tw_text_add(&text, "%s%s", errors ? "the command ended without a result: " : "", errors ? errors : why);
@@ -161,7 +163,7 @@ static json_t *run(command *c, const mcp_listener *listener) {
 
 static json_t *failure(const tw_error *error) { return cli_json_error(error->text, error->status); }
 
-/* The subcommand of these words, with the arguments appended; frees the command. */
+/* Runs the subcommand with its arguments; frees the command. */
 static json_t *finish(command *c, tw_status status, const tw_error *error, const mcp_listener *listener) {
   json_t *object = status == TW_OK || !error ? run(c, listener) : failure(error);
   clean(c);
@@ -462,7 +464,7 @@ static tw_status check_value(const char *name, const char *key, const json_t *va
                              tw_error *error) {
   if (!is_of_type(value, p->type))
     return tw_fail(error, TW_USAGE, "argument '%s' of %s must be a %s", key, name, p->type);
-  /* words become arguments of a command: none may be taken for an option */
+  /* values become arguments of a command, so none may look like an option */
   if ((!strcmp(key, "problem") || !strcmp(key, "target") || !strcmp(key, "op")) &&
       (*json_string_value(value) == '-' || strstr(json_string_value(value), " -")))
     return tw_fail(error, TW_USAGE, "argument '%s' of %s must not contain options", key, name);
@@ -563,7 +565,7 @@ json_t *mcp_tool_call(const char *name, const json_t *arguments, const mcp_liste
   json_t *object = find(name)->call(arguments, listener);
   if (!object) return NULL;
   char *text = json_dumps(object, JSON_INDENT(1));
-  /* a kernel that is wrong is a result; that the question could not be answered is an error */
+  /* a wrong kernel is a result; a request that could not be answered is an error */
   const bool failed = json_object_get(object, "error") && !json_object_get(object, "correct");
   json_t *result = json_pack("{s:[{s:s, s:s}], s:o, s:b}", "content", "type", "text", "text", text ? text : "",
                              "structuredContent", object, "isError", failed);

@@ -14,17 +14,17 @@
 #include "cli/timeline.h"
 #include "evaluate/trial.h"
 
-enum { SOURCE_LIMIT = 8 << 20 }; /* far above any kernel; a compiler given more would be busy for minutes */
+enum { SOURCE_LIMIT = 8 << 20 }; /* larger than any kernel; a compiler would be busy for minutes with more */
 
-/* The user's file that the command is about; NULL: none. */
+/* The user's file of the command; NULL: none. */
 static const char *source_file(const cli *c) {
   const char *file = c->options.from ? c->options.from : c->n_words ? c->words[0] : NULL;
   const char *slash = file ? strrchr(file, '/') : NULL;
   return file && strchr(slash ? slash : file, '.') ? file : NULL;
 }
 
-/* Compilers get a source as kernel.c, kernel.hip, ...: returns the end of such a name, before a colon; NULL: it is not
- * one. */
+/* Compilers get a source as kernel.c, kernel.hip, ... If the text begins with such a name and a colon, returns the
+ * end of the name; otherwise NULL. */
 static const char *end_of_name(const char *text) {
   static const char stem[] = "kernel.";
   if (strncmp(text, stem, sizeof stem - 1) != 0) return NULL;
@@ -33,7 +33,7 @@ static const char *end_of_name(const char *text) {
   return *end == ':' && end - text < 12 ? end : NULL;
 }
 
-/* Readers of NKI and MLIR begin with the line. */
+/* Errors of the readers of NKI and MLIR begin with the line number. */
 static bool begins_with_line(const char *text) {
   int length = 0;
   return sscanf(text, "line %*[0-9]:%n", &length) == 0 && length > 0;
@@ -205,10 +205,10 @@ tw_status cli_draw_source(const cli *c, const cli_subject *s, const char *source
   return status;
 }
 
-/* A simulated run of the best kernel takes this long at most. */
+/* Time limits for simulating the best kernel for a timeline. */
 static const double TIMELINE_SECONDS = 20, TIMELINE_MOST = 600;
 
-/* `tilewright run` of the kernel, in a process of its own: so it can be ended at the time `until`. */
+/* Runs `tilewright run` on the kernel in a separate process, so that it can be ended at `until`. */
 static tw_status trace_kernel(const cli *c, const cli_subject *s, const char *kernel, bool trust, const char *trace,
                               double until, tw_error *error) {
   enum { WORDS = 64 };
@@ -243,7 +243,7 @@ void cli_write_timeline(const cli *c, const cli_subject *s, bool trust, const ch
   tw_error error;
   char *folder = NULL, *path = tw_path_join(directory, "timeline.json"), *trace = NULL;
   char *kernel = tw_path_join(directory, t->traits.source_name);
-  if (path) unlink(path); /* of an earlier search */
+  if (path) unlink(path); /* removes the timeline of an earlier search */
   if (path && kernel && t->traits.simulated && tw_target_bound(t, &s->problem, &bound, &error) == TW_OK &&
       !(t->traits.simulation_rate > 0 && bound.cost / t->traits.simulation_rate > TIMELINE_SECONDS) &&
       tw_directory_temporary(&folder, &error) == TW_OK && (trace = tw_path_join(folder, "trace.json"))) {

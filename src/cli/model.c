@@ -24,7 +24,7 @@ static tw_status predict(const cli_subject *s, const tw_schedule *schedule, pred
   return status;
 }
 
-/* The cost model of a kernel may leave out what limits the problem: a GEMM's model may know no bandwidth for C. A
+/* The cost model of a kernel may omit a limit of the problem; a GEMM's model may have no bandwidth for C. A
  * predicted cost below the bound is not a prediction. */
 static bool is_possible(const prediction *p, double cost) { return cost > 0 && cost >= p->bound.cost * (1 - 1e-9); }
 
@@ -70,7 +70,7 @@ static bool is_first(const tw_menu *menu, size_t i) {
   return true;
 }
 
-/* The reason why each kind of step may help, once; a step's own `why` adds the model's prediction after a semicolon. */
+/* Prints once why each kind of step may help. A step's own `why` adds the model's prediction after a semicolon. */
 static void print_reasons(const tw_menu *menu) {
   if (menu->n) printf("\nreasons for the steps\n");
   for (size_t i = 0; i < menu->n; i++) {

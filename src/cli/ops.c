@@ -105,7 +105,7 @@ static void print_keys(const tw_op *op) {
 }
 
 static tw_status find(const char *name, const tw_op **out, tw_error *error) {
-  tw_problem problem; /* for its message about unknown names */
+  tw_problem problem; /* only for the error about unknown names */
   *out = tw_op_find(name);
   return *out ? TW_OK : tw_problem_parse_words(NULL, name, 0, NULL, &problem, error);
 }

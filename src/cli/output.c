@@ -107,7 +107,7 @@ size_t cli_width(void) {
   enum { USUAL = 80, LEAST = 40, MOST = 160 };
   struct winsize size;
   int64_t said;
-  const char *columns = getenv("COLUMNS"); /* as everywhere: it counts before the terminal does, and unchanged */
+  const char *columns = getenv("COLUMNS"); /* COLUMNS has priority over the terminal, as everywhere */
   if (columns && tw_parse_int(columns, &said) && said > 0) return said < LEAST ? LEAST : (size_t)said;
   const size_t width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : USUAL;
   return width < LEAST ? LEAST : width > MOST ? MOST : width;
@@ -125,7 +125,7 @@ void cli_put_line(FILE *file, const char *text) {
 }
 
 char *cli_print_number(double x, char buffer[CLI_NUMBER]) {
-  if (fabs(x) >= 1e4 && fabs(x) < 1e15) x = round(x); /* four digits, and none of them after an e */
+  if (fabs(x) >= 1e4 && fabs(x) < 1e15) x = round(x); /* four digits, without an exponent */
   if (!(x == floor(x) && fabs(x) < 1e15)) {
     snprintf(buffer, CLI_NUMBER, "%.4g", x);
     return buffer;
@@ -151,7 +151,7 @@ char *cli_print_amount(const char *unit, double cost, char buffer[CLI_NUMBER]) {
     return buffer;
   }
   char number[CLI_NUMBER];
-  const double whole = cost >= 1000 ? round(cost) : cost; /* a predicted cost has parts of a cycle */
+  const double whole = cost >= 1000 ? round(cost) : cost; /* a predicted cost may have fractions of a cycle */
   snprintf(buffer, CLI_NUMBER, "%.24s %.12s", cli_print_number(whole, number), unit);
   return buffer;
 }
@@ -181,7 +181,7 @@ static void print_counters(const tw_measurement *m) {
            time ? cli_print_amount("seconds", counter->value, number) : cli_print_number(counter->value, number),
            time ? "" : counter->unit, share);
     printf("%s%s\n", cli_width() < 100 ? "\n        " : "  ",
-           counter->help); /* beside it if there is room, else below */
+           counter->help); /* next to the counter if there is room, else on the next line */
   }
 }
 

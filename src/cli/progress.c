@@ -1,4 +1,4 @@
-/* progress.c - how far a search is: for people at a terminal, for logs, for programs. */
+/* progress.c - the progress of a search: for people at a terminal, for logs, for programs. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { BAR = 24 };
 
-/* Candidates that were evaluated here, not recalled, in a second; so far. */
+/* Candidates per second that were evaluated here and not recalled. */
 static double rate_of(const tw_search_status *s) {
   const int evaluated = s->progress.done - s->recalled;
   return s->progress.elapsed > 0 && evaluated > 0 ? evaluated / s->progress.elapsed : 0;
@@ -39,7 +39,7 @@ static void describe(const tw_target *target, const tw_search_status *s, tw_text
   tw_text_add(out, ", %d correct", p->correct);
 }
 
-/* "[###---] " in the columns that the line leaves; "" if they are few. */
+/* "[###---] " in the columns that the line leaves free; "" if too few are free. */
 static void print_bar(const tw_progress *p, size_t room, char bar[BAR + 4]) {
   static const size_t LEAST = 8;
   const size_t columns = room < BAR + 3 ? (room < LEAST + 3 ? 0 : LEAST) : BAR;
@@ -84,7 +84,7 @@ void cli_print_progress(void *context, const tw_progress *p) {
           p->done, p->planned, p->correct, p->iteration, p->iterations, p->best_utilization, p->elapsed);
 }
 
-/* Programs that read stderr get a line now and then, so that they see that something happens. */
+/* Programs that read stderr get a line from time to time, so that they see progress. */
 void cli_show_parts(const char *what, size_t done, size_t all) {
   enum { SECONDS = 10 };
   static double last;

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "evaluate/trial.h"
 
-/* Builds, checks and measures it, so that the prompt can state its cost. */
+/* Builds, checks and measures the program, so that the prompt can state its cost. */
 static tw_status measure(const cli *c, const cli_subject *s, tw_candidate *k, tw_error *error) {
   const tw_target *t = s->target;
   const tw_trial trial = {.target = t,

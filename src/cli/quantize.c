@@ -73,7 +73,7 @@ static void print_bar(const char *label, uint64_t count, uint64_t values) {
   putchar('\n');
 }
 
-/* Errors by powers of two: the ROWS largest that occur, smaller ones, and exact values. */
+/* Errors by powers of two: the ROWS largest that occur, the sum of smaller ones, and exact values. */
 static void print_histogram(const statistics *s) {
   char label[32];
   int top = ERROR_BINS - 1, bottom;
@@ -111,7 +111,7 @@ static void print_tensor(const converted *t, const char *to, bool verbose) {
   if (s->values && verbose) print_histogram(s);
 }
 
-/* The tensor that loses most, relative to its own values; NULL if none was converted. */
+/* The tensor with the largest relative loss; NULL if none was converted. */
 static const converted *worst_of(const conversion *c) {
   const converted *worst = NULL;
   for (size_t i = 0; i < c->n; i++)
@@ -121,7 +121,7 @@ static const converted *worst_of(const conversion *c) {
   return worst;
 }
 
-/* All tensors, or their number, the number of clipped values, and the tensor with the largest loss. */
+/* Prints all tensors, or only their number, the number of clipped values, and the tensor with the largest loss. */
 static void print_text(const conversion *c, const char *out, const char *to, double seconds, bool verbose) {
   char in[CLI_NUMBER], bytes[CLI_NUMBER];
   size_t copied = 0;

@@ -10,7 +10,7 @@
 
 enum { RUNS_MAX = 12 };
 
-/* With several runs the page has no sources: it compares results. */
+/* With several runs the page has no sources, because it compares results. */
 static tw_status read_runs(const cli *c, json_t **out, tw_error *error) {
   json_t *runs = json_array();
   tw_status status = TW_OK;

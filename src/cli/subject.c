@@ -1,4 +1,4 @@
-/* subject.c - the problem and the machine that a command line is about. */
+/* subject.c - the problem and the machine of a command line. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -72,7 +72,7 @@ static json_t *json_legend(const tw_measurement *m) {
   return legend;
 }
 
-/* NULL: this computer, as usual. */
+/* NULL: measured on this computer, as usual. */
 static const char *cost_from(const tw_search_result *r) {
   switch (r->cost_from) {
   case TW_COST_CONFIRMED: return "reported by the runner, confirmed here";
@@ -117,7 +117,7 @@ static void print_why(const char *text) {
   printf("%*s%s\n", STEPS, "", text);
 }
 
-/* A step that costs by itself is in the ladder for the steps after it. `before`: the last rung that was printed, or
+/* A step that makes the kernel slower is shown together with the step after it. `before`: the last printed rung, or
  * NULL. */
 static void print_rung(const cli_subject *s, const tw_search_result *r, const tw_rung *before, const tw_rung *rung) {
   const bool slower = before && rung->cost > before->cost && !rung->within_error;
@@ -128,7 +128,8 @@ static void print_rung(const cli_subject *s, const tw_search_result *r, const tw
   if (slower) print_why("(slower by itself, but the following steps need it)");
 }
 
-/* Steps within the error are neither a known gain nor a known loss: only `verbose` shows them. Returns their number. */
+/* Steps within the error are neither a known gain nor a known loss. Only `verbose` prints them. Returns their
+ * number. */
 static size_t print_rungs(const cli_subject *s, const tw_search_result *r, bool verbose) {
   const tw_rung *before = NULL;
   size_t within = 0;
@@ -178,7 +179,7 @@ static tw_status write_bytes(const char *directory, const char *name, const char
   return status;
 }
 
-/* In `directory`; takes `text`, which may be NULL (out of memory). */
+/* Writes a file in `directory`. Frees `text`, which may be NULL (out of memory). */
 static tw_status write_text(const char *directory, const char *name, char *text, tw_error *error) {
   const tw_status status = write_bytes(directory, name, text, text ? strlen(text) : 0, error);
   free(text);
@@ -191,7 +192,7 @@ static char *json_to_text(json_t *object) {
   return text;
 }
 
-/* "kernel.c", and for another kernel of the same target "start.c". */
+/* "kernel.c", or for the start of the same search "start.c". */
 static const char *source_name(const cli_subject *s) { return s->target->traits.source_name; }
 static char *start_name(const cli_subject *s) {
   const char *suffix = strrchr(source_name(s), '.');
@@ -200,7 +201,8 @@ static char *start_name(const cli_subject *s) {
   return tw_text_take(&name);
 }
 
-/* Files that the target makes beside the kernel, into an existing directory; appends ", " and each name to `names`. */
+/* Writes the target's additional files for a kernel into an existing directory. Appends ", " and each name to
+ * `names`. */
 static tw_status write_sources(const char *directory, const cli_subject *s, const tw_schedule *schedule,
                                const char *source, tw_text *names, tw_error *error) {
   tw_files files = {0};

@@ -1,4 +1,4 @@
-/* targets.c - `tilewright targets`: the machines, and which can be used here; files of one's own. */
+/* targets.c - `tilewright targets`: lists the machines and their availability here; checks a user's machine file. */
 #define _GNU_SOURCE /* strsep */
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "tilewright/extend/target.h"
 #include "tilewright/machine.h"
 
-/* The parts of a machine beside the core. */
+/* The parts of a machine in addition to the core. */
 typedef struct table {
   const char *name, *what;
   bool is_there;
@@ -89,7 +89,7 @@ static bool names_file(const char *name) {
   return strchr(name, '/') || (n > ending && !strcmp(name + n - ending, ".machine"));
 }
 
-/* "base = ..." and what differs, a line each. */
+/* Prints "base = ..." and one line for each changed value. */
 static void print_changes(const tw_target *t) {
   char *changes = tw_machine_changes(t), *rest = changes;
   const char *title = "file";
@@ -107,7 +107,7 @@ static json_t *json_lines(char *text) {
   return list;
 }
 
-/* Everything that is wrong with a file, a line each; the error is how many. */
+/* Prints every problem of a file on a line. The error gives their number. */
 static tw_status refuse_file(const cli *c, const char *path, tw_status status, char *problems, tw_error *error) {
   size_t n = 0;
   for (const char *p = problems; p && (p = strchr(p, '\n')); p++) n++;

@@ -1,8 +1,8 @@
 /* timeline.c - see timeline.h. A lane is a unit (`tid` of the trace); lanes have the trace's own order. Spans of one
- * unit that overlap are drawn in rows below each other, each in the first row that is free; when the rows run out, over
- * each other in the last; lanes without room are counted below. Spans that are too short to see are merged into a bar
- * that covers them: a picture has thousands of bars, a trace may have millions of spans. Numbers over time are curves below
- * the lanes (curve.h). The trace has one event a line, so only one is in memory as JSON. */
+ * unit that overlap are drawn in rows below each other, each in the first row that is free; when the rows run out,
+ * over each other in the last; lanes without room are counted below. Spans that are too short to see are merged into
+ * a bar that covers them: a picture has thousands of bars, a trace may have millions of spans. Numbers over time are
+ * curves below the lanes (curve.h). The trace has one event a line, so only one is in memory as JSON. */
 #include "cli/timeline.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ enum {
   ROW = 14,
   GAP = 8,
   AXIS = 34,
-  ZOOM = 4 /* a page can be enlarged: its bars melt only where they are this much shorter */
+  ZOOM = 4 /* a page can be enlarged, so its bars are merged only if they are shorter by this factor */
 };
 #define DIGIT 7.0 /* pixels: about the width of one */
 /* pixels: shorter spans are merged into bars of about this width, or as long as the spans of one name */
@@ -45,7 +45,7 @@ typedef struct span {
 typedef struct bar {
   double from, to;
   double covered[NAMES]; /* time of each name */
-  bool melted;           /* covers several spans, and the gaps between them */
+  bool melted;           /* covers several spans and the gaps between them */
 } bar;
 
 typedef struct lane {
@@ -58,7 +58,7 @@ typedef struct lane {
 
 typedef struct picture {
   const cli_timeline *t;
-  double zero, from, to, scale;   /* all in the trace's time; scale: pixels a unit */
+  double zero, from, to, scale;   /* all in the trace's time; scale: pixels per unit */
   int n_lanes, n_names, left_out; /* left_out: lanes for which there was no room */
   lane lane[LANES];
   char name[NAMES][40];
@@ -77,9 +77,9 @@ static const char *const colour[NAMES] = {"#3b6fb6", "#1d9a6c", "#e08a2e", "#8a5
 typedef void on_span(void *context, const span *);
 
 typedef struct reader {
-  on_span *lane; /* for every lane that the trace orders, before its spans; may be NULL */
+  on_span *lane; /* called for every lane that the trace orders, before its spans; may be NULL */
   on_span *span;
-  on_span *value; /* a number from `from` on, which is in `to` */
+  on_span *value; /* a value `to` that holds from time `from` on */
   void *context;
 } reader;
 
@@ -138,7 +138,7 @@ static int name_of(picture *p, const char *name) {
 
 static void note_lane(void *context, const span *s) {
   picture *p = context;
-  if (strcmp(s->lane, "kernel") != 0) p->left_out += lane_of(p, s->lane) < 0; /* its span is the axis */
+  if (strcmp(s->lane, "kernel") != 0) p->left_out += lane_of(p, s->lane) < 0; /* the kernel's own span is the axis */
 }
 
 static void measure_span(void *context, const span *s) {
@@ -150,7 +150,7 @@ static void measure_span(void *context, const span *s) {
   if (s->to > p->from) p->from = s->to; /* here: the end of the last span */
 }
 
-/* NULL: there are too many. */
+/* NULL if there are too many. */
 static cli_curve *curve_of(picture *p, const char *name) {
   int i = 0;
   while (i < p->n_curves && strcmp(p->curve[i].name, name) != 0) i++;
@@ -180,7 +180,7 @@ static void set_window(picture *p) {
 
 static double x_of(const picture *p, double time) { return LEFT + (time - p->from) * p->scale; }
 
-/* The name of a bar: the one that took most of its time. */
+/* The name shown on a bar: the one with most of its time. */
 static int name_shown(const bar *b) {
   int most = 0;
   for (int i = 1; i < NAMES; i++)
@@ -229,7 +229,7 @@ static void draw_span(void *context, const span *s) {
     *b = (bar){.from = s->from, .to = s->to};
     n->pending[row] = true;
   }
-  b->covered[name] += fmax(s->to - s->from, 1e-9); /* a span without length is seen too */
+  b->covered[name] += fmax(s->to - s->from, 1e-9); /* makes a span without length visible */
   n->free_at[row] = fmax(n->free_at[row], s->to);
   p->shown++;
 }
@@ -273,7 +273,7 @@ static void add_axis(tw_text *out, const picture *p, int bottom) {
   tw_text_add_string(out, "</text>\n");
 }
 
-/* Only the names that are seen; in as many lines as they take. */
+/* Adds only names that are visible, in as many lines as necessary. */
 static int add_legend(tw_text *out, const picture *p) {
   double x = LEFT;
   int y = 25;

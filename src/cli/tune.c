@@ -81,7 +81,7 @@ static void print_notes(const tw_search_result *r) {
     fprintf(stderr, "tilewright: %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
-/* `i` is NULL without --from. */
+/* Prints the result. `i` is NULL without --from. */
 static tw_status show(const cli *c, const cli_subject *s, const tw_search_result *r, const tw_improvement *i,
                       tw_error *error) {
   json_t *more = c->options.json && i ? cli_json_improvement(s, r, i) : NULL;
@@ -96,7 +96,7 @@ static tw_status show(const cli *c, const cli_subject *s, const tw_search_result
   return TW_OK;
 }
 
-/* Is this source what wisdom has? */
+/* Does wisdom have this source? */
 static bool is_wisdom(const cli_subject *s, const char *source) {
   tw_wisdom wisdom = {0};
   if (tw_wisdom_load(NULL, &wisdom, NULL) != TW_OK) return false;
@@ -106,7 +106,7 @@ static bool is_wisdom(const cli_subject *s, const char *source) {
   return found;
 }
 
-/* The place of a rewritten program without --out: only the same search can make it again. */
+/* Prints how to get a rewritten program without --out: only the same search can make it again. */
 static void say_where(const cli *c, const cli_subject *s, const tw_search_result *r) {
   char problem[512];
   tw_problem_print(&s->problem, problem, sizeof problem);
@@ -119,8 +119,8 @@ static void say_where(const cli *c, const cli_subject *s, const tw_search_result
   }
 }
 
-/* The result is shown before files are written: a full disk then costs the files and nothing else. `until`: when
- * --seconds ends; 0: without it. */
+/* The result is shown before files are written, so that a full disk costs only the files. `until`: the end of
+ * --seconds; 0: no limit. */
 static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_result *r, double until, tw_error *error) {
   const tw_improvement *i = r->how;
   tw_status status = show(c, s, r, i, error);
@@ -163,7 +163,7 @@ static tw_status search(const cli *c, const cli_subject *s, tw_search_options *s
   return status;
 }
 
-/* SQLite's own files beside it, too. */
+/* Also removes SQLite's own files next to it. */
 static void forget_journal(const char *path) {
   static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
   for (size_t i = 0; path && i < sizeof suffixes / sizeof *suffixes; i++) {
@@ -175,7 +175,7 @@ static void forget_journal(const char *path) {
   }
 }
 
-/* The place of evaluation must have the machine. */
+/* The machine must exist at the place of evaluation. */
 static tw_status check_usable(const cli_subject *subject, tw_error *error) {
   tw_error why = {0};
   const tw_status status = cli_usable(subject, &why);
@@ -184,7 +184,7 @@ static tw_status check_usable(const cli_subject *subject, tw_error *error) {
                  why.text);
 }
 
-/* Programs that read objects from standard error get one. */
+/* For programs that read JSON objects from standard error, the address is one, too. */
 static tw_status start_watch(const cli *c, const char *directory, report_live **live, tw_error *error) {
   const tw_status status = report_live_start(directory, live, error);
   if (status != TW_OK) return status;
@@ -212,7 +212,7 @@ static tw_status check_options(const cli *c, tw_error *error) {
   return cli_check_timeline(c, error);
 }
 
-/* In this process; kernels are evaluated where the crew says. */
+/* Runs the search in this process; kernels are evaluated where the crew says. */
 static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *crew, tw_error *error) {
   tw_search_result *result = NULL;
   char *journal = NULL, *temporary = NULL;

@@ -33,7 +33,7 @@ static const char *age_of(const tw_wisdom_entry *e, char text[CLI_NUMBER]) {
     const char *name;
   } unit[] = {{86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}};
   const double age = difftime(time(NULL), (time_t)e->found);
-  if (e->found <= 0 || age < 0) return "of unknown age"; /* or of a clock that was ahead */
+  if (e->found <= 0 || age < 0) return "of unknown age"; /* or the clock of the computer that measured it was ahead */
   size_t i = 0;
   while (i < 3 && age < unit[i].seconds) i++;
   const double n = floor(age / unit[i].seconds);
@@ -92,7 +92,7 @@ static tw_status copy(const tw_wisdom *wisdom, const char *to, tw_error *error) 
   return tw_wisdom_keep_all(to, wisdom->entry, wisdom->n, NULL, NULL, error);
 }
 
-/* To a file: merged with its contents. To standard output: through a temporary file. */
+/* Exports to a file, merged with its contents, or to standard output through a temporary file. */
 static tw_status export(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
   if (c->n_words > 1) {
     const tw_status copied = copy(wisdom, c->words[1], error);
@@ -132,8 +132,8 @@ static tw_status forget(const cli *c, tw_error *error) {
 
 /* ---- import ---- */
 
-/* Runs the entry's kernel: correct in two cases, and its cost here. Unlike the source of a recipe, its source is
- * untrusted. */
+/* Runs the entry's kernel: it must be correct in two cases, and its cost is measured here. A source that was not
+ * emitted from a schedule is untrusted. */
 static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
   const tw_target *t;
   tw_problem problem;
@@ -167,7 +167,7 @@ static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
   return TW_OK;
 }
 
-/* Removes entries that do not keep their claims; *why is the first reason. */
+/* Removes entries that are not as good as they claim; *why is the first reason. */
 static void verify_all(const cli *c, tw_wisdom *wisdom, size_t *refused, tw_error *why) {
   size_t kept = 0;
   for (size_t i = 0; i < wisdom->n; i++) {
@@ -196,7 +196,8 @@ static bool is_in(const tw_wisdom *wisdom, const tw_wisdom_entry *e) {
   return false;
 }
 
-/* Removes entries for which this computer has its own, where costs are not comparable; *left_out is their number. */
+/* Removes entries for which this computer has its own entry and whose costs are not comparable; *left_out is their
+ * number. */
 static tw_status leave_out_known(tw_wisdom *wisdom, size_t *left_out, tw_error *error) {
   tw_wisdom own;
   size_t kept = 0;

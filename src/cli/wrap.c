@@ -14,7 +14,8 @@
 #include "base/strings.h"
 #include "cli/cli.h"
 
-/* Columns after an indent; an indent that leaves more; texts from there on are the right column of a table. */
+/* LEAST_ROOM: columns that must remain after an indent. FALLBACK: the indent otherwise. HANGING: texts from this
+ * column on are the right column of a table. */
 enum { LEAST_ROOM = 24, FALLBACK = 4, HANGING = 8 };
 
 static tw_text line; /* begun, and not written yet */

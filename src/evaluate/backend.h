@@ -11,17 +11,19 @@ typedef struct tw_backend tw_backend;
 struct tw_backend {
   const char *name;
   bool
-      is_own; /* elsewhere, but processes of this very program on the same kind of machine: its outcomes are as good as here */
+      /* elsewhere, but by processes of this program on the same kind of machine: their outcomes are trusted like
+       * local ones */
+      is_own;
   bool is_away;      /* on other computers only: it does not use the cores of this one */
-  bool is_elsewhere; /* makes inputs and expected outputs itself: `data` is not looked at */
+  bool is_elsewhere; /* makes inputs and expected outputs itself, and ignores `data` */
   void *own;
-  /* `data`, `bound`: as in tw_setting. When the flag is set, the outcome is TW_SKIPPED soon. */
+  /* `data`, `bound`: as in tw_setting. After the flag is set, the outcome soon becomes TW_SKIPPED. */
   void (*evaluate)(tw_backend *, size_t slot, const tw_trial *, const tw_case *data, const tw_bound *bound,
                    const volatile int *interrupt, tw_outcome *);
   void (*close)(tw_backend *); /* frees it */
 };
 
-/* threads.c: here, in the thread that asks. `jobs`: threads that make the data of a trial without. */
+/* threads.c: evaluates in the calling thread. `jobs`: threads that make the data of a trial that has none. */
 tw_status tw_backend_threads(int jobs, tw_backend **out, tw_error *);
 /* command.c: one process for each slot, a shell command that follows the protocol of `tilewright evaluate`: trials on
  * its standard input and outcomes on its standard output, one on each line (text.h). It is started when needed, and

@@ -21,7 +21,8 @@ static void add_version(tw_text *out, const char *program) {
 }
 
 char *tw_evaluator_text(const tw_target *t) {
-  char *machine = tw_machine_text(t); /* of a user's machine file: every value; its name and summary do not count */
+  /* for a user's machine file: every value; its name and summary are not part of it */
+  char *machine = tw_machine_text(t);
   char *description = !machine && t->describe ? t->describe(t) : NULL;
   const char *compiler = t->traits.compiler ? t->traits.compiler() : NULL;
   tw_text out = {0};

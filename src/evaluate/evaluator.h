@@ -1,7 +1,7 @@
-/* evaluator.h - what costs depend on beside the kernel: the machine, the compiler, the driver, the version of the
- * simulator.
+/* evaluator.h - describes everything that costs depend on, except the kernel: the machine, the compiler, the driver,
+ * the version of the simulator.
  *
- * Costs of different machines never mix: journals, wisdom and evaluators elsewhere are compared by this text. */
+ * Costs of different machines never mix: journals, wisdom and remote evaluators are compared by this text. */
 #ifndef TW_EVALUATE_EVALUATOR_H
 #define TW_EVALUATE_EVALUATOR_H
 

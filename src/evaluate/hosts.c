@@ -38,7 +38,7 @@ typedef struct hosts {
   size_t n_hosts, n;
   connection *connection;
   void (*tell)(const char *line);
-  char machine[80]; /* of the first host that stated one; "" before */
+  char machine[80]; /* digest of the first host that stated one; "" before */
   char first[256];  /* that host */
   pthread_mutex_t lock;
   pthread_cond_t changed;
@@ -104,7 +104,7 @@ static tw_status read_hosts(const char *path, hosts *all, tw_error *error) {
   return status;
 }
 
-/* The k-th of a list "0,1,2", cyclically. */
+/* The k-th entry of a list "0,1,2", cyclically. */
 static void device_of(const host *h, int64_t job, char *out, size_t size) {
   char list[sizeof h->devices], *rest = NULL;
   size_t n = 1;
@@ -144,7 +144,8 @@ static bool is_any_left(const hosts *all) {
   return false;
 }
 
-/* A free connection, if possible to another host than `not`; NULL: all hosts are excluded, or the search is interrupted. */
+/* A free connection, if possible to a host other than `not`. NULL: all hosts are excluded, or the search is
+ * interrupted. */
 static connection *reserve_connection(hosts *all, const host * not, const volatile int *interrupt) {
   connection *found = NULL;
   pthread_mutex_lock(&all->lock);

@@ -12,9 +12,9 @@ tw_status tw_plausible(const tw_target *, const tw_bound *, double cost, tw_erro
  * used. */
 tw_status tw_plausible_entry(const char *target, const char *problem, double cost, tw_error *);
 
-/* Whether `tilewright evaluate` can give this outcome for the trial. It is for outcomes of another process, which may
- * be false. The verdict must be known, its required fields present, its numbers consistent and its cost possible.
- * `bound`: the problem's; NULL: the target is asked. TW_FAILED with the reason. */
+/* Can `tilewright evaluate` give this outcome for the trial? For outcomes of another process, which may be false.
+ * The verdict must be known, its required fields present, its numbers consistent and its cost possible. `bound`: the
+ * problem's; NULL: taken from the target. TW_FAILED with the reason. */
 tw_status tw_plausible_outcome(const tw_trial *, const tw_bound *, const tw_outcome *, tw_error *);
 
 #endif

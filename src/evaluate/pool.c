@@ -35,7 +35,7 @@ typedef struct queue {
 
 struct tw_batch {
   const tw_pool *pool;
-  size_t n, passed_on; /* trials, and how many `done` was called for */
+  size_t n, passed_on; /* trials; trials for which `done` was called */
   size_t n_workers;    /* threads, at most pool->jobs */
   pthread_t *worker;
   pthread_mutex_t lock;          /* guards the members below */
@@ -60,7 +60,7 @@ static void push(queue *q, tw_job *job) { q->job[q->n++] = job; }
 
 static tw_job *pop(queue *q) { return q->taken < q->n ? q->job[q->taken++] : NULL; }
 
-/* The next trial, or NULL when the batch is over. */
+/* The next trial, or NULL after the batch has ended. */
 static tw_job *next_job(tw_batch *b) {
   b->n_idle++;
   while (b->waiting.taken == b->waiting.n && !b->is_over) pthread_cond_wait(&b->waits, &b->lock);
@@ -103,8 +103,8 @@ tw_batch *tw_batch_open(const tw_pool *pool) {
   return b;
 }
 
-/* As many as there are trials without one; the caller has the lock. A worker that has not begun counts as idle: it will
- * take a trial. */
+/* Starts one worker for each trial that has none; the caller has the lock. A worker that has not begun counts as
+ * idle, because it will take a trial. */
 static void start_workers(tw_batch *b) {
   const size_t most = (size_t)b->pool->jobs, wanted = b->waiting.n - b->waiting.taken;
   while (b->n_workers < most && b->n_idle + b->n_workers - b->n_slots < wanted &&

@@ -40,7 +40,7 @@ void tw_batch_add(tw_batch *, tw_job *);
 void tw_batch_poll(tw_batch *);
 /* Trials that have not begun end with TW_SKIPPED. */
 void tw_batch_abandon(tw_batch *);
-/* Waits for all trials, calls `done` for each, and frees the batch; NULL is fine. */
+/* Waits for all trials, calls `done` for each, and frees the batch. NULL is allowed. */
 void tw_batch_close(tw_batch *);
 
 #endif

@@ -1,8 +1,8 @@
 /* ranks.c - see ranks.h.
  *
- * Rank 0 has one thread that receives, gives each answer to the slot that waits for it, and wakes that slot alone: 256
- * slots that ask MPI by themselves, or are all woken, would keep it busy (bench_ranks). A rank has at most one trial at
- * a time, so that nothing waits in a queue while another rank is idle.
+ * Rank 0 has one thread that receives, gives each answer to the slot that waits for it, and wakes only that slot. If
+ * 256 slots asked MPI themselves, or were all woken, rank 0 would be busy with that (bench_ranks). A rank has at
+ * most one trial at a time, so that nothing waits in a queue while another rank is idle.
  *
  * A message of length 0 is the end. If a rank dies, MPI ends the job: the journal has every verdict that arrived, and
  * the same command continues the search. */
@@ -97,7 +97,7 @@ void tw_ranks_close(tw_ranks *r) {
 
 /* ---- ranks beyond 0 ---- */
 
-/* The next message. Waits longer the longer nothing comes. */
+/* The next message. The longer nothing arrives, the longer it sleeps between checks. */
 static char *wait_for(tw_ranks *r, int *from) {
   for (int waited = 0;; waited++) {
     char *text = r->receive(from);
@@ -126,7 +126,7 @@ void tw_ranks_serve(tw_ranks *r, const char *about, char *(*answer)(void *contex
 typedef struct slot {
   int rank;
   char host[64];
-  bool waits;   /* a trial was sent and its answer is not there */
+  bool waits;   /* a trial was sent, and its answer has not arrived */
   char *answer; /* of the last trial */
   pthread_cond_t changed;
 } slot;
@@ -134,9 +134,9 @@ typedef struct slot {
 typedef struct crew {
   tw_ranks *ranks;
   pthread_t receiver;
-  pthread_mutex_t lock; /* of the members below */
+  pthread_mutex_t lock; /* guards the members below */
   bool over;
-  const volatile int *interrupt; /* of the latest trial; the receiver looks at it for all slots */
+  const volatile int *interrupt; /* of the latest trial; the receiver checks it for all slots */
   size_t n;
   slot slot[];
 } crew;

@@ -14,7 +14,7 @@
 typedef struct tw_ranks {
   int rank, size, local; /* local: ranks on this computer */
   bool (*send)(int to, const char *bytes, size_t length);
-  /* Takes a message that is there: malloc'ed, with a '\0' after it; NULL: none is there. */
+  /* Takes an available message: malloc'ed, with a '\0' after it. NULL: no message is available. */
   char *(*receive)(int *from);
   void (*close)(void);
 } tw_ranks;
@@ -25,13 +25,13 @@ int tw_ranks_started(void);
 /* *out stays NULL if this process is alone. TW_MISSING: no module for the launcher; TW_USAGE: a launcher that does not
  * connect its processes. */
 tw_status tw_ranks_open(tw_ranks **out, tw_error *);
-void tw_ranks_close(tw_ranks *); /* of rank 0: ends all ranks; NULL is fine */
+void tw_ranks_close(tw_ranks *); /* on rank 0: ends all ranks; NULL is allowed */
 
 /* On ranks beyond 0: evaluates what rank 0 sends by `answer`, which returns malloc'ed text, until it sends the end. The
  * first message is `about`: the machine and version (evaluator.h). */
 void tw_ranks_serve(tw_ranks *, const char *about, char *(*answer)(void *context, const char *trial), void *context);
 
-/* A slot for each rank beyond 0 whose machine and version are `about`. Ranks of another machine are sent home, and
+/* A slot for each rank beyond 0 whose machine and version equal `about`. Ranks of another machine are dismissed and
  * named in `notes`, malloc'ed lines. Closing the backend leaves the ranks open. */
 tw_status tw_backend_ranks(tw_ranks *, const char *about, tw_backend **out, size_t *slots, char **notes, tw_error *);
 

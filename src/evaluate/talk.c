@@ -27,7 +27,7 @@ static void close_end(int *fd) {
   *fd = -1;
 }
 
-/* It is asked to end by the end of its input, and killed if it does not. */
+/* Closes its input, so that it ends, and kills it if it does not. */
 void tw_talk_stop(tw_talk *s, bool at_once) {
   close_end(&s->in);
   close_end(&s->out);
@@ -106,7 +106,7 @@ static tw_reply converse(tw_talk *s, const char *question, const tw_stop *until,
       const ssize_t n = send(s->in, question + sent, length - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n > 0) sent += (size_t)n;
       if (n < 0 && errno != EAGAIN && errno != EINTR)
-        sent = length; /* it reads no more: its answer, or its end, follows */
+        sent = length; /* it reads no more; its answer or its end follows */
     }
     if (ends[0].revents) {
       const ssize_t n = read(s->out, chunk, CHUNK);

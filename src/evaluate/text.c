@@ -114,7 +114,7 @@ char *tw_trial_print(const tw_trial *t) {
       json_pack("{s:s, s:i, s:s, s:s, s:I, s:f, s:b, s:b, s:f, s:i}", MARK, "trial", "version", VERSION, "target",
                 t->target->name, "problem", problem, "seed", (json_int_t)t->seed, "limit", t->limit, "trust", t->trust,
                 "check_only", t->check_only, "seconds", t->seconds, "more_cases", t->more_cases);
-  char *machine = tw_machine_text(t->target); /* of a user's file, which the runner need not have */
+  char *machine = tw_machine_text(t->target); /* for a user's machine file, which the runner need not have */
   if (object && machine) json_object_set_new(object, "machine", json_string(machine));
   free(machine);
   char *text = object && add_source(object, t) ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
@@ -137,7 +137,7 @@ static tw_status fill_trial(const json_t *object, const tw_target *(*find)(const
   t->seed = (uint64_t)json_integer_value(seed);
   t->check_only = json_is_true(check_only);
   t->trust = json_is_true(trust);
-  const json_t *more = json_object_get(object, "more_cases"); /* earlier versions have none */
+  const json_t *more = json_object_get(object, "more_cases"); /* trials of earlier versions have none */
   const json_int_t cases = more ? json_integer_value(more) : 0;
   if ((more && !json_is_integer(more)) || cases < 0 || cases > MORE_CASES_MAX)
     return tw_fail(error, TW_USAGE, "the trial's more_cases must be a whole number from 0 to %d", MORE_CASES_MAX);

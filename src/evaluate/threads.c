@@ -1,4 +1,4 @@
-/* threads.c - the backend that needs nothing: the thread that asks does it. */
+/* threads.c - the local backend: the calling thread evaluates the trial. */
 #include <stdlib.h>
 
 #include "base/strings.h"

@@ -44,7 +44,7 @@ static void judge(tw_outcome *out, tw_status status, tw_verdict if_failed) {
                                                        : if_failed;
 }
 
-/* Stages look at the clock and end early: then whatever they returned says nothing. */
+/* Stages check the clock and end early. Their result then says nothing. */
 static tw_status unless_stopped(const stage *s, tw_status status) {
   return tw_is_stopped(&s->stop) ? tw_fail(&s->out->error, TW_INTERRUPTED, "interrupted") : status;
 }
@@ -94,7 +94,7 @@ static bool measure(stage *s, tw_verdict if_failed) {
   return status == TW_OK;
 }
 
-/* True if it is too slow to be useful: then it is not checked, where measuring comes first. */
+/* Is the kernel too slow to be useful? Then it is not checked, if the target measures first. */
 static bool is_too_slow(stage *s) {
   const double limit = s->trial->limit, least = s->evaluation.least;
   if (least > limit) {
@@ -124,7 +124,7 @@ int tw_trial_more_cases(const tw_problem *p) {
   return p->op->operations(p) > LARGE ? 2 : 4;
 }
 
-/* The last case may be compared in full where the first was sampled. */
+/* The last case may be compared in full even if the first was sampled. */
 static void add_cases_to_coverage(stage *s) {
   const char *last = coverage_of(s);
   char *coverage = s->out->coverage;
@@ -137,7 +137,8 @@ static void add_cases_to_coverage(stage *s) {
     snprintf(coverage + length, room, ", in %d cases", cases);
 }
 
-/* Right once may be luck, or an answer that was known: other inputs are of other manners, too. */
+/* A single correct result may be luck, or an answer that was known. So the kernel is checked on other inputs, which
+ * include other kinds. */
 static void check_on_others(stage *s) {
   const tw_trial *trial = s->trial;
   tw_random r;

@@ -13,13 +13,14 @@ typedef struct tw_trial {
   const char *source;
   size_t length;
   uint64_t seed;   /* seed of the inputs */
-  double limit;    /* a kernel of higher cost need not be checked, where the target measures first; 0: none */
-  bool trust;      /* the source is the library's own, or its user vouches for it (tw_target.build) */
+  double limit;    /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
+  bool trust;      /* the source is the library's own, or the user trusts it (tw_target.build) */
   bool check_only; /* built and checked, not measured */
   bool check_part; /* tw_evaluation.in_part: a full check of the best kernel follows; not in the text */
   int more_cases;  /* number of further cases on which a correct kernel is checked; their seeds follow from this one */
-  double seconds;  /* after which a backend that can ends it: it says nothing about the kernel; 0: none */
-  /* By tw_now: the evaluation ends then, and says nothing about the kernel. 0: none. Not in the text. */
+  /* time after which a backend that is able to ends the trial, without a statement about the kernel; 0: none */
+  double seconds;
+  /* By tw_now: the evaluation ends at this time, without a statement about the kernel. 0: none. Not in the text. */
   double deadline;
 } tw_trial;
 
@@ -43,13 +44,14 @@ typedef struct tw_setting {
   const char *trace;             /* as in tw_evaluation; NULL = none */
   tw_inspection *inspection;     /* as in tw_evaluation; NULL = none */
   tw_headers headers;            /* as in tw_evaluation */
-  const volatile int *interrupt; /* what fails after it was set says nothing about the kernel; NULL = never */
+  const volatile int *interrupt; /* after it is set, failures say nothing about the kernel; NULL = never */
 } tw_setting;
 
-/* How many more cases a kernel that is right is worth: four, two of large problems, whose cases take seconds. The last
- * two are of the kinds of TW_SEED_KIND, where the op has them. */
+/* Number of further cases on which a correct kernel is checked: four, or two for large problems, whose cases take
+ * seconds. The last two are of the kinds of TW_SEED_KIND, if the op has them. */
 int tw_trial_more_cases(const tw_problem *);
-/* Builds, checks and measures. Builds may run beside anything; checks and measurements hold the target's device. */
+/* Builds, checks and measures. Builds may run at the same time as anything else; checks and measurements lock the
+ * target's device. */
 void tw_trial_run(const tw_trial *, const tw_setting *, tw_outcome *);
 /* An outcome without a result, only with the reason. */
 void tw_outcome_fail(tw_outcome *, tw_verdict, tw_status, const char *format, ...)

@@ -15,7 +15,7 @@ typedef enum tw_verdict {
   TW_UNMEASURED,  /* correct, but measuring failed */
   TW_UNCONFIRMED, /* correct on the search's inputs, wrong on fresh ones */
   TW_IMPOSSIBLE,  /* the measured cost is below the hard bound: the measurement was fooled */
-  TW_SLOWER,      /* measured, or bounded, to be slower than its limit; not checked */
+  TW_SLOWER,      /* slower than its limit, as measured or by a bound; not checked */
   TW_UNAVAILABLE, /* a resource was missing here (disk space, compiler): says nothing about the kernel */
   TW_DUPLICATE,   /* the kernel equals its `twin` */
   TW_SKIPPED,     /* the search was stopped before its turn */

@@ -14,7 +14,7 @@ typedef struct expansion {
   size_t n;
 } expansion;
 
-/* The header that a line includes; NULL: it includes none of ours. */
+/* The library's header that a line includes; NULL: none. */
 static const tw_embedded *included(const expansion *x, const char *line, size_t length) {
   static const char word[] = "#include \"";
   const size_t begin = strlen(word);

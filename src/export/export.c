@@ -12,9 +12,9 @@
 #include "op/operand.h"
 #include "op/sample.h"
 
-enum { SEED = 1 }; /* the comparison has been judged: the inputs are no longer secret */
+enum { SEED = 1 }; /* comparisons have ended, so inputs are no longer secret */
 enum { ALIGNMENT = 64, REPEAT_BYTES = 8 << 20, INPUT_BYTES = 64 << 20, SAME_BYTES = 8 << 20, PLACES = 1 << 14 };
-static const double REFERENCE = 1e9, EXACT = 1e9; /* multiply-adds that are no wait */
+static const double REFERENCE = 1e9, EXACT = 1e9; /* multiply-adds that take no noticeable time */
 
 /* ---- inputs ---- */
 
@@ -33,7 +33,7 @@ static bool is_prime(size_t n) {
   return true;
 }
 
-/* Large inputs repeat after a prime number of elements: no two rows or tiles hold the same. */
+/* Large inputs repeat after a prime number of elements, so that no two rows or tiles are equal. */
 static void repeat(tw_export *e) {
   size_t all = 0;
   for (size_t i = 0; i < e->data.n_operands; i++) all += e->data.operand[i].is_output ? 0 : e->data.operand[i].bytes;
@@ -52,7 +52,7 @@ static void repeat(tw_export *e) {
 
 static bool gives(const tw_operand *o) { return !o->is_output || o->given_bytes; }
 
-/* Every output's bytes must be the same? Then the reference is asked. */
+/* Must every byte of the output be the same? Then the reference computes it. */
 static bool same(const tw_export *e, size_t i, bool whole) {
   const tw_operand *o = &e->data.operand[i];
   const tw_problem *p = e->data.problem;

@@ -17,7 +17,7 @@
 
 /* The place of an operand in operands.bin. */
 typedef struct tw_exported {
-  size_t given_at, given_bytes; /* initial contents, repeated up to the end; 0 bytes: poison */
+  size_t given_at, given_bytes; /* initial contents, repeated to the end; 0 bytes: poison */
   size_t expected_at,
       places; /* of an output: number of triples of doubles (element, value, bound); 0: compare all bytes */
 } tw_exported;
@@ -28,7 +28,7 @@ typedef struct tw_export {
   bool has_outputs;
   tw_exported in_file[TW_OPERANDS_MAX];
   tw_text file;      /* operands.bin */
-  char checked[120]; /* in words: "every element" */
+  char checked[120]; /* the compared part: "every element" */
 } tw_export;
 
 /* Draws the inputs. With `whole`, inputs do not repeat and every element is compared. Otherwise inputs above 64 MB
@@ -51,7 +51,7 @@ void tw_export_table(const tw_export *, tw_text *);
 void tw_export_fill(tw_text *, const char *embedded, const tw_export *, size_t n, const char *const pair[][2]);
 void tw_export_embed(tw_text *, const char *embedded);
 
-/* The text becomes a file of that name. */
+/* Adds a file with this name and text. */
 tw_status tw_export_add(tw_files *, const char *name, tw_text *, tw_error *);
 /* Moves operands.bin out of the export. */
 tw_status tw_export_add_operands(tw_files *, tw_export *, tw_error *);

@@ -1,14 +1,14 @@
-/* compare.h - format_kernels.compare and .count, once for every instruction set: in the compiler's vectors, which give
- * the same bits however wide they are. The including file defines COMPARE and COUNT, the functions' names, and
- * COMPARE_WIDTH, the f32 in a register. */
+/* compare.h - format_kernels.compare and .count for every instruction set, written in the compiler's vectors, which
+ * give the same bits for any width. The including file defines COMPARE and COUNT (names of the functions) and
+ * COMPARE_WIDTH (number of f32 in a register). */
 #include "format/internal.h"
 
 typedef float compare_reals __attribute__((vector_size(4 * COMPARE_WIDTH)));
 typedef int32_t compare_masks __attribute__((vector_size(4 * COMPARE_WIDTH)));
 typedef float compare_half __attribute__((vector_size(2 * COMPARE_WIDTH)));
-typedef double compare_doubles __attribute__((vector_size(4 * COMPARE_WIDTH))); /* of half as many values */
+typedef double compare_doubles __attribute__((vector_size(4 * COMPARE_WIDTH))); /* holds half as many values */
 
-/* *sum += (double)v * (double)v, of half a vector */
+/* sum += (double)v * (double)v, for half a vector */
 static inline __attribute__((always_inline)) void compare_square(compare_doubles *sum, const float *v) {
   compare_half half;
   memcpy(&half, v, sizeof half);
@@ -16,7 +16,7 @@ static inline __attribute__((always_inline)) void compare_square(compare_doubles
   *sum += wide * wide;
 }
 
-/* COMPARE_WIDTH of the lanes, from `lane` on: their sums fit the registers. */
+/* Compares COMPARE_WIDTH lanes from `lane` on. Their sums fit into the registers. */
 static inline __attribute__((always_inline)) void compare_lanes(const float *x_at, const float *y_at,
                                                                 const float *limit_at, size_t n, float *error_at,
                                                                 int lane, format_errors *sums) {
@@ -68,7 +68,7 @@ typedef uint8_t count_bytes __attribute__((vector_size(4 * COMPARE_WIDTH)));
 typedef uint32_t count_words __attribute__((vector_size(4 * COMPARE_WIDTH)));
 enum { COUNT_BYTES = 4 * COMPARE_WIDTH, COUNT_PASSES = 48 };
 
-/* How many of n vectors' bytes, at most 255 in each place, are `value`. */
+/* The number of bytes of n vectors that equal `value`; at most 255 in each place. */
 static inline __attribute__((always_inline)) uint32_t count_equal(const count_bytes *v, size_t n, unsigned value) {
   count_bytes found = {0};
   for (size_t i = 0; i < n; i++) found -= (count_bytes)(v[i] == (uint8_t)value); /* true is -1 */
@@ -77,8 +77,8 @@ static inline __attribute__((always_inline)) uint32_t count_equal(const count_by
   return sum;
 }
 
-/* Exponent fields of four vectors become bytes, in any order. Errors of a chunk are within a few powers of two of the
- * largest: one pass over the bytes for each, from there on; the remaining ones, one by one. */
+/* Exponent fields of four vectors become bytes, in any order. Most errors of a chunk are within a few powers of two
+ * of the largest. Each of these powers takes one pass over the bytes; remaining errors are counted one by one. */
 static void COUNT(const float *error, size_t n, uint32_t *bin) {
   count_bytes bytes[COUNT_MOST / COUNT_BYTES];
   count_words all = {0};
@@ -92,7 +92,7 @@ static void COUNT(const float *error, size_t n, uint32_t *bin) {
   }
   unsigned top = 0;
   for (size_t i = 0; i < COMPARE_WIDTH; i++) top |= all[i] | all[i] >> 8 | all[i] >> 16 | all[i] >> 24;
-  top &= 0xFF; /* no field is larger */
+  top &= 0xFF; /* no exponent field is larger */
   size_t left = vectors * COUNT_BYTES;
   const uint32_t zeros = count_equal(bytes, vectors, 0);
   bin[0] += zeros;

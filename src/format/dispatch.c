@@ -41,7 +41,7 @@ static void choose(void) {
   const char *wanted = getenv("TILEWRIGHT_FORMAT_ISA");
   chosen = wanted ? format_kernels_named(wanted) : NULL;
   for (size_t i = 0; i < sizeof all / sizeof *all && !chosen; i++) {
-    if (runs_here(all[i])) chosen = all[i]; /* the last one does everywhere */
+    if (runs_here(all[i])) chosen = all[i]; /* the last one runs on every CPU */
   }
 }
 

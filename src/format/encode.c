@@ -1,18 +1,18 @@
 /* encode.c - tw_format_encode and tw_format_decode: divides a matrix into blocks for kernels.
  *
- * Kernels process whole blocks. Contiguous rows without a remainder are one long row; a remainder shorter than a block
- * goes through a buffer that is filled up with +0. Scales of a whole row or tensor are computed here. */
+ * Kernels process whole blocks. Contiguous rows without a remainder are one long row; a remainder shorter than a
+ * block is copied to a buffer and padded with +0. Scales of a whole row or tensor are computed here. */
 #include <math.h>
 
 #include "format/internal.h"
 
 enum {
   MOST_BLOCK = 256,        /* of all formats */
-  MOST_BYTES = 4,          /* a value becomes, in all formats */
-  STREAM_BYTES = 16 << 20, /* outputs from here on go around the caches, which they would only flush */
-  PART = 512,              /* values worked on between two streams: reading and writing memory should overlap */
+  MOST_BYTES = 4,          /* maximum number of bytes for a value in all formats */
+  STREAM_BYTES = 16 << 20, /* larger outputs bypass the caches, because they would evict all other data */
+  PART = 512,              /* values converted between two streams, so that reading and writing memory overlap */
   GROUPS = 16,             /* maximum that vector/integer.h processes at once */
-  MOST_PART = 6144,        /* if one group is larger; beyond this streaming is not used */
+  MOST_PART = 6144,        /* maximum if one group is larger than PART; larger groups are not streamed */
 };
 
 typedef struct matrix {
@@ -74,7 +74,7 @@ static float magnitude_of_rows(const matrix *m, const float *x, size_t rows) {
   return m->packing->rule == TW_RULE_ABSMEAN ? tw_magnitude_of(&mean, m->packing) : tw_float_of(most);
 }
 
-/* One scale for `rows` rows from x on: into the job and into the scales plane. */
+/* Computes one scale for `rows` rows from x on, and writes it to the job and to the scales plane. */
 static void find_scale(matrix *m, const float *x, size_t rows, uint8_t *scales) {
   float magnitude = m->packing->magnitude;
   if (magnitude == 0) magnitude = magnitude_of_rows(m, x, rows);
@@ -83,7 +83,8 @@ static void find_scale(matrix *m, const float *x, size_t rows, uint8_t *scales) 
   store_f32(scales, m->job.scale);
 }
 
-/* Values in a part: whole blocks, or as many groups as the vectors take at once; 0 if a group is too large. */
+/* Number of values in a part: whole blocks, or as many groups as the vectors process at once; 0 if a group is too
+ * large. */
 static size_t part_of(const matrix *m) {
   const size_t group = m->job.group, block = m->packing->format->block;
   if (group == 0) return PART / block * block;
@@ -91,13 +92,13 @@ static size_t part_of(const matrix *m) {
   return group * GROUPS <= MOST_PART ? group * GROUPS : group <= MOST_PART ? group : 0;
 }
 
-/* Bytes of scales that n values have in the plane. */
+/* Bytes of the scales of n values in the plane. */
 static size_t scale_bytes(const matrix *m, size_t n) {
   if (m->packing->format->scale == TW_SCALE_E8M0) return n / m->packing->format->block;
   return m->job.group ? n / m->job.group * 4 : 0;
 }
 
-/* Whole blocks (any n where the format takes it). */
+/* Encodes whole blocks (any n if the format allows it). */
 static void encode_values(const matrix *m, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
   const tw_format *f = m->packing->format;
   format_encoder *encode = m->kernels->format[f->id].encode;
@@ -128,7 +129,7 @@ static void encode_row(const matrix *m, const float *x, uint8_t *codes, uint8_t 
     float padded[MOST_BLOCK];
     memcpy(padded, x + whole, rest * sizeof *x);
     memset(padded + rest, 0, (f->block - rest) * sizeof *x);
-    /* the kernel prefetches after `padded`: data after these are prefetched here */
+    /* the kernel prefetches as far as `padded`; later data are prefetched here */
     for (size_t i = 0; i < rest; i += LINE_VALUES) format_ahead(x + whole + i);
     size_t block = whole / f->block;
     m->kernels->format[f->id].encode(&m->job, padded, f->block, codes + block * f->block_bytes,

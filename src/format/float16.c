@@ -55,7 +55,7 @@ void bf16_encode(const format_job *job, const float *x, size_t n, uint8_t *codes
 
 void bf16_decode(const format_job *job, const uint8_t *codes, const uint8_t *scales, size_t n, float *x) {
   (void)job, (void)scales;
-  for (size_t i = 0; i < n; i++) { /* by its bits: a move through a floating-point register may not change them */
+  for (size_t i = 0; i < n; i++) { /* copied as integers, because a floating-point register may change the bits */
     uint32_t bits = (uint32_t)load_u16(codes + 2 * i) << 16;
     memcpy(x + i, &bits, sizeof bits);
   }

@@ -58,7 +58,7 @@ void i4_encode(const format_job *job, const float *x, size_t n, uint8_t *codes, 
     length = n - at < job->group ? n - at : job->group;
     format_scale_of(tw_float_of(magnitude_bits(x + at, length)), 7, &scale, &inverse);
     store_f32(scales, scale);
-    i4_codes(x + at, length, inverse, codes + at / 2); /* groups are even: they begin at a byte */
+    i4_codes(x + at, length, inverse, codes + at / 2); /* groups have an even length, so they begin at a byte */
   }
 }
 

@@ -11,7 +11,7 @@
 #include "base/bits.h"
 #include "tilewright/format.h"
 
-/* The parameters of a kernel besides the data, made once per call by format_job_of. */
+/* The parameters of a kernel in addition to the data, made once per call by format_job_of. */
 typedef struct format_job {
   const tw_format *format;
   tw_overflow overflow;
@@ -19,12 +19,14 @@ typedef struct format_job {
   /* MX: the scale's byte is ((bits of amax + addend) >> 23) - emax, clamped to 0..254 */
   uint32_t addend;
   int emax;
-  /* TW_SCALE_F32: values that share a scale, which the kernel finds (i8, i4); 0: scale and inverse are given */
+  /* TW_SCALE_F32: number of values that share a scale, which the kernel computes (i8, i4); 0: scale and inverse are
+   * given */
   size_t group;
   float scale, inverse; /* inverse is 0 exactly if all codes encode 0 */
   float threshold;      /* ternary: the least |x * inverse| that becomes 1 */
-  bool streamed;        /* codes go around the caches */
-  bool bounded; /* inverse is that of the values' own largest magnitude: |x * inverse| is 1 at most, but for rounding */
+  bool streamed;        /* codes bypass the caches */
+  /* inverse comes from the values' own largest magnitude: |x * inverse| is at most 1, except for rounding */
+  bool bounded;
 } format_job;
 
 /* n values; a multiple of the format's block (any n for i8 and i4). codes and scales: of these values.
@@ -32,14 +34,14 @@ typedef struct format_job {
 typedef void format_encoder(const format_job *, const float *x, size_t n, uint8_t *codes, uint8_t *scales);
 typedef void format_decoder(const format_job *, const uint8_t *codes, const uint8_t *scales, size_t n, float *x);
 
-/* The loss between values x and y: by index modulo COMPARE_LANES, so that sums do not depend on the instruction set.
+/* The loss between values x and y, by index modulo COMPARE_LANES, so that sums do not depend on the instruction set.
  * Counts are negative. */
 enum { COMPARE_LANES = 16, COUNT_MOST = 2048 };
 typedef struct format_errors {
   double error2[COMPARE_LANES], value2[COMPARE_LANES];      /* sums of squares of x - y, and of x */
   float max_error[COMPARE_LANES], max_value[COMPARE_LANES]; /* largest magnitudes */
   int32_t clipped[COMPARE_LANES];                           /* limit < |x|, and |y| < |x| */
-  int32_t exact[COMPARE_LANES], faults[COMPARE_LANES]; /* x == y; x or y is not finite, which counts nowhere else */
+  int32_t exact[COMPARE_LANES], faults[COMPARE_LANES];      /* x == y; x or y is not finite, which counts only here */
 } format_errors;
 
 typedef struct format_kernels {
@@ -47,10 +49,10 @@ typedef struct format_kernels {
   struct {
     format_encoder *encode;
     format_decoder *decode;
-    bool streams; /* encode can send codes around the caches itself: format_job.streamed */
+    bool streams; /* encode can write codes past the caches: format_job.streamed */
   } format[TW_FORMAT_COUNT];
-  uint32_t (*magnitude)(const float *x, size_t n); /* largest |x| by its bits: above 0x7F800000 if there is a NaN */
-  /* memcpy of a large output's part around the caches; fence before anyone else reads it */
+  uint32_t (*magnitude)(const float *x, size_t n); /* the bits of the largest |x|: above 0x7F800000 if a value is NaN */
+  /* memcpy of a part of a large output, past the caches; call fence before another thread reads it */
   void (*stream)(void *to, const void *from, size_t bytes);
   void (*fence)(void);
   /* Adds n values, a multiple of COMPARE_LANES, to *sums; error[i] = |x[i] - y[i]|, 0 for faults. limit: for each
@@ -64,8 +66,8 @@ extern const format_kernels format_reference; /* table.c */
 #if defined TW_FORMAT_VECTOR
 extern const format_kernels format_avx2, format_avx512; /* vector/ */
 #endif
-const format_kernels *format_kernels_chosen(void); /* dispatch.c: by the CPU and TILEWRIGHT_FORMAT_ISA, once */
-const format_kernels *format_kernels_named(const char *isa); /* NULL if there is none, or this CPU lacks it */
+const format_kernels *format_kernels_chosen(void); /* dispatch.c: chosen once, by the CPU and TILEWRIGHT_FORMAT_ISA */
+const format_kernels *format_kernels_named(const char *isa); /* NULL if the set is unknown, or this CPU lacks it */
 
 /* encode.c: tw_format_encode and tw_format_decode with given kernels. */
 tw_status format_encode_with(const format_kernels *, const tw_packing *, size_t rows, size_t columns, const float *x,
@@ -73,14 +75,14 @@ tw_status format_encode_with(const format_kernels *, const tw_packing *, size_t 
 tw_status format_decode_with(const format_kernels *, const tw_packing *, size_t rows, size_t columns, const void *codes,
                              const void *scales, float *x, size_t stride, tw_error *);
 
-/* packing.c: tw_format_scale with what tw_format_sizes says, row and column in range. */
+/* packing.c: tw_format_scale with the sizes of tw_format_sizes; row and column must be in range. */
 float format_scale_at(const tw_packing *, const tw_packed_size *, const void *codes, const void *scales, size_t row,
                       size_t column);
 
 /* table.c */
 format_job format_job_of(const tw_packing *);
-/* scale = magnitude / largest code, inverse = 1 / scale in f32; both 0 where the inverse would overflow (magnitude
- * 0 or so tiny); NaN and 0 where the magnitude is not finite. */
+/* scale = magnitude / largest code, inverse = 1 / scale in f32. Both are 0 if the inverse would overflow (magnitude
+ * 0 or tiny). They are NaN and 0 if the magnitude is not finite. */
 void format_scale_of(float magnitude, float largest, float *scale, float *inverse);
 
 /* the references */
@@ -110,7 +112,7 @@ static inline void store_u16(uint8_t *p, uint16_t x) {
 /* Prefetches the data that a loop over x needs soon; beyond the end of x it has no effect. */
 static inline void format_ahead(const float *x) { __builtin_prefetch((const void *)((uintptr_t)x + 16384)); }
 
-enum { LINE_VALUES = 16 }; /* f32 in a line of the caches */
+enum { LINE_VALUES = 16 }; /* number of f32 in a cache line */
 enum { F32_INFINITY = 0x7F800000, F32_MAGNITUDE = 0x7FFFFFFF, F32_NAN = 0x7FC00000 };
 
 #endif

@@ -27,8 +27,8 @@ static inline unsigned minifloat_round(const minifloat *f, double magnitude) {
   int least = 1 - f->bias; /* exponent of the smallest normal, and of all subnormals */
   int exponent = magnitude < ldexp(1, least) ? least : ilogb(magnitude);
   double quanta = rint(ldexp(magnitude, f->mantissa_bits - exponent));
-  /* A normal's quanta hold the hidden bit, which is the exponent field's lowest: so the field is one less below, and
-   * a round up to the next power of two carries into it. */
+  /* The quanta of a normal number include the hidden bit, which has the place of the exponent field's lowest bit. So
+   * the field below is one less, and rounding up to the next power of two carries into it. */
   return ((unsigned)(exponent - least) << f->mantissa_bits) + (unsigned)quanta;
 }
 

@@ -49,7 +49,7 @@ tw_status tw_packing_check(const tw_packing *p, tw_error *error) {
 
 static size_t blocks_of(size_t columns, size_t block) { return columns / block + (columns % block != 0); }
 
-/* Scales of a row; 0 for one scale a tensor. */
+/* Number of scales of a row; 0 for one scale per tensor. */
 static size_t row_scales(const tw_packing *p, size_t columns) {
   switch (p->format->scale) {
   case TW_SCALE_E8M0: return blocks_of(columns, p->format->block);

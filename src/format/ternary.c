@@ -55,7 +55,7 @@ void i2s_decode(const format_job *job, const uint8_t *codes, const uint8_t *scal
 
 enum { TQ_BLOCK = 256, TQ2_BYTES = 66, TQ2_SCALE = 64, TQ1_BYTES = 54, TQ1_SCALE = 52 };
 
-/* Stores the scale of a block of 256 after its codes. Returns the inverse. */
+/* Stores the scale of a block of 256 values after its codes. Returns the inverse. */
 static float tq_scale(const float *x, uint8_t *at) {
   float scale, inverse;
   format_scale_of(tw_float_of(magnitude_bits(x, TQ_BLOCK)), 1, &scale, &inverse);
@@ -84,7 +84,7 @@ void tq2_decode(const format_job *job, const uint8_t *codes, const uint8_t *scal
 
 /* ---- tq1_0 ---- */
 
-/* The place of value i of a block: byte and digit. */
+/* The place of value i in a block: byte and digit. */
 static size_t tq1_byte(size_t i) { return i < 160 ? i % 32 : i < 240 ? 32 + (i - 160) % 16 : 48 + (i - 240) % 4; }
 static int tq1_digit(size_t i) { return (int)(i < 160 ? i / 32 : i < 240 ? (i - 160) / 16 : (i - 240) / 4); }
 

@@ -12,7 +12,7 @@ typedef struct reader {
   const char *text, *at;
   const tw_scope *scope;
   int depth;
-  int muted; /* > 0: read, not evaluated: errors of values are ignored */
+  int muted; /* > 0: text is read but not evaluated, so errors of values are ignored */
   tw_status status;
   tw_error *error;
 } reader;
@@ -47,7 +47,7 @@ static int64_t wrong(reader *r, const char *what) {
   return 0;
 }
 
-/* About a value, not about the text. */
+/* Reports an error of a value, not of the text. */
 static int64_t wrong_value(reader *r, const char *what) { return r->muted ? 0 : wrong(r, what); }
 
 static int64_t unknown(reader *r, const char *name, size_t length) {

@@ -18,7 +18,7 @@ typedef struct header {
   tw_operand operand[TW_OPERANDS_MAX];
   tw_scope *scope;
   tw_launch *out;
-  tw_launch_kernel *now; /* the subject of the lines */
+  tw_launch_kernel *now; /* the kernel that the lines describe */
   bool named[TW_LAUNCH_KERNELS], has_grid[TW_LAUNCH_KERNELS], has_block[TW_LAUNCH_KERNELS];
   bool has_arguments[TW_LAUNCH_KERNELS], has_main;
 } header;
@@ -141,7 +141,7 @@ static tw_status read_bytes(const char **p, const header *h, int64_t *out, tw_er
 
 /* ---- words of a header ---- */
 
-/* The lines that follow speak of this kernel; also lines before the first name. */
+/* Later lines describe this kernel, and so do lines before the first name. */
 static tw_status name_kernel(header *h, const char *p, tw_error *error) {
   tw_launch *o = h->out;
   if (h->named[0]) {
@@ -487,7 +487,7 @@ static tw_status read_line(header *h, const char *line, tw_error *error) {
                  length ? (int)length : 20, line);
 }
 
-/* Everything in the workspace that is named lies inside of it. */
+/* Checks that everything named in the workspace is inside it. */
 static tw_status check_offset(const tw_launch *o, int64_t offset, tw_error *error) {
   if (offset <= o->workspace) return TW_OK;
   return tw_fail(error, TW_FAILED, "byte %" PRId64 " is outside of the workspace of %" PRId64, offset, o->workspace);

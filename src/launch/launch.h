@@ -51,7 +51,7 @@ typedef struct tw_launch_argument {
   double real;
 } tw_launch_argument;
 
-/* In the terms of CUDA's cuTensorMapEncodeTiled: dimensions innermost first, strides in bytes from the second on. */
+/* In the form of CUDA's cuTensorMapEncodeTiled: dimensions innermost first, strides in bytes from the second on. */
 typedef struct tw_launch_map {
   char name[TW_LAUNCH_NAME];
   int operand; /* TW_LAUNCH_NO_OPERAND: the workspace, from byte `offset` on */
@@ -66,7 +66,7 @@ typedef struct tw_launch_map {
 
 typedef struct tw_launch_kernel {
   char name[TW_LAUNCH_NAME];
-  int64_t grid[3], block[3], cluster[3]; /* cluster: 1, 1, 1 if there is none */
+  int64_t grid[3], block[3], cluster[3]; /* cluster: 1, 1, 1 without clusters */
   bool clustered, overlaps;
   int64_t shared; /* bytes */
   size_t n_arguments;

@@ -1,5 +1,5 @@
-/* module.c - the only file that uses MPI: compiled once for each MPI that is installed, and loaded by
- * src/evaluate/ranks.c where its launcher started the process. One lock makes MPI_THREAD_SERIALIZED enough. */
+/* module.c - the only file that uses MPI. It is compiled once for each installed MPI, and loaded by
+ * src/evaluate/ranks.c if that MPI's launcher started the process. One lock makes MPI_THREAD_SERIALIZED sufficient. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdbool.h>

@@ -40,7 +40,7 @@ typedef enum tw_arena_command { TW_ARENA_RUN, TW_ARENA_PREPARE, TW_ARENA_QUIT } 
 
 /* The first page of `orders`. */
 typedef struct tw_arena_orders {
-  uint32_t version, size; /* size of this struct: both sides must be of one build */
+  uint32_t version, size; /* size of this struct: both sides must come from one build */
   uint64_t orders_bytes, results_bytes;
   uint64_t memory;  /* bytes of address space */
   uint64_t seconds; /* of processor time */
@@ -60,7 +60,7 @@ typedef enum tw_arena_stage { TW_ARENA_STARTING, TW_ARENA_LOADING, TW_ARENA_PREP
 /* The first page of `results`. */
 typedef struct tw_arena_results {
   uint32_t stage;
-  uint32_t refused;         /* this system call, plus 1; 0: none */
+  uint32_t refused;         /* the rejected system call, plus 1; 0: none */
   uint32_t signal;          /* signal that ended the process; 0: none */
   uint64_t address;         /* address of a fault */
   uint64_t inputs, outputs; /* addresses of the arena in the process */

@@ -1,4 +1,5 @@
-/* sandbox.c - see sandbox.h: the arena, the process, and the watchdog that ends it. Why it ended: verdict.c. */
+/* sandbox.c - see sandbox.h: the arena, the process, and the watchdog that ends it. verdict.c finds the reason of
+ * its end. */
 #define _GNU_SOURCE
 #include "native/sandbox.h"
 
@@ -24,28 +25,29 @@
 #include "base/spawn.h"
 #include "native/verdict.h"
 
-static const uint64_t SPARE_MEMORY = (uint64_t)1 << 30; /* of addresses: libraries, threads' stacks, workspaces */
-enum { LEAST_DESCRIPTOR = 10 };                         /* of ours: above the descriptors that the process is given */
+static const uint64_t SPARE_MEMORY = (uint64_t)1 << 30; /* address space for libraries, stacks of threads, workspaces */
+enum { LEAST_DESCRIPTOR = 10 }; /* our descriptors have higher numbers than the descriptors of the process */
 
-typedef struct given { /* what an output begins with */
+typedef struct given { /* initial contents of an output */
   size_t at, bytes;
   const char *data;
 } given;
 
 struct tw_sandbox {
-  pid_t pid;   /* 0: it has ended */
-  int process; /* a descriptor of it, so that no other process is ever killed */
-  int waits;   /* a descriptor of /proc/PID/syscall; < 0: this system does not let it be read */
+  pid_t pid;   /* 0: the process has ended */
+  int process; /* a descriptor of the process, so that no other process is ever killed */
+  int waits;   /* a descriptor of /proc/PID/syscall; < 0: this system does not allow reading it */
   int file[3]; /* orders for reading, results, kernel */
   tw_arena_orders *orders;
   tw_arena_results *results;
   given given[TW_OPERANDS_MAX];
   pthread_t watchdog;
   bool watched, closing, killed;
-  /* State of the current call: the process is killed at `deadline`; at `until` at the latest, if it was starved. */
+  /* State of the current call: the process is killed at `deadline`. If it was starved of processors, the deadline
+   * moves, but not beyond `until`. */
   double began, limit, deadline, until, starved;
-  const tw_stop *stop;  /* of the thread that waits for the process; NULL: it waits for nothing */
-  pthread_mutex_t lock; /* of closing, killed and these times */
+  const tw_stop *stop;  /* of the thread that waits for the process; NULL: none waits */
+  pthread_mutex_t lock; /* guards closing, killed and these times */
   pthread_cond_t changed;
 };
 
@@ -89,7 +91,7 @@ static int new_file(const char *name, uint64_t bytes) {
   return high;
 }
 
-/* The same file, for reading alone. */
+/* The same file, opened read-only. */
 static int reopen(int file) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
@@ -207,7 +209,7 @@ static void postpone(tw_sandbox *s) {
   if (s->deadline < s->until) s->deadline = fmin(s->began + s->limit + starved_seconds(s) - s->starved, s->until);
 }
 
-static const double LOOK_SECONDS = 0.2; /* between two looks at an interrupt */
+static const double LOOK_SECONDS = 0.2; /* between two checks of the interrupt */
 
 static void *watch(void *context) {
   tw_sandbox *s = context;
@@ -233,7 +235,7 @@ static void *watch(void *context) {
 
 /* State of the call that begins. */
 static void set_limit(tw_sandbox *s, double limit, double until) {
-  enum { MOST = 10 }; /* times the limit, however starved */
+  enum { MOST = 10 }; /* maximum factor on the limit for a starved process */
   const double now = tw_now(), starved = starved_seconds(s);
   pthread_mutex_lock(&s->lock);
   s->stop = tw_stop_of_thread();
@@ -262,7 +264,7 @@ static bool start_watchdog(tw_sandbox *s) {
   return s->watched = pthread_create(&s->watchdog, NULL, watch, s) == 0;
 }
 
-/* Nothing of this process goes into the other but the three files: no environment, no descriptors. */
+/* The process gets only the three files: no environment, no other descriptors. */
 static tw_status start(tw_sandbox *s, const tw_sandboxed *c, tw_error *error) {
   char name[64];
   const char *const argv[] = {name, NULL};
@@ -293,7 +295,7 @@ static tw_status start(tw_sandbox *s, const tw_sandboxed *c, tw_error *error) {
   return status;
 }
 
-/* Until it stops or ends, at most `limit` seconds. */
+/* Waits until it stops or ends, at most `limit` seconds. */
 static tw_status wait_for_stop(tw_sandbox *s, double limit, tw_error *error) {
   int status = 0;
   pid_t got;
@@ -307,7 +309,7 @@ static tw_status wait_for_stop(tw_sandbox *s, double limit, tw_error *error) {
   return tw_sandbox_verdict(s->orders, s->results, status, killed ? limit : 0, error);
 }
 
-/* Why the process gave up, in its own words; the kernel may have written them: one line, nothing for the terminal. */
+/* The process's own reason for giving up. The kernel may have written it, so it is made one printable line. */
 static void reason_of(const tw_sandbox *s, char why[sizeof s->results->message]) {
   memcpy(why, s->results->message, sizeof s->results->message);
   why[sizeof s->results->message - 1] = '\0';
@@ -326,7 +328,7 @@ static tw_status wait_until_ready(tw_sandbox *s, double limit, tw_error *error) 
   return tw_fail(error, s->results->stage == TW_ARENA_STARTING ? TW_MISSING : TW_FAILED, "%s", why);
 }
 
-/* Of all threads of the process, as the system counts it; < 0 if it cannot. */
+/* Processor time of all threads of the process, as the system counts it; < 0 if it cannot. */
 static double processor_clock(const tw_sandbox *s) {
   clockid_t clock;
   struct timespec t;
@@ -342,8 +344,8 @@ static void watch_waits(tw_sandbox *s) {
 
 /* The clock of the stopped process once no processor runs it. The system tells of a stop just before it takes the
  * process off its processor, and adds the time since the last tick (up to 10 ms) only when it does: a clock read in
- * between is far too low. Who asks in which call the process waits is answered after that. In other states its clock
- * must not advance. */
+ * between is far too low. Reading the call in which the process waits is answered only after that. In other states
+ * its clock must not advance. */
 static double processor_seconds(const tw_sandbox *s) {
   enum { TRIES = 100 };
   const struct timespec pause = {.tv_nsec = 200000};
@@ -399,7 +401,7 @@ static void read_all(const volatile char *p, size_t bytes) {
 }
 
 void tw_sandbox_cool(const tw_sandbox *s, size_t bytes) {
-  enum { OWN_CACHE = 8 << 20 }; /* of one core: the next level is shared, and read through once */
+  enum { OWN_CACHE = 8 << 20 }; /* cache of one core; the next level is shared, and one read replaces its content */
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static char *data;
   static size_t size;
@@ -417,7 +419,7 @@ void tw_sandbox_cool(const tw_sandbox *s, size_t bytes) {
     CPU_SET(i, &one);
     if (sched_setaffinity(0, sizeof one, &one) == 0) read_all(data, size < OWN_CACHE ? size : OWN_CACHE);
   }
-  read_all(data, size); /* on the last of them */
+  read_all(data, size); /* on the last of these processors */
   if (known) sched_setaffinity(0, sizeof before, &before);
   pthread_mutex_unlock(&lock);
 }

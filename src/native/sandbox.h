@@ -12,18 +12,18 @@ typedef struct tw_sandbox tw_sandbox;
 
 typedef struct tw_sandboxed {
   const char *runner, *variable; /* tilewright-RUNNER is the program; environment variable with its path */
-  const tw_operand *operand;     /* in the order of the op */
+  const tw_operand *operand;     /* operands in the order of the op */
   size_t n_operands;
-  void *const *buffer; /* inputs are copied; the contents of outputs are read whenever outputs are poisoned */
+  void *const *buffer; /* inputs are copied; initial contents of outputs are read each time outputs are poisoned */
   uint32_t sets;       /* number of sets of outputs, at most TW_ARENA_SETS_MAX */
-  unsigned varies;     /* bit i: input i has as many sets, which the caller writes before each run */
+  unsigned varies;     /* bit i: input i also has as many sets; the caller writes them before each run */
   const void *task;    /* for the runner: at most TW_ARENA_TASK bytes */
   size_t task_bytes;
   const char *kernel; /* a shared object */
   size_t kernel_bytes;
   int threads;
   uint64_t workspace; /* bytes for the runner and the kernel, in addition to the operands */
-  double seconds;     /* to load and prepare */
+  double seconds;     /* time limit for loading and preparing */
   double cpu_seconds; /* limit of processor time in total */
 } tw_sandboxed;
 

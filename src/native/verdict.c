@@ -1,4 +1,5 @@
-/* verdict.c - see verdict.h. The process's own note is used only as a reason: it has ended anyway. */
+/* verdict.c - see verdict.h. The process's own note is used only as a reason, because the process has ended in any
+ * case. */
 #include "native/verdict.h"
 
 #include <inttypes.h>

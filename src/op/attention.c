@@ -219,7 +219,7 @@ static bool is_low(const tw_attention *a, uint64_t seed, int64_t row) {
 /* Moves the first element of keys to KEY_OFFSET and that of low queries to where their scores are LOW_SCORE. */
 static void offset_scores(const tw_attention *a, uint64_t seed, void *q, void *k) {
   if (a->d < OFFSET_LEAST_D) return;
-  /* As if the first element of keys had not been scaled as a term: large ones would move the scores of low queries. */
+  /* Cancels the scale of the first element of keys as a term: a large scale would move the scores of low queries. */
   const int exponent = a->is_cut ? 0 : tw_term_exponent(seed, 0, a->d);
   const int64_t rows = a->batches * (a->page ? tw_attention_pages(a) * a->page : a->keys);
   for (int64_t row = 0; row < rows * a->key_heads; row++)
@@ -236,10 +236,10 @@ static tw_row_spread spread_of_query(uint64_t seed, int64_t row) {
   return (tw_row_spread){.amplitude = tw_random_below(&r, 16) == 0 ? AMPLITUDE * LOUD : AMPLITUDE};
 }
 
-/* Backward, a log-sum-exp is close to that of its query's scores, or P would overflow. For many quiet scores of this
- * deviation it is log n + deviation^2 / 2; with a loud score it is the maximum, which must be searched. Among many long
- * rows fewer are loud, so that this takes a second at most. The first element of a query adds its product with
- * KEY_OFFSET to all scores. */
+/* In the backward pass, an input log-sum-exp must be close to that of its query's scores, because P would overflow
+ * otherwise. For many quiet scores of this deviation it is log n + deviation^2 / 2; with a loud score it is the
+ * maximum, which must be searched. With many long rows, fewer rows are loud, so the search takes a second at most.
+ * The first element of a query adds its product with KEY_OFFSET to all scores. */
 
 static const double LOUD_PRODUCTS = 1e9;
 
@@ -272,7 +272,7 @@ typedef struct lse_job {
   float *lse;
 } lse_job;
 
-/* One head of one sequence. Multiples of 2^-10: no machine's log decides about the inputs. */
+/* Fills one head of one sequence. Values are multiples of 2^-10, so that they do not depend on the host's log. */
 static void fill_lse_of(void *with, size_t index) {
   const lse_job *j = with;
   const tw_attention *a = j->a;
@@ -305,8 +305,8 @@ static void fill_lse_of(void *with, size_t index) {
   free(x);
 }
 
-/* Elements of Q and K along d are terms of scores. Forward, elements of V along d have different sizes: each is of one
- * element of O. */
+/* Elements of Q and K along d are terms of scores. In the forward pass, elements of V along d have different sizes;
+ * each contributes to one element of O. */
 static void scale_channels(const tw_attention *a, uint64_t seed, const tw_operand o[], void *const buffers[]) {
   const tw_terms of_q = {.seed = seed, .n = a->d}, of_k = {.seed = seed, .n = a->d, .inverse = true};
   if (a->is_cut) return;
@@ -386,7 +386,7 @@ static double pairs(const tw_attention *a) {
   return growing * first + growing * (growing - 1) / 2 + (q - growing) * fmin(window, k);
 }
 
-/* Forward two products of d for each pair, backward five. */
+/* The forward pass has two products of d for each pair, the backward pass five. */
 static double operations(const tw_problem *p) {
   const tw_attention a = tw_attention_of(p);
   return (a.backward ? 5 : 2) * (double)a.batches * (double)a.query_heads * (double)a.d * pairs(&a);

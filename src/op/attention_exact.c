@@ -233,7 +233,7 @@ static bool query_gradient(const job *j, int64_t batch, int64_t head, int64_t i,
   return done;
 }
 
-/* For dK or dV. */
+/* A row of dK or dV. */
 static bool key_gradient(const job *j, int64_t batch, int64_t key_head, int64_t at, int64_t first, int64_t count,
                          double *value, double *bound) {
   const tw_attention *a = &j->a;

@@ -22,12 +22,13 @@ typedef struct job {
   atomic_bool failed;
 } job;
 
-/* For the keys so far. */
+/* The state after some keys. */
 typedef struct seen {
   int64_t n,
-      first; /* the end of the keys, and the first one in `sum`: minima, maxima and norms are of all before the end */
-  double *least, *most, *sum; /* for V, for V, for K; d each */
-  double longest;             /* norm of a key */
+      /* the end of these keys, and the first key in `sum`; minima, maxima and norms cover all keys before the end */
+      first;
+  double *least, *most, *sum; /* minimum of V, maximum of V, sum of K: d elements each */
+  double longest;             /* the largest norm of a key */
 } seen;
 
 static void see(const job *j, int64_t batch, int64_t head, int64_t until, seen *s, double *x) {

@@ -9,8 +9,8 @@
 
 enum { ALIGNMENT = 64 };
 
-/* The case, a copy for the machine that runs it, and room for the reference's own must fit. Refused before the
- * system begins to swap or to kill. */
+/* Memory must hold the case, a copy for the machine that runs it, and the arrays of the reference. The problem is
+ * rejected before the system begins to swap or to kill processes. */
 static tw_status check_room(const tw_case *c, tw_error *error) {
   double bytes = 0, room = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
   for (size_t i = 0; i < c->n_operands; i++) bytes += 4 * (double)c->operand[i].bytes;
@@ -40,7 +40,7 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
                      made.operand[i].name);
     }
     tw_wish_large_pages(made.buffer[i], bytes);
-    memset(made.buffer[i], TW_POISON, bytes); /* for outputs, gaps between rows stay so */
+    memset(made.buffer[i], TW_POISON, bytes); /* gaps between the rows of outputs stay poisoned */
   }
   const tw_stop *before = tw_parallel_until(tw_stop_of_thread());
   if (!tw_is_stop_asked()) op->inputs(problem, seed, made.buffer);

@@ -54,7 +54,7 @@ static tw_status compare(const check *c, const output *u, size_t n, const tw_pla
                            found, error);
 }
 
-/* One whole row of each of `n` blocks of rows, as many at a time as there is room for. */
+/* Compares one whole row of each of `n` blocks of rows, as many rows at a time as memory allows. */
 static tw_status compare_rows(const check *c, const output *u, int64_t n, tw_mismatch *found, tw_error *error) {
   const int64_t most = tw_limited((double)PLACES_AT_ONCE / (double)u->columns, 1, n);
   tw_place *place = tw_new((size_t)(most * u->columns), sizeof *place);

@@ -56,7 +56,7 @@ void tw_print_place(const tw_operand *o, int64_t row, int64_t column, char *buff
   print_index(o, index, buffer, size);
 }
 
-/* A place between elements as C would write it: the last index is too large. */
+/* Prints a place between elements as C would write it: the last index is too large. */
 static void print_gap(const tw_operand *o, int64_t at, char *buffer, size_t size) {
   int64_t index[TW_RANK_MAX] = {0};
   for (int d = 0; d < o->rank; d++) {

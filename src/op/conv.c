@@ -69,7 +69,7 @@ static void window(const tw_gemm_values *values, int64_t i, double *out) {
       }
 }
 
-/* Filters and their biases of different sizes: 1, 1/2, 1/4 or 1/8. Each element of the output is of one filter. */
+/* Scales filters and their biases by 1, 1/2, 1/4 or 1/8. Each element of the output belongs to one filter. */
 static void scale_filters(const tw_conv *v, uint64_t seed, bool columns_are_filters, const tw_operand *o, void *data) {
   const int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o), own = rows / v->k * columns;
   for (int64_t filter = 0; filter < (columns_are_filters ? columns : v->k); filter++) {

@@ -25,7 +25,7 @@ typedef struct tw_conv {
   tw_arithmetic arithmetic;
 } tw_conv;
 
-/* The n-th of full, tf32, bf16. */
+/* The arithmetic of choice n: full, tf32 or bf16. */
 static inline tw_arithmetic tw_conv_arithmetic(int64_t n) { return n == 2 ? TW_ARITHMETIC_BF16 : (tw_arithmetic)n; }
 
 /* Windows of `size` elements, `stride` apart, in `length` elements with `pad` more on both sides; 0 if none fits. */
@@ -34,7 +34,7 @@ static inline int64_t tw_conv_windows(int64_t length, int64_t pad, int64_t size,
   return room < 0 ? 0 : room / stride + 1;
 }
 
-/* Images as [n][dims...][c], lying as images_first says; dims from the last `rank` of three. */
+/* Images as [n][dims...][c], stored as images_first says. dims are the last `rank` of three. */
 tw_operand tw_conv_images(const char *name, tw_type, bool images_first, int rank, int64_t n, const int64_t dims[],
                           int64_t c);
 

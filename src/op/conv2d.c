@@ -205,9 +205,9 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 
 /* ---- inputs ----
  *
- * int8.h says what makes the results of out=i8 tell much; its full-range lines are pixels and output channels of the
- * weights; a pixel takes part in up to r s results, so the number of pixels is smaller by this factor. out=i32 uses the
- * whole range everywhere: the chance that a sum leaves 2^30 is below e^-2000. */
+ * int8.h describes the inputs of out=i8. Its full-range lines are pixels of the input and output channels of the
+ * weights. A pixel takes part in up to r s results, so the number of full-range pixels is smaller by this factor.
+ * out=i32 uses the whole range everywhere: the chance that a sum leaves 2^30 is below e^-2000. */
 
 enum { INPUT, WEIGHTS };
 
@@ -269,8 +269,8 @@ static double needed(const tw_conv2d *v, int64_t results, int64_t windows) {
   return (double)n;
 }
 
-/* Products with padding count: a kernel without a case of its own for every edge makes them too. Results that no
- * pooling window covers do not. */
+/* Products with padding count: a kernel without special cases for edges computes them too. Results that no pooling
+ * window covers do not count. */
 static double operations(const tw_problem *p) {
   tw_conv2d v = tw_conv2d_of(p);
   return (double)v.n * needed(&v, v.p, v.out_h) * needed(&v, v.q, v.out_w) * (double)v.k * (double)(v.r * v.s * v.c);
@@ -333,7 +333,7 @@ static size_t candidates(const tw_conv2d *v, const tw_place *place, size_t owner
   return n;
 }
 
-/* The maximum of a window; its error is at most the worst of theirs. */
+/* The maximum of a window. Its error is at most the largest error in the window. */
 static tw_status exact_pooled(const tw_conv2d *v, const tw_conv *c, void *const buffers[], size_t n,
                               const tw_place place[], double value[], double bound[], int threads, tw_error *error) {
   size_t all = 0, at = 0;

@@ -15,7 +15,7 @@ typedef enum tw_conv2d_layout { TW_CONV2D_RSCK, TW_CONV2D_KRSC, TW_CONV2D_KCRS }
 typedef struct tw_conv2d {
   int64_t n, h, w, c, k, r, s; /* h, w: of the input */
   int64_t stride, pad;
-  int64_t pool, pool_stride, pool_pad; /* pool 0: none, and then pool_stride 1, pool_pad 0 */
+  int64_t pool, pool_stride, pool_pad; /* pool 0: no pooling; then pool_stride is 1 and pool_pad 0 */
   int64_t p, q;                        /* rows and columns of the convolution, before pooling */
   int64_t out_h, out_w;                /* of the output: after pooling */
   bool bias, relu;

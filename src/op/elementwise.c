@@ -72,7 +72,7 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return 2;
 }
 
-/* Amplitudes from 8 down to 2^-4: where functions bend, and where they are near a line. */
+/* Amplitudes from 8, where functions bend, down to 2^-4, where they are almost lines. */
 static tw_row_spread spread(uint64_t seed, int64_t row) {
   return (tw_row_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
 }
@@ -123,8 +123,9 @@ static double value_at(const job *j, double x) {
   }
 }
 
-/* The error in binary32, before the result is rounded to its type. An exponential of x is off by x units and some more
- * of itself: its argument is a rounded product. 1 + erf(x) and 1 + tanh(x) are off by units of 1, where gelu is small. */
+/* The error in binary32, before the result is rounded to its type. The relative error of an exponential is |x| units
+ * (its argument is a rounded product) and some more for the function. The error of 1 + erf(x) and 1 + tanh(x) is
+ * relative to 1, also where gelu is small. */
 static double error_at(const job *j, double x, double value) {
   const double size = fabs(value);
   switch (j->f) {
@@ -139,7 +140,7 @@ static double error_at(const job *j, double x, double value) {
   case TW_SOFTPLUS: return (32 + 4 * fmin(fabs(j->alpha * x), 128)) * TW_U32 * size;
   case TW_GELU_ERF_OF:
   case TW_GELU_TANH_OF: return 32 * TW_U32 * fmax(fmin(fabs(x), 8), size);
-  default: return 48 * TW_U32 * size; /* e^x - 1 and tanh, which are x near 0 */
+  default: return 48 * TW_U32 * size; /* e^x - 1 and tanh; near 0 both are close to x */
   }
 }
 

@@ -18,7 +18,7 @@ typedef struct rows {
   tw_row_function *function;
   const void *context;
   const tw_place *place;
-  const size_t *begin; /* of each row's places; one more than rows */
+  const size_t *begin; /* index of each row's first place; one entry more than rows */
   double *value, *bound;
   atomic_bool failed;
 } rows;
@@ -102,7 +102,7 @@ static size_t piece_size(const tw_operand *o, int64_t from) {
   return (size_t)(left < most ? left : most);
 }
 
-/* Outputs for which memory does not suffice stay poisoned, and so no kernel's result equals them. */
+/* An output for which memory does not suffice stays poisoned, so that no kernel's result equals it. */
 void tw_exact_reference(const tw_problem *p, void *const buffers[], int threads) {
   tw_operand o[TW_OPERANDS_MAX];
   const size_t n = p->op->operands(p, o);

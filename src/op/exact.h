@@ -1,5 +1,5 @@
-/* exact.h - ops whose outputs are known element by element (tw_op.exact): such an op gives that function alone, and
- * takes its reference and its comparison from here. */
+/* exact.h - for ops that compute single elements exactly (tw_op.exact). Such an op has only that function; its
+ * reference and its comparison are here. */
 #ifndef TW_OP_EXACT_H
 #define TW_OP_EXACT_H
 
@@ -13,18 +13,18 @@ typedef bool tw_row_function(const void *context, int64_t row, int64_t first, in
 tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error);
 
-/* `exact` for elements that share nothing: the function is called for each alone. */
+/* `exact` for independent elements: the function is called for each one. */
 tw_status tw_exact_elements(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                             double value[], double bound[], int threads, tw_error *error);
 
-/* tw_op.reference and tw_op.compare. The comparison takes nothing from the expected outputs. */
+/* tw_op.reference and tw_op.compare. The comparison does not use the expected outputs. */
 void tw_exact_reference(const tw_problem *, void *const buffers[], int threads);
 tw_status tw_exact_compare(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
 
-/* Makes `n` places exactly and compares them; `buffers` holds the inputs. */
+/* Computes `n` places exactly and compares them; `buffers` holds the inputs. */
 tw_status tw_compare_places(const tw_problem *, void *const buffers[], const tw_operand *, size_t operand, size_t n,
                             const tw_place[], const void *actual, int threads, tw_mismatch *, tw_error *);
-/* The same for all of an output. */
+/* The same for a whole output. */
 tw_status tw_compare_output(const tw_problem *, void *const buffers[], const tw_operand *, size_t operand,
                             const void *actual, int threads, tw_mismatch *, tw_error *);
 

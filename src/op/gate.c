@@ -61,12 +61,12 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return n;
 }
 
-/* Amplitudes from 8 down to 2^-4: where act bends, and where it is 0 or its argument. */
+/* Amplitudes from 8, where act is almost 0 or its argument, down to 2^-4, where it bends. */
 static tw_row_spread spread(uint64_t seed, int64_t row) {
   return (tw_row_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
 }
 
-/* One gate of 64 is so large that its square is infinite in binary32: act and its slope have limits there. */
+/* One gate of 64 is so large that its square is infinite in binary32. There act and its slope reach their limits. */
 static const double HUGE_GATE = 0x1p66;
 static void enlarge_gates(const tw_problem *p, uint64_t seed, void *x) {
   const tw_type a = tw_problem_type(p, "a");
@@ -108,8 +108,8 @@ static double slope(tw_glu act, double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
 }
 
-/* Errors in binary32, of act and of act': 32 u of 1 and of the argument, or of the value where both grow. Kernels with results of 16 bits may use functions of the machine
- * that are off by 2^-12 of their value. */
+/* Errors of act and of act' in binary32: 32 u of 1 plus the larger of the argument (at most 8) and the value.
+ * Kernels with results of 16 bits may use functions of the machine whose error is 2^-12 of the value. */
 static double function_error(tw_type type, double x, double function) {
   return 32 * TW_U32 * (1 + fmax(fmin(fabs(x), 8), fabs(function))) + (type == TW_F32 ? 0 : 0x1p-12 * fabs(function));
 }
@@ -150,7 +150,7 @@ static void exact_cost(const tw_problem *p, size_t operand, double *element, dou
   *row = 16 * (double)tw_problem_int(p, "cols") * (tw_gate_is_backward(p) ? 2 : 1);
 }
 
-/* Forward an exponential, a quotient and two products; backward twice as much. */
+/* The forward pass has an exponential, a quotient and two products; the backward pass has twice as much. */
 static double operations(const tw_problem *p) {
   return (tw_gate_is_backward(p) ? 8 : 4) * (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
 }

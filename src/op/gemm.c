@@ -9,11 +9,11 @@
  *   c=f32   C = relu(scale * (op(A) op(B) + D))                acc=f32 (f16 and bf16 too) or i32; within the bound of
  *                                                              gemm_numerics.c
  *
- * With a=i8 B may be i4 or ternary: an array of i8 whose values that type holds (-8..7, -1..1). One scale of the whole
- * of B is the caller's, or `scale`.
+ * With a=i8 B may be i4 or ternary: an array of i8 whose values that type holds (-8..7, -1..1). A scale for all of B
+ * is applied by the caller, or given as `scale`.
  *
  * B of a type with shared scales (b=mxfp4, i4, ternary, ...; a of f32, f16 or bf16) is an array of f32 whose values
- * that type can hold, with scales along k for each column: how a target stores it is its own business. So is A with
+ * that type can hold, with scales along k for each column: each target stores it in its own layout. So is A with
  * a=bfp16, along rows, and C with c=bfp16.
  *
  * With b=bfp16, acc may be bf16 or bfp16, too: sums may then be rounded to that type on the way, up to once for every 8
@@ -27,8 +27,8 @@
  * projections of a gated MLP stacked.
  *
  * gelu applies to C as relu does. a and b of e4m3 and e5m2 are arrays of bytes; with scales, factors of f32 for them
- * are the operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), turned round as A
- * and B are where these have k first.
+ * are the operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), transposed if A
+ * or B has k first.
  *
  * a of mxfp4, mxfp6 or mxfp8, with b of one of them: f32 that the type can hold, in blocks of 32 along rows. quantize:
  * A of f32, f16 or bf16 becomes such a type in the kernel, to the bit as format.h says.

@@ -10,8 +10,8 @@
 typedef struct line {
   double norm, fourth, largest;     /* Euclidean norm; sum of fourth powers; magnitude */
   double balanced, balanced_fourth; /* norm and sum with the sizes of terms (tw_gemm_term_sizes) */
-  double terms;                     /* that are not 0 */
-  bool fraction;                    /* not all are small whole numbers */
+  double terms;                     /* number of elements that are not 0 */
+  bool fraction;                    /* some elements are not small whole numbers */
 } line;
 
 /* NULL without memory. */
@@ -39,7 +39,7 @@ static line *lines_of(const tw_operand *o, const void *data, bool of_columns, co
   return sum;
 }
 
-/* The elements of a row of op(A) that are not 0, where these are few. Then the other elements of op(B)'s columns do not
+/* The elements of a row of op(A) that are not 0, if these are few. Then the other elements of op(B)'s columns do not
  * count, and norms of whole columns would hide an error. */
 enum { FEW = 16 };
 typedef struct few {

@@ -24,8 +24,8 @@ typedef struct job {
   const tw_place *place;
   double *value, *bound;
   int64_t first, width; /* columns of the panel */
-  column *column;       /* value NULL: no place is there */
-  const size_t *begin;  /* of the places of each row; one more than rows */
+  column *column;       /* value NULL: the column has no place */
+  const size_t *begin;  /* index of each row's first place; one entry more than rows */
   size_t n_rows;
   atomic_bool failed;
 } job;
@@ -47,7 +47,7 @@ static void lay_out(void *context, size_t index) {
   c->sum = sum;
 }
 
-/* With the sums of the products' magnitudes and of their squares. */
+/* Also adds the products' magnitudes and their squares. */
 static double dot(const double *restrict a, const double *restrict b, int64_t k, double *size, double *square) {
   double sum[LANES] = {0}, sizes[LANES] = {0}, squares[LANES] = {0};
   int64_t p = 0;
@@ -157,7 +157,7 @@ tw_status tw_gemm_exact_values(const tw_gemm_values *v, size_t n, const tw_place
   return j.failed ? tw_no_memory(error, "the comparison") : TW_OK;
 }
 
-/* act(gate) up: the sums of both, for each row the gates first, for a problem with twice the columns. */
+/* act(gate) up: computes both sums, as a problem with twice the columns. For each row the gates come first. */
 static tw_status exact_glu(const tw_gemm *g, void *const buffers[], size_t n, const tw_place place[], double value[],
                            double bound[], int threads, tw_error *error) {
   tw_gemm plain = *g;

@@ -24,8 +24,9 @@ typedef struct range {
 } range;
 static range narrow_range(tw_type b) { return b == TW_I4 ? (range){-8, 7} : (range){-1, 1}; }
 
-/* tw_int8_distribution shares the deviation of the results out between A and B. B of i4 and ternary has its own, so
- * that of A is the square of that share, divided by B's: it is the share for this scale. */
+/* tw_int8_distribution gives A and B equal shares of the deviation of the results. B of i4 and ternary has a fixed
+ * deviation, so that of A must be the square of that share divided by B's. The function returns the scale that gives
+ * A this share. */
 static double scale_for_a(const tw_gemm *g) {
   const double scale = narrow_scale(g);
   if (tw_gemm_numerics_of(g).b == g->b) return scale;
@@ -64,7 +65,7 @@ static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_opera
   }
 }
 
-/* As large as sums of k products of 32 bits allow. */
+/* Elements as large as sums of k products in 32 bits allow. */
 static void fill_i16(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, int16_t *data) {
   const int64_t most = (int64_t)fmin(INT16_MAX, sqrt(0x1p30 / (double)g->k));
   for (int64_t row = 0; row < o->dims[0]; row++) {
@@ -74,7 +75,7 @@ static void fill_i16(const tw_gemm *g, uint64_t seed, int operand, const tw_oper
   }
 }
 
-/* Rounds `lines` lines of k elements to values of a type with scales. Without memory they are unchanged. */
+/* Rounds `lines` lines of k elements to values of a type with scales. Without memory they stay unchanged. */
 static void round_lines(const tw_packing *packing, int64_t lines, int64_t k, int64_t next, int64_t step, float *x) {
   tw_packed_size size;
   if (tw_format_sizes(packing, 1, (size_t)k, &size, NULL) != TW_OK) return;
@@ -102,7 +103,7 @@ void tw_gemm_round_operands(const tw_gemm *g, void *const buffers[]) {
 /* Can the type hold small numbers as well as large ones? */
 static bool is_wide(tw_type t) { return tw_is_real(t); }
 
-/* B as floats, line by line, becomes codes and scales. Without memory they stay zeros. */
+/* B as floats is turned into codes and scales, line by line. Without memory these stay zero. */
 static void fill_packed(const tw_gemm *g, uint64_t seed, void *codes, void *scales) {
   tw_operand line = tw_operand_dense("B", TW_F32, 2, (int64_t[]){g->n, g->k});
   tw_packing packing;
@@ -114,9 +115,10 @@ static void fill_packed(const tw_gemm *g, uint64_t seed, void *codes, void *scal
   free(x);
 }
 
-/* Magnitudes 4 to 7 with random signs; what results of 16 bits would round away cancels: the second half of a row of
- * op(A) is the first one turned round and negated but for a few elements, which are one less, and op(B) has the same in
- * both halves. So C is small, and lacks a product by 16 or more. An odd k has one product of its own in the middle. */
+/* Magnitudes 4 to 7 with random signs. Products cancel, because results of 16 bits would round large sums. The
+ * second half of a row of op(A) is the reversed and negated first half, except that a few elements are one less. A
+ * column of op(B) has its first half reversed as second half, with the same signs. So C is small, and a missing
+ * product changes it by 16 or more. An odd k has one unpaired product in the middle. */
 static int64_t whole_at(uint64_t seed, int operand, int64_t line, int64_t p, int64_t k) {
   const int64_t half = k / 2, q = p < half ? p : p >= k - half ? k - 1 - p : half;
   tw_random r;
@@ -136,8 +138,8 @@ static void fill_whole(const tw_gemm *g, uint64_t seed, int operand, const tw_op
     }
 }
 
-/* A row of op(A) has FEW elements that are not 0, powers of two; op(B) has numbers of full precision. So a result is a
- * sum of FEW exact products, of which every bit counts, whatever k is: B in fewer bits is seen. */
+/* A row of op(A) has FEW elements that are not 0, all powers of two; op(B) has numbers of full precision. So for any
+ * k a result is a sum of FEW exact products, and every bit counts: a kernel that stores B in fewer bits is found. */
 enum { FEW = 4 };
 
 static void fill_few(const tw_gemm *g, uint64_t seed, const tw_operand *a, void *const buffers[], const tw_operand *b) {
@@ -145,7 +147,7 @@ static void fill_few(const tw_gemm *g, uint64_t seed, const tw_operand *a, void 
   for (int64_t i = 0; i < g->m; i++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)1 << 32 | (uint64_t)i);
-    for (int t = 0; t < FEW; t++) { /* one of each quarter of k */
+    for (int t = 0; t < FEW; t++) { /* one in each quarter of k */
       const int64_t p = tw_random_between(&r, g->k * t / FEW, g->k * (t + 1) / FEW - 1);
       const double value = ldexp(tw_random_next(&r) >> 63 ? -1 : 1, (int)tw_random_below(&r, 3) - 1);
       tw_set_element(a->type, buffers[0], g->a_transposed ? p * a->stride[0] + i : i * a->stride[0] + p, value);
@@ -161,7 +163,7 @@ static void fill_few(const tw_gemm *g, uint64_t seed, const tw_operand *a, void 
   }
 }
 
-/* A row of op(A) and a column of op(B). */
+/* Zeroes a row of op(A) and a column of op(B). */
 static void zero_lines(const tw_gemm *g, uint64_t seed, const tw_operand o[], void *const buffers[]) {
   const int64_t row = tw_zero_line(seed, 0, g->m), column = tw_zero_line(seed, 1, tw_gemm_columns(g));
   (g->a_transposed ? tw_zero_column : tw_zero_row)(&o[0], row, buffers[0]);

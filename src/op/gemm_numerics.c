@@ -96,16 +96,16 @@ static tw_type stored_b(const tw_gemm *g) {
   return g->b == TW_I4 || g->b == TW_TERNARY ? TW_I8 : g->b;
 }
 
-/* With A of bf16 a machine may round code times scale to bf16: exact for scales that are powers of two, off by up to
- * 2^-8, half of the last place of 8 bits, for f32 scales. */
+/* With A of bf16 a machine may round code times scale to bf16. This is exact for scales that are powers of two. For
+ * f32 scales the error is up to 2^-8, half of the last place of 8 bits. */
 static double weights_off(const tw_gemm *g) {
   const bool f32_scales = g->b == TW_I8 || g->b == TW_I4 || g->b == TW_TERNARY;
   return tw_gemm_weights_only(g) && g->a == TW_BF16 && f32_scales ? 0x1p-8 : 0;
 }
 
-/* The error added by sums in bf16 or bfp16, and by blocks of C. A's elements are at most 1 (uniform inputs), so a sum
- * of them times a column stays below 8 |b|_2 (Hoeffding), whatever its length, and so do roundings of A to steps of
- * 2^-7. Each of the k / 8 roundings of sums is off by half a unit of the largest of its block. */
+/* The error added by sums in bf16 or bfp16, and by blocks of C. A's elements are at most 1 (uniform inputs), so a
+ * sum of them times a column of any length stays below 8 |b|_2 (Hoeffding). The same holds for roundings of A to
+ * steps of 2^-7. Each of the k / 8 roundings of sums is off by half a unit of the largest of its block. */
 static double blocks_off(const tw_gemm *g) {
   const double roundings = tw_sum_steps((double)g->k / 8);
   double off = 0;
@@ -156,7 +156,8 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
 
 /* ---- tolerance ---- */
 
-/* Plain products of real types: no sum of 49 k comes near 2^23, no factor needs more than 3 bits. */
+/* True for plain products of real types if sums stay far below 2^23 (no sum of 49 k comes near it) and no factor
+ * needs more than 3 bits. */
 bool tw_gemm_has_whole(const tw_gemm *g) {
   const bool plain =
       has(REAL | SET(TW_E4M3), g->a) && has(REAL | SET(TW_E4M3), g->b) && g->acc == TW_F32 && has(REAL, g->c);
@@ -179,13 +180,13 @@ static double terms_of(const tw_gemm *g, const tw_gemm_sizes *s) {
   return s->terms > 0 ? fmin(s->terms, (double)g->k) : (double)g->k;
 }
 
-/* Matrix units add 8 products at once, or 4. With few terms, one at once. */
+/* Matrix units add 8 or 4 products at once. With few terms, one. */
 static double chain_of(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   return n->chain * fmin(1, 8 * terms_of(g, s) / (double)g->k);
 }
 
-/* The error of rounding in the sum: any sum of such products; or, should that be less, a sum whose products have random
- * signs, which all inputs see to (gemm_inputs.c). Products that are 0 are added without rounding. */
+/* The error of rounding in the sum: the smaller of two bounds. One holds for any products; the other for products
+ * with random signs, which all inputs have (gemm_inputs.c). Products that are 0 are added without rounding. */
 static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   if (s->whole && tw_gemm_has_whole(g)) return 0;
   const double terms = terms_of(g, s);
@@ -194,10 +195,11 @@ static double rounding_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw
   return fmin(any, walk);
 }
 
-/* The same in the mean square over many elements, which have no element's luck: of a walk of k steps, each off by a
- * number that is uniform in +-u of the partial sum, whose square is k / 2 of the last one's in the mean. Two thirds are
- * for the products' own roundings. The partial sums of a matrix unit that cuts are 0.71 of the norm in the mean square,
- * of the 5 of one element (chain_off). */
+/* The same as a mean square over many elements, without the luck of a single element. A sum is a walk of k steps,
+ * each with an error that is uniform in +-u of the partial sum. In the mean, the squares of the partial sums add up
+ * to k / 2 times the square of the last one. Two thirds of the result are for the roundings of the products. For a
+ * matrix unit that cuts, the partial sums are 0.71 of the norm in the mean square, instead of the factor 5 for one
+ * element (chain_off). */
 static double rounding_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   if (s->whole && tw_gemm_has_whole(g)) return 0;
   const double terms = terms_of(g, s);
@@ -210,10 +212,10 @@ static double rounding_mean(const tw_gemm *g, const tw_gemm_numerics *n, const t
  * of each element is at most half a step of (largest magnitude) / 127: in all by at most step / 2 times the sum of |b|,
  * which is at most sqrt(k) |b|_2, and, as Hoeffding's bound for independent errors, by at most 8 step / 2 |b|_2.
  *
- * tf32 cuts 13 bits (bf16 16): both factors of a product are off by up to 2^-10 (2^-7), always towards 0, so each
- * product by up to twice that of itself, with the product's sign: at most 8 |products|_2 of it in all, since signs are
- * random (Hoeffding). Hopper's matrix unit
- * for 8 bits keeps 14 bits in sums of 32 products (DeepSeek-V3, 2024, section 3.3.2) and cuts lower bits. */
+ * tf32 cuts 13 bits (bf16 16): both factors of a product are off by up to 2^-10 (2^-7), always towards 0. So each
+ * product is off by up to twice that fraction of itself, with the product's sign. Since signs are random, the sum is
+ * off by at most 8 |products|_2 times that fraction (Hoeffding). Hopper's matrix unit for 8 bits keeps 14 bits in
+ * sums of 32 products (DeepSeek-V3, 2024, section 3.3.2) and cuts lower bits. */
 static double besides_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double scale = fabs((double)g->scale);
   const double sum = g->gelu || !(scale > 0) ? s->products : fmin(s->products, fabs(s->value) / scale);
@@ -245,9 +247,9 @@ static double besides_mean(const tw_gemm *g, const tw_gemm_numerics *n, const tw
   return off + n->of_blocks * s->column;
 }
 
-/* One safety factor: eight standard deviations (Hoeffding) of a sum with random signs, given the elements' errors. The
- * norm of these is above its mean by a factor of at most 1 + 8 / sqrt(r) with the same probability, r of them being
- * independent: the columns, or k where there are more columns than that. */
+/* One safety factor: eight standard deviations (Hoeffding) of a sum with random signs, given the elements' errors.
+ * With the same probability the norm of these errors is above its mean by a factor of at most 1 + 8 / sqrt(r). r is
+ * the number of independent errors: the columns, or k if there are more columns than that. */
 double tw_gemm_signed_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, double count) {
   if (n->exact) return 0;
   if (!n->real) return 8 * sqrt(count) * 4 * TW_U32 * fabs(s->value);
@@ -255,8 +257,8 @@ double tw_gemm_signed_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_
   return fabs((double)g->scale) * 8 * sqrt(count) * above * (rounding_mean(g, n, s) + besides_mean(g, n, s));
 }
 
-/* GELU moves an error by a factor of at most 1.13. Its own: 8 u of binary32; for results of 16 bits 2^-11 of what tanh
- * gives (GPUs' instruction), where that counts: for |x| up to 4. */
+/* GELU multiplies an error by at most 1.13. Its own error is 8 u of binary32. For results of 16 bits, tanh of GPUs
+ * adds 2^-11 of its value, which counts for |x| up to 4. */
 static double gelu_off(const tw_gemm *g, double value, double off) {
   const double size = fmax(fabs(value), 4);
   return 1.13 * off + size * (g->c == TW_F32 ? 8 * TW_U32 : 0x1p-12);
@@ -273,8 +275,8 @@ double tw_gemm_glu_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, double
 
 /* A result of 16 bits has an error of half a unit of its own, or one unit more where the sum has an error. */
 /* Sums that are kept in 8 or 16 bits are rounded up to once for every 8 of k, each time by half a unit at most
- * (Hoeffding), where no partial sum comes near the range; where one may (a walk, numerics.h), saturation makes anything
- * of it: a target compares with its own definition. */
+ * (Hoeffding). This holds if no partial sum comes near the range. If one may (a walk, numerics.h), saturation can
+ * give any result; then a target compares with its own definition. */
 static double narrow_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   const double reach = fabs((double)g->scale) * 12 * s->norm + fabs(s->value),
                roundings = tw_sum_steps((double)g->k / 8);

@@ -20,7 +20,7 @@ typedef struct tw_gemm_numerics {
   /* Operands are arrays of these types. Types with shared scales are f32 there, narrow integers i8, with values of the
    * type itself: along k, for B in each column separately, for A in each row. */
   tw_type a, b, c, d;
-  bool exact;       /* integers to the end */
+  bool exact;       /* integers in all steps */
   double narrow;    /* sums are kept in C's type of 8 or 16 bits, which holds numbers below this; 0: they are not */
   bool real;        /* sums of real numbers; else of integers, exact until they are scaled */
   double step;      /* each step of a sum, relative to the magnitudes that are summed */
@@ -45,7 +45,7 @@ typedef struct tw_gemm_sizes {
   double weights;     /* the sum of |b|; 0: not known */
   double bias;
   double value; /* the right one */
-  double terms; /* products that may not be 0, at most; 0: not known, k */
+  double terms; /* upper bound of the number of nonzero products; 0: not known, k is used */
   bool whole;   /* A and B are small whole numbers: tw_gemm_is_small */
 } tw_gemm_sizes;
 
@@ -66,15 +66,15 @@ static inline void tw_gemm_sizes_finish(tw_gemm_sizes *s) {
   s->norm = sqrt(s->norm);
 }
 
-/* Whole numbers up to 7: sums of their products are exact in any order, and on any way, below 2^24. */
+/* Whole numbers up to 7: sums of their products below 2^24 are exact in any order. */
 static inline bool tw_gemm_is_small(double x) { return fabs(x) <= 7 && x == nearbyint(x); }
 /* Has the problem whole inputs (inputs.h)? */
 bool tw_gemm_has_whole(const tw_gemm *);
-/* True if it has inputs of which few are not 0. */
+/* Does it have inputs of which few are not 0? */
 bool tw_gemm_has_few(const tw_gemm *);
 
-/* Do its inputs have terms of different sizes (tw_scale_terms)? Where roundings are relative to products, not to the
- * largest element. */
+/* Do its inputs have terms of different sizes (tw_scale_terms)? Only where roundings are relative to products, not
+ * to the largest element. */
 bool tw_gemm_has_terms(const tw_gemm *);
 
 /* No less than the Euclidean norm of the products, from the sums of the fourth powers of both factors (Cauchy). */

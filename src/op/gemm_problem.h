@@ -59,7 +59,7 @@ typedef struct tw_gemm {
 
 tw_gemm tw_gemm_of(const tw_problem *);
 
-/* Has it factors or rounding between its operands and its products? The reference goes element by element then. */
+/* Does it scale or round operands before the products? Then the reference computes each element alone. */
 static inline bool tw_gemm_by_element(const tw_gemm *g) { return g->scales || g->quantize || g->packed || g->glu; }
 
 /* Columns of op(B). */
@@ -77,7 +77,7 @@ tw_status tw_gemm_packing(const tw_gemm *, tw_packing *out, tw_error *);
 
 /* tw_op.inputs, .compare, .exact, .exact_cost and .survey */
 void tw_gemm_inputs(const tw_problem *, uint64_t seed, void *const buffers[]);
-/* Moves elements of A and B to what types with shared scales can hold. */
+/* Rounds elements of A and B to values that types with shared scales can hold. */
 void tw_gemm_round_operands(const tw_gemm *, void *const buffers[]);
 tw_status tw_gemm_compare(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
 

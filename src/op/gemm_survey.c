@@ -5,12 +5,12 @@
  * the signed sum of B's columns. This costs m k + k n / S + m n / S for each of S segments instead of m n k. The more
  * segments the budget allows, the sharper the test; S = n would be the whole product.
  *
- * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is below 8
- * sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding). So even 2^30 sums raise no false alarm. t_ij is the
- * root mean square of an element's error (tw_gemm_signed_off), not its bound. One element is caught for certain if its
- * error exceeds 16 sqrt(L) times that, a few times more in segments of few columns; w of them in a segment with the
- * probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows with the element's size: it is
- * estimated from the signed sums over the inputs, never from the kernel's output.
+ * The threshold. An element may be off by t_ij (gemm_numerics.c); with random signs the sum of L such errors is
+ * below 8 sqrt(sum of t_ij^2) with probability above 1 - 3e-14 (Hoeffding). So even 2^30 sums raise no false alarm.
+ * t_ij is the root mean square of an element's error (tw_gemm_signed_off), not its bound. One element is caught for
+ * certain if its error exceeds 16 sqrt(L) times that, a few times more in segments of few columns; w such elements
+ * in a segment are caught with the probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows
+ * with the element's size: it is estimated from the signed sums over the inputs, never from the kernel's output.
  *
  * It needs C to be linear in the sums: so it is unavailable with relu or gelu and for 8-bit and 16-bit integer C. */
 #include <math.h>
@@ -39,7 +39,7 @@ typedef struct job {
   double *size,
       *fourth;    /* of a segment, balanced: sums of its columns' squared norms, and of the norms of their squares */
   double *column; /* of a segment: the sum of its columns' squared norms as they are */
-  double *expected, *off2;        /* m x segments: of A times that, without scale; what it may be off, squared */
+  double *expected, *off2; /* m x segments: rows of A times `product`, without scale; the square of its error bound */
   double *row_norm, *row_largest; /* m; the norm is balanced */
   double *row_own;                /* m: the norm as it is */
   double *row_fourth;             /* m: sums of fourth powers, balanced */

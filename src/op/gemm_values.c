@@ -19,7 +19,7 @@ tw_gemm_values tw_gemm_values_of(const tw_gemm *g, void *const buffers[]) {
                           .scale_b = g->scales ? buffers[3] : NULL};
 }
 
-/* Multiplies line `line` of k numbers by its scales; `shared` lines of `lines` have one. */
+/* Multiplies the k numbers of line `line` by its scales. `shared` neighbouring lines have one scale. */
 static void apply_scales(const tw_gemm *g, const float *scale, int64_t line, int64_t lines, int64_t shared,
                          bool k_first, double *x) {
   if (!scale) return;
@@ -33,7 +33,7 @@ static void apply_scales(const tw_gemm *g, const float *scale, int64_t line, int
   }
 }
 
-/* To the type and back, some blocks at a time. */
+/* Rounds to the type and back, some blocks at a time. */
 static void quantize(const tw_gemm *g, double *x) {
   static const tw_type types[] = {TW_TYPE_NONE, TW_MXFP4, TW_MXFP6, TW_MXFP8};
   enum { PART = 1024 };
@@ -60,7 +60,7 @@ void tw_gemm_row(const tw_gemm_values *v, int64_t i, double *out) {
   apply_scales(g, v->scale_a, i, g->m, 1, g->a_transposed, out);
 }
 
-/* Row j of codes, to floats in the first half of `out`'s room, and from the last to doubles. */
+/* Decodes row j of codes to floats in the first half of `out`, then converts them to doubles, the last one first. */
 static void unpack(const tw_gemm_values *v, int64_t j, double *out) {
   tw_packing packing;
   tw_packed_size size;

@@ -12,7 +12,7 @@ struct tw_gemm_values {
   const void *a, *b, *d;          /* d NULL without a bias */
   const float *scale_a, *scale_b; /* NULL without */
   const void *packed_scales;      /* of B, if it is codes */
-  /* Makes row i of op(A) where A is no matrix in memory, as in a convolution; NULL: it is one. */
+  /* Makes row i of op(A) if A is not a matrix in memory, as in a convolution. NULL: A is in memory. */
   void (*row)(const tw_gemm_values *, int64_t i, double *out);
   const void *context; /* the row function's */
 };
@@ -23,9 +23,9 @@ tw_gemm_values tw_gemm_values_of(const tw_gemm *, void *const buffers[]);
 void tw_gemm_row(const tw_gemm_values *, int64_t i, double *out);
 void tw_gemm_column(const tw_gemm_values *, int64_t j, double *out);
 double tw_gemm_bias_at(const tw_gemm_values *, int64_t i, int64_t j);
-/* How large the elements of each row of op(B) are beside other rows, in the root mean square of some columns; 1 for
- * most. Norms of op(A) times these sizes, and norms of op(B) divided by them, bound norms of products (Cauchy). This
- * bound is sharp although terms differ in size. Any positive sizes make a bound that holds. */
+/* The size of the elements of each row of op(B) relative to other rows: the root mean square of some columns, 1 for
+ * most rows. Norms of op(A) times these sizes, and norms of op(B) divided by them, bound norms of products (Cauchy).
+ * This bound is sharp although terms differ in size. Any positive sizes give a valid bound. */
 void tw_gemm_term_sizes(const tw_gemm_values *, double *room, double size[]);
 /* An element of C, from the sum of products and bias; rounded where C is of integers, else not yet. */
 double tw_gemm_finish(const tw_gemm *, double sum);

@@ -50,7 +50,7 @@ static uint64_t bits_of(uint64_t seed, int operand, int64_t index) {
 
 enum { TERMS = 40, BLOCKS = 48, FINE = 8, COARSE = 256, RUN = 32 }; /* streams of bits_of; sizes */
 
-/* Is `at` in the run that this part of n has? Runs are aligned to their own size, and never all of a part. */
+/* Is `at` in the run of its part of n? Runs are aligned to their own size, and never fill a part. */
 static bool in_run(uint64_t seed, int stream, int64_t at, int64_t n) {
   const int64_t first = at / COARSE * COARSE, size = n - first < COARSE ? n - first : COARSE;
   const uint64_t x = bits_of(seed, stream, at / COARSE);
@@ -122,9 +122,9 @@ typedef struct lines {
   const tw_operand *o;
   tw_lines lines;
   bool wide;
-  manner most; /* half of all lines, besides their share of the other kinds */
+  manner most; /* half of all lines have this manner; the other half have one of the four at random */
   void *data;
-  const struct line *column; /* of each column; NULL: they are computed again for each element */
+  const struct line *column; /* for each column; NULL: computed again for each element */
 } lines;
 
 typedef struct line {

@@ -22,17 +22,17 @@ void tw_fill_rows(uint64_t seed, int operand, const tw_operand *, tw_row_spread 
 /* Rows around 0 with an amplitude from 1 down to 2^-7. */
 tw_row_spread tw_spread_by_row(uint64_t seed, int64_t row);
 
-/* As tw_fill_uniform, for operands of products: each line (a row, or a column) is of one of four manners, by chance,
- * and which of them there are how often is of the seed's choice, so that lines differ from each other and cases do.
+/* As tw_fill_uniform, for operands of products: each line (a row or a column) is drawn in one of four manners. The
+ * seed chooses how frequent each manner is. So lines differ from each other, and so do cases.
  *
  *   uniform   in (-1, 1)
  *   upper     magnitudes in [1/2, 1): no product is small, so that leaving one out shows
  *   binades   magnitudes in [1/16, 1), equally often in each of four binades
  *   few       one element of four in [1/2, 1), the other three in [1/8, 1/4)
  *
- * and all of it times a number in [1/2, 1) of the line's own, and, if `wide`, one of 1, 1/2, 1/4, 1/8; a run of 32 to
- * 128 lines of every 256 has 1/8 of that, if `wide`. Signs are random in all of them: partial sums are walks, which
- * bounds count on (numerics.h). */
+ * Each line is multiplied by a number of its own in [1/2, 1). If `wide`, it is also multiplied by 1, 1/2, 1/4 or
+ * 1/8, and a run of 32 to 128 lines of every 256 by 1/8. Signs are random in all manners: bounds rely on partial
+ * sums being walks (numerics.h). */
 typedef enum tw_lines { TW_LINES_ROWS, TW_LINES_COLUMNS } tw_lines;
 void tw_fill_lines(uint64_t seed, int operand, const tw_operand *, tw_lines, bool wide, void *data);
 
@@ -52,12 +52,12 @@ typedef struct tw_terms {
 } tw_terms;
 void tw_scale_terms(const tw_terms *, const tw_operand *, void *data);
 
-/* A line of zeros beside others: its index for seeds of TW_SEED_KIND where there are two lines or more, else -1. A
- * kernel that divides by the largest element of a line, or passes over zeros, is then seen. */
+/* One line of zeros: its index for seeds of TW_SEED_KIND if there are two lines or more, else -1. It reveals a
+ * kernel that divides by the largest element of a line, or skips zeros. */
 int64_t tw_zero_line(uint64_t seed, int operand, int64_t lines);
 void tw_zero_row(const tw_operand *, int64_t row, void *data); /* -1: nothing */
 void tw_zero_column(const tw_operand *, int64_t column, void *data);
-/* The first two together: of an operand whose rows are lines. */
+/* tw_zero_line and tw_zero_row for an operand whose rows are lines. */
 void tw_zero_a_row(uint64_t seed, int operand, const tw_operand *, void *data);
 
 #endif

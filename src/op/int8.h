@@ -1,5 +1,5 @@
-/* int8.h - what ops on int8 operands with int32 accumulators share: inputs that tell much, exact dot products, and
- * the step from an accumulator to a result. */
+/* int8.h - shared by ops on int8 operands with int32 accumulators: inputs in whose results errors show, exact dot
+ * products, and the step from an accumulator to a result. */
 #ifndef TW_OP_INT8_H
 #define TW_OP_INT8_H
 
@@ -16,11 +16,11 @@ int16_t tw_round_i16(int32_t acc, float scale, bool relu);
 
 /* ---- inputs ----
  *
- * Random, and such that the results tell much. For an int8 result the products' sum should have a standard deviation
+ * Random inputs in whose results errors show. For an int8 result the products' sum should have a standard deviation
  * of about 40 after scaling: neither all saturated nor all near zero. Elements uniform in [-amplitude, amplitude]
  * have variance amplitude (amplitude + 1) / 3; a sum of k products has k times its square. Where even amplitude 1 is
  * too much, elements are zero with probability 1 - density. Besides, about one line of an operand in 64 (at least
- * one if there are 4) uses the whole range, so that saturation is met. */
+ * one if there are 4) uses the whole range, so that saturation occurs. */
 typedef struct tw_distribution {
   int64_t amplitude;
   double density;

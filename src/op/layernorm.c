@@ -126,7 +126,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
 typedef struct job {
   layernorm l;
   void *const *buffer;
-  bool of_sum; /* rows of sum are wanted, not of y */
+  bool of_sum; /* rows of the sum are wanted, not rows of y */
 } job;
 
 static bool keeps(const job *j, int64_t row, int64_t column) {
@@ -136,7 +136,7 @@ static bool keeps(const job *j, int64_t row, int64_t column) {
   return tw_philox4x32(counter, seed[0], seed[1]).word[column % 4] >= (uint32_t)(j->l.dropout * 0x1p32);
 }
 
-/* r, and how far it may be off, in binary32: the factor, the product and the sum are rounded. */
+/* r and its error in binary32: the factor, the product and the sum are rounded. */
 static void make_sum(const job *j, int64_t row, int64_t column, double *r, double *off) {
   const layernorm *l = &j->l;
   const int64_t at = row * l->columns + column;

@@ -80,8 +80,9 @@ typedef struct job {
   int64_t c, s, n;
 } job;
 
-/* In binary32: exp is off by 4 u and 2 u of its argument; the state has the scaled error of the previous state, plus a
- * rounding of the product and of the sum; the term delta u B by 3 u. Intermediate values are kept in binary32. */
+/* In binary32, exp has an error of 4 u, and 2 u of its argument. The state has the scaled error of the previous
+ * state, plus a rounding of the product and of the sum. The term delta u B has 3 u. Intermediate values are kept in
+ * binary32. */
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
   const int64_t batch = row / j->c, channel = row % j->c;

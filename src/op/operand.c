@@ -125,7 +125,7 @@ static int64_t first_written(const search *s, int64_t at, int64_t end) {
   return -1;
 }
 
-/* In [at, end), which the dimensions from `level` on begin. */
+/* The first gap in [at, end) that was written. The dimensions from `level` on begin at `at`. */
 static int64_t search_gap(const search *s, int level, int64_t at, int64_t end) {
   if (end <= s->from) return -1;
   if (level == s->n.n) return first_written(s, at + 1, end);

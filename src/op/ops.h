@@ -10,7 +10,7 @@ typedef tw_status tw_problem_reader(const void *context, const char *op, size_t 
 /* Parses words where a target has `n` options. target/parse.h has the form that knows targets. */
 tw_status tw_problem_read_words(const tw_key *options, size_t n, const char *op, size_t n_words,
                                 const char *const words[], tw_problem *out, tw_error *);
-/* Has the words of one line read. */
+/* Splits one line into words and calls `read` with them. */
 tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void *context, tw_problem *out, tw_error *);
 
 extern const tw_op tw_op_gemm;

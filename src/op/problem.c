@@ -111,7 +111,7 @@ static tw_status parse_int(const tw_key *key, const char *text, tw_value *out, t
 
 static tw_status parse_type(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
   tw_type type = TW_TYPE_NONE;
-  if ((*text || out->given) && !tw_type_parse(text, &type)) { /* without a word: a default that depends on other keys */
+  if ((*text || out->given) && !tw_type_parse(text, &type)) { /* no word was given: the default depends on other keys */
     char names[256] = "";
     for (int i = TW_TYPE_NONE + 1; i < TW_TYPE_COUNT; i++)
       snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", *names ? " " : "",
@@ -166,7 +166,7 @@ tw_status tw_problem_set(tw_problem *problem, const char *key, const char *text,
   const char *op = problem->op->name,
              *choice = current_choice(op, strlen(op), found->name, strlen(found->name), text, strlen(text));
   tw_status status = parse_value(found, choice ? choice : text, &value, error);
-  if (status == TW_OK) *(tw_value *)(uintptr_t)at = value; /* of this problem, which is not constant */
+  if (status == TW_OK) *(tw_value *)(uintptr_t)at = value; /* `at` is in this problem, which is not constant */
   return status;
 }
 
@@ -256,7 +256,7 @@ tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void
   return status;
 }
 
-/* The key must exist: a name that is not in the table is a mistake in this program, and reads as zero. */
+/* The key must exist. An unknown name is a mistake in this program and reads as zero. */
 static tw_value value_of(const tw_problem *problem, const char *key) {
   const tw_value *value;
   return find_key(problem, key, strlen(key), &value) ? *value : (tw_value){0};

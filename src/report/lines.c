@@ -1,5 +1,5 @@
-/* lines.c - see lines.h. A hash table has the last place of each line, and of each pair of lines that follow each
- * other: a pair is tried first, since a line like "}" is everywhere. */
+/* lines.c - see lines.h. A hash table has the last place of each line, and of each pair of consecutive lines. A pair
+ * is looked up first, because a line like "}" is everywhere. */
 #include "report/lines.h"
 
 #include <stdint.h>
@@ -25,7 +25,7 @@ struct report_lines {
 };
 
 static uint64_t hash_of(const char *text, size_t length) {
-  uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a: lines that collide are compared */
+  uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a; lines with equal hashes are compared */
   for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
   return h | 1;
 }
@@ -87,7 +87,7 @@ static bool append(report_lines *l, const char *text, size_t length, uint64_t ha
   return true;
 }
 
-/* A line of the list that is this one, if possible followed by the next one; l->n: there is none. */
+/* The place of a line in the list that equals this one, if possible followed by the next line; l->n: none. */
 static size_t place_of(const report_lines *l, const char *text, size_t length, uint64_t hash, uint64_t next) {
   const slot *pair = find(l, pair_of(hash, next)), *one = find(l, hash);
   if (pair->key && is_line(l, pair->line, text, length)) return pair->line;

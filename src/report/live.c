@@ -36,18 +36,18 @@ void report_live_stop(report_live *l) { (void)l; }
 #include "tilewright/extend/extend.h"
 
 enum { CONNECTIONS = 16, TIMEOUT_SECONDS = 20 };
-static const double LOOKS_SECONDS = 15, GRACE_SECONDS = 4; /* asked within the former: somebody looks */
+static const double LOOKS_SECONDS = 15, GRACE_SECONDS = 4; /* an open page polls at least this often */
 
 struct report_live {
   struct MHD_Daemon *daemon;
   char *directory;
   char token[REPORT_NONCE], host[2][40], address[120];
-  pthread_mutex_t lock;     /* of what follows: the server's thread writes it */
-  double asked;             /* by tw_now: the last request of the data */
-  char given[REPORT_STAMP]; /* the stamp of the data that was last given out */
+  pthread_mutex_t lock;     /* guards the following fields, which the server's thread writes */
+  double asked;             /* by tw_now: time of the last request for data */
+  char given[REPORT_STAMP]; /* stamp of the last data that was sent */
 };
 
-/* A search that has written nothing yet is a run, too. */
+/* A search that has written nothing yet counts as a run, too. */
 static json_t *read_data(const char *directory, const char *stamp) {
   json_t *run = NULL;
   tw_error error;
@@ -82,7 +82,7 @@ static enum MHD_Result answer_json(struct MHD_Connection *c, json_t *object) {
 
 static enum MHD_Result give_page(report_live *l, struct MHD_Connection *c, const char *stamp) {
   char nonce[REPORT_NONCE], *page = NULL;
-  json_t *data = read_data(l->directory, stamp), *none = json_object(); /* sources are asked for one by one */
+  json_t *data = read_data(l->directory, stamp), *none = json_object(); /* sources are requested one by one */
   report_make_nonce(nonce);
   const tw_status status = data ? report_make_page(data, none, nonce, &page, NULL) : TW_MISSING;
   json_decref(data);
@@ -108,7 +108,7 @@ static enum MHD_Result give_source(const report_live *l, struct MHD_Connection *
   return answer_json(c, sources);
 }
 
-/* In a time that does not depend on where they differ. */
+/* Compares in constant time. */
 static bool is_token(const char *text, const char token[REPORT_NONCE]) {
   unsigned char difference = 0;
   if (strlen(text) < REPORT_NONCE - 1) return false;
@@ -149,7 +149,7 @@ tw_status report_live_start(const char *directory, report_live **out, tw_error *
   }
   pthread_mutex_init(&l->lock, NULL);
   json_t *data = read_data(directory, "");
-  tw_status status = report_make_page(data, data, "", &page, error); /* a build without pages says so now */
+  tw_status status = report_make_page(data, data, "", &page, error); /* a build without pages reports this now */
   json_decref(data);
   free(page);
   report_make_nonce(l->token);
@@ -173,7 +173,7 @@ tw_status report_live_start(const char *directory, report_live **out, tw_error *
 
 const char *report_live_address(const report_live *l) { return l->address; }
 
-/* Somebody looks at the page, and has not seen the end. */
+/* Is a browser open that has not received the end of the search? */
 static bool is_awaited(report_live *l, double now, const char *stamp) {
   pthread_mutex_lock(&l->lock);
   const bool awaited = l->asked > 0 && now - l->asked < LOOKS_SECONDS && strcmp(l->given, stamp) != 0;

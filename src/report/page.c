@@ -11,7 +11,7 @@
 #include "report/page_files.h"
 #include "report/report.h"
 
-/* In this order: later scripts use earlier ones. */
+/* In this order, because later scripts use earlier ones. */
 static const char *const SCRIPTS[] = {"base.js",     "progress.js", "tree.js",     "steps.js",
                                       "counters.js", "models.js",   "roofline.js", "timeline.js",
                                       "detail.js",   "compare.js",  "report.js"};
@@ -42,7 +42,7 @@ static void add_scripts(tw_text *out) {
   }
 }
 
-/* Inside of <script>, '<' can end the element: JSON has another way to write it. */
+/* Inside of <script>, '<' could end the element, so it is written as a JSON escape. */
 static void add_data(tw_text *out, const json_t *data) {
   char *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(12));
   if (!text) out->failed = true;
@@ -64,7 +64,7 @@ static void add_escaped(tw_text *out, const char *text) {
   }
 }
 
-/* Seen before any script runs. */
+/* The title is visible before any script runs. */
 static void add_title(tw_text *out, const json_t *data) {
   const json_t *runs = json_object_get(data, "runs"), *run = json_array_get(runs, 0);
   const char *problem = json_string_value(json_object_get(run, "problem")),

@@ -86,7 +86,7 @@ static json_t *read_rows(const journal *j, const char *sql, size_t most) {
   return list;
 }
 
-/* Texts that are objects become objects. */
+/* Parses texts that hold JSON objects. */
 static void parse_column(json_t *row, const char *key) {
   const char *text = json_string_value(json_object_get(row, key));
   json_t *object = text ? json_loads(text, 0, NULL) : NULL;
@@ -124,7 +124,7 @@ static json_t *read_candidates(const journal *j) {
   return list;
 }
 
-/* Counters and memory of one candidate, where the list left them out. */
+/* Adds counters and memory of one candidate, if the list omitted them. */
 static void add_details(const journal *j, json_t *candidates, sqlite3_int64 number) {
   char sql[160];
   snprintf(sql, sizeof sql, "SELECT counters, memory FROM candidate WHERE search = ?1 AND number = %lld", number);
@@ -137,7 +137,7 @@ static void add_details(const journal *j, json_t *candidates, sqlite3_int64 numb
   json_decref(rows);
 }
 
-/* The one that the search ended with; while it runs, the best so far. */
+/* The candidate that the search ended with; while it runs, the best so far. */
 static sqlite3_int64 best_of(const journal *j) {
   static const char least[] = "SELECT number FROM candidate WHERE search = ?1 AND verdict = 'correct' AND cost > 0"
                               " ORDER BY cost, number LIMIT 1";
@@ -169,7 +169,7 @@ static void add_sources(const journal *j, json_t *out) {
   report_lines_free(lines);
 }
 
-/* Does the process that searches still run? Only one of this computer can be asked. */
+/* Does the searching process still run? This is known only for processes of this computer. */
 static const char *state_of(const json_t *search, const json_t *facts) {
   char host[64] = "";
   gethostname(host, sizeof host - 1);
@@ -220,7 +220,7 @@ static tw_status open_journal(const char *path, journal *j, tw_error *error) {
   return TW_OK;
 }
 
-/* A file of the run; *out stays NULL if it is not there. */
+/* Loads a file of the run; *out stays NULL if the file does not exist. */
 static tw_status load(const char *directory, const char *name, json_t **out, tw_error *error) {
   char *path = tw_path_join(directory, name), *text = NULL;
   json_error_t why;
@@ -303,7 +303,7 @@ json_t *report_read_sources(const char *directory) {
   return out;
 }
 
-/* The source of the candidate that `which` says of candidate k; of a duplicate, its twin's. */
+/* The source of the candidate that `which` names for candidate k; for a duplicate, the source of its twin. */
 static json_t *source_at(const journal *j, const char *which, sqlite3_int64 number) {
   char sql[320];
   snprintf(sql, sizeof sql,

@@ -1,5 +1,5 @@
-/* menu.c - tries steps and keeps those which the language accepts, which change the plan and which the model can price.
- * Equal predictions are in the order of their text, so that a menu does not depend on the order of its offers. */
+/* menu.c - tries steps and keeps those steps that the language accepts, that change the plan and that the model can
+ * price. Equal predictions are ordered by their text, so that a menu does not depend on the order of its offers. */
 #include "tilewright/extend/menu.h"
 
 #include <stdarg.h>

@@ -11,7 +11,8 @@
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* Copies text[0..length) without blanks at the ends and doubled ones. Returns the length that it needs. */
+/* Copies text[0..length) without blanks at the ends, and with single blanks between words. Returns the required
+ * length. */
 static size_t normalize(const char *text, size_t length, char out[TW_STEP_MAX]) {
   size_t used = 0;
   for (size_t i = 0; i < length; i++) {
@@ -47,7 +48,7 @@ tw_status tw_schedule_add(tw_schedule *schedule, const char *step, tw_error *err
   return add(schedule, step, strlen(step), error);
 }
 
-/* A verb is a name. A file of another kind (a program, JSON, bytes) betrays itself by its first word. */
+/* A verb is a name. The first word of a file of another kind (a program, JSON, bytes) usually is not one. */
 static bool begins_with_verb(const char *step) {
   const size_t length = strcspn(step, " ");
   for (size_t i = 0; i < length; i++)

@@ -16,7 +16,7 @@ bool tw_read_number(const char *text, int64_t least, int64_t most, int64_t *out)
 
 /* ---- fields ---- */
 
-static void set_field(void *plan, tw_field f, int64_t value) { /* little-endian, like every machine that this runs on */
+static void set_field(void *plan, tw_field f, int64_t value) { /* little-endian, like every supported host */
   memcpy((char *)plan + f.at, &value, f.size);
 }
 
@@ -147,7 +147,7 @@ static tw_status unknown_step(const tw_language *l, const char *step, const char
 
 /* ---- steps ---- */
 
-/* A current name first: an old name may have become the name of something else. NULL: unknown. */
+/* Looks for a current name first, because an old name may now be the name of another step. NULL: unknown. */
 static const tw_verb *verb_of(const tw_language *l, const char *name) {
   for (const tw_verb *v = l->verb; v < l->verb + l->n; v++)
     if (is_name(v->name, name)) return v;
@@ -171,7 +171,7 @@ bool tw_step_is(const tw_verb *v, const char *step) {
   return is_known_as(v->name, name);
 }
 
-/* One word of a step by its current names, appended to `out`. */
+/* Appends one word of a step to `out`, with its current names. */
 static void rename_word(const tw_verb *v, char *word, unsigned *given, char *out, size_t size) {
   char *value = strchr(word, '=');
   if (value) *value++ = '\0';

@@ -10,7 +10,7 @@
 
 #include "search/state.h"
 
-/* Much slower: by more than most single steps gain. */
+/* Much slower: by more than the gain of most single steps. */
 static const double FAR = 2;
 
 static bool comes_first(const tw_state *s, const tw_candidate *a, const tw_candidate *b) {
@@ -69,7 +69,7 @@ static struct tw_experience *experience_of(tw_state *s, const char *lever) {
   return new;
 }
 
-/* All levers of a kernel share its fate: the effect of each one alone is unknown. */
+/* The result counts for all levers of a kernel, because the effect of each lever is unknown. */
 static void learn(tw_state *s, const tw_candidate *c) {
   bool tells = c->verdict == TW_ILLEGAL || c->verdict == TW_SLOWER || tw_verdict_is_final(c->verdict);
   for (size_t i = 0; tells && i < c->n_levers; i++) {
@@ -89,8 +89,8 @@ static tw_candidate *best_with_recipe(const tw_state *s) {
   return best;
 }
 
-/* If the beam has only sources without a schedule, agents that need a schedule would have no parent: the best kernel
- * with a schedule stays in the beam, too. It replaces the sources if all agents need a schedule. */
+/* If the beam has only sources without a schedule, agents that need a schedule would have no parent. So the best
+ * kernel with a schedule stays in the beam, too. If all agents need a schedule, it replaces the sources. */
 void tw_keep_recipes(tw_state *s) {
   size_t needing = 0;
   for (size_t i = 0; i < s->n_members; i++) needing += !s->is_retired[i] && s->member[i].agent->needs_recipe;
@@ -121,7 +121,7 @@ void tw_select_beam(tw_state *s, size_t first) {
     if (n > 0 && n == room) n--; /* the worst child makes room */
     insert(s, next, &n, room, s->best);
   }
-  tw_candidate *others[TW_BEAM_MAX]; /* for the places that are left */
+  tw_candidate *others[TW_BEAM_MAX]; /* for the free places */
   size_t n_others = 0;
   for (size_t i = 0; i < s->n_beam; i++)
     if (!contains(next, n, s->beam[i])) insert(s, others, &n_others, room, s->beam[i]);

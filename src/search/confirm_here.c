@@ -2,15 +2,15 @@
  *
  * A runner's answer may be false, or its machine may be in another state. So where this computer has the target, the
  * best kernel and the start are built, checked on two cases and measured here. On a deterministic target both costs
- * must equal the reported ones. On a real machine the costs of this computer replace the reported ones. Where nothing
- * can be evaluated here, the result states it. */
+ * must equal the reported ones. On a real machine the costs of this computer replace the reported ones. If nothing
+ * can be evaluated here, the result says so. */
 #include <math.h>
 #include <string.h>
 
 #include "evaluate/evaluator.h"
 #include "search/state.h"
 
-/* Costs of a deterministic target differ by no more between two computers: their mathematical libraries may round
+/* Maximum difference of a deterministic target's costs between two computers, whose mathematical libraries may round
  * differently. */
 static const double SAME = 1e-6;
 
@@ -32,8 +32,8 @@ static void evaluate_here(tw_state *s, const tw_candidate *c, tw_outcome *out) {
   tw_trial_run(&trial, &setting, out);
 }
 
-/* The runner timed the kernel on the real machine, of which this computer has a model: the counter "real_machine" says
- * so. Costs differ then. */
+/* The runner timed the kernel on the real machine, and this computer only has its model: the counter "real_machine"
+ * says so. The costs then differ. */
 static bool is_of_real_machine(const tw_candidate *c) {
   for (size_t i = 0; i < c->measured.n_counters; i++)
     if (!strcmp(c->measured.counter[i].name, "real_machine")) return c->measured.counter[i].value == 1;
@@ -55,8 +55,8 @@ static tw_status compare_costs(const tw_state *s, const tw_candidate *c, const t
   return TW_OK;
 }
 
-/* The runner's machine is not this one: hardware whose simulator this is, another GPU. Its costs cannot be expected
- * here. */
+/* The runner's machine differs from this one: it is the real hardware of a simulator, or another GPU. Its costs
+ * cannot be compared. */
 static bool is_another_machine(const tw_state *s) {
   char digest[TW_HASH_TEXT];
   if (!s->machine[0]) return false;
@@ -69,7 +69,7 @@ static bool is_inconclusive(const tw_outcome *o) {
   return !tw_verdict_is_final(o->verdict) || o->verdict == TW_UNBUILDABLE;
 }
 
-/* For all candidates that are this kernel. */
+/* Applies the outcome to all candidates with this kernel. */
 static void take_outcome(tw_state *s, tw_candidate *c, const tw_outcome *o) {
   memcpy(c->coverage, o->coverage, sizeof c->coverage);
   for (size_t i = 0; i < s->n; i++)

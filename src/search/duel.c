@@ -10,10 +10,10 @@
 #include "base/clock.h"
 #include "search/state.h"
 
-/* A kernel this many times as fast needs one round to show it again. On a busy computer, one measurement of a kernel
- * with several threads can be off by more. */
+/* A kernel that is this many times as fast needs only one round. One measurement of a kernel with several threads on
+ * a busy computer can be off by more than smaller factors. */
 static const double CLEARLY = 4;
-/* Otherwise one round shows no noise: a single good moment would decide. */
+/* Other kernels need at least two rounds, because one round shows no noise: a single good moment would decide. */
 enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
 
 /* Costs of one kernel. */
@@ -38,7 +38,7 @@ static double noise(series s) {
   return (s.cost[s.n - 1] - s.cost[0]) / 2;
 }
 
-/* False if it could not be measured: there was no time, or it failed. */
+/* False if it could not be measured, for lack of time or by a failure. */
 static bool measure(tw_state *s, const tw_candidate *c, series *to) {
   tw_outcome o;
   tw_state_measure(s, c, &o);
@@ -47,7 +47,7 @@ static bool measure(tw_state *s, const tw_candidate *c, series *to) {
   return true;
 }
 
-/* Time for one more measurement of each, beside the confirmation of the result. */
+/* Is there time for one more measurement of each, in addition to the confirmation of the result? */
 static bool has_time(const tw_state *s) {
   return !tw_state_is_interrupted(s) && tw_now() + 2 * s->trial_seconds < s->last_measurement;
 }
@@ -56,8 +56,8 @@ bool tw_is_clearly_faster(const tw_candidate *c, const tw_candidate *than) {
   return CLEARLY * c->measured.cost < than->measured.cost;
 }
 
-/* Without time for alternating rounds: a dedicated device, such as a GPU, times many launches of a kernel. Then the
- * middle halves of both must be a tenth apart. */
+/* Used without time for alternating rounds. A dedicated device, such as a GPU, times many launches of a kernel. Then
+ * the middle halves of both must be a tenth apart. */
 static bool is_beyond_its_rounds(const tw_state *s, const tw_candidate *c, const tw_candidate *than) {
   const tw_spread *a = &c->measured.spread, *b = &than->measured.spread;
   return s->target->traits.measures_first && a->rounds > 1 && b->rounds > 1 && 1.1 * a->upper < b->lower;
@@ -68,8 +68,8 @@ static double recorded_gain(const tw_candidate *c, const tw_candidate *than) {
   return 1 - c->measured.cost / than->measured.cost;
 }
 
-/* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of *gain. Both are 0
- * where nothing was measured. */
+/* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of *gain. Both
+ * are 0 if nothing was measured. */
 static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, double *gain,
                   double *within) {
   series a = {0}, b = {0};

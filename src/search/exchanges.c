@@ -8,14 +8,14 @@
 #include "base/strings.h"
 #include "search/state.h"
 
-/* For an answer; a kernel's result is recorded after its trial. */
+/* The outcome of an answer; a kernel's result is recorded after its trial. */
 static const char *first_outcome(const tw_exchange *e) {
   char lever[TW_LEVER_MAX], why[TW_WHY_MAX];
   if (e->kernel) return "no kernel";
   return e->answer && !tw_prompt_read_plan(e->answer, lever, why) ? "no plan" : "a plan";
 }
 
-/* Without memory the list lacks some. */
+/* Without memory the list is incomplete. */
 static void note(tw_exchanges *x, const char *agent, const tw_exchange *e, bool recalled) {
   pthread_mutex_lock(&x->lock);
   if (x->n == x->room) {
@@ -77,7 +77,7 @@ void tw_exchanges_take(const tw_state *s, tw_search_result *out) {
       if (list[k].place != c->exchange) continue;
       list[k].candidate = c->number;
       snprintf(list[k].outcome, sizeof list[k].outcome, "%s", tw_verdict_name(c->verdict));
-      if (c->verdict == TW_NO_KERNEL && c->message) { /* elsewhere the journal has more than a line */
+      if (c->verdict == TW_NO_KERNEL && c->message) { /* in other cases the journal has more than one line */
         tw_append_cut(list[k].outcome, sizeof list[k].outcome, ": ");
         tw_append_cut(list[k].outcome, sizeof list[k].outcome, c->message);
       }

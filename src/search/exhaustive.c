@@ -4,7 +4,7 @@
  * path to it. */
 #include "search/state.h"
 
-/* The kernels one step after candidate `from`. */
+/* Adds the kernels one step after candidate `from`. */
 static tw_status follow(tw_state *s, size_t from, tw_error *error) {
   tw_menu menu;
   tw_status status = tw_target_steps(s->target, &s->problem, s->all[from]->recipe, &menu, error);
@@ -33,7 +33,7 @@ tw_status tw_enumerate(tw_state *s, tw_error *error) {
     const size_t first = s->n;
     const tw_status status = follow(s, next, error);
     if (status != TW_OK) return status;
-    tw_state_hand_over(s, first); /* evaluated while the next ones are made */
+    tw_state_hand_over(s, first); /* evaluated while the next candidates are made */
     tw_state_poll(s);
   }
   if (next == s->n)

@@ -11,8 +11,8 @@
 #include "search/prune.h"
 #include "search/state.h"
 
-/* The removal of steps may use one sample for four of the search; the ladder one for four that the search may use. A
- * short search on a large problem, whose samples take long, omits both. */
+/* The removal of steps may use one sample for every four of the search, and the ladder one for every four that the
+ * search may use. A short search on a large problem, whose samples take long, omits both. */
 enum { SAMPLES_PER_EXTRA = 4 };
 
 /* Emits a schedule as a new candidate, unless a candidate has it. */
@@ -39,8 +39,8 @@ tw_schedule tw_state_pruned(const tw_state *s, const tw_candidate *c) {
   return pruned;
 }
 
-/* Dead steps are removed at the end of a search only: until then a later step may give a meaning to an earlier one.
- * Needs neither samples nor time on the machine, so it also happens in searches that were stopped. */
+/* Dead steps are removed at the end of a search only: before that, a later step may give an effect to an earlier
+ * one. The removal needs neither samples nor time on the machine, so it also happens in searches that were stopped. */
 static tw_status prune(tw_state *s, tw_error *error) {
   const tw_schedule pruned = tw_state_pruned(s, s->best);
   if (pruned.n == s->best->recipe->n) return TW_OK;
@@ -158,7 +158,7 @@ static tw_status walk(tw_state *s, tw_error *error) {
     if (status != TW_OK) return status;
   }
   tw_state_evaluate(s, first);
-  /* A rung may have been too slow for its parent. */
+  /* A kernel on the ladder may have been too slow to be checked. */
   for (size_t n = shared + 1; n < schedule.n && !tw_state_is_stopped(s); n++) {
     tw_schedule beginning = tw_beginning(&schedule, n);
     tw_candidate *c = tw_state_find(s, &beginning);
@@ -193,11 +193,12 @@ static void reject(tw_state *s, const tw_candidate *wrong, const tw_error *reaso
   }
 }
 
-/* Multiply-adds of the reference in a second on one core, at least, and the seconds that a full reference may take. */
+/* Lower bound of the reference's multiply-adds per second on one core, and the seconds that a full reference may
+ * take. */
 static const double REFERENCE_RATE = 2.5e8, REFERENCE_SECONDS = 300;
 
-/* Inputs of another seed. The result is compared in full, even where the search compared samples, if the target can and
- * there is time for the reference. */
+/* Inputs of another seed. The result is compared in full, even where the search compared samples, if the target can
+ * do so and time remains for the reference. */
 static tw_status fresh_case(tw_state *s, uint64_t seed, tw_case *out, tw_error *error) {
   const int jobs = s->options.jobs;
   const double seconds = s->problem.op->operations(&s->problem) / REFERENCE_RATE / jobs;
@@ -231,13 +232,13 @@ static tw_status confirm(tw_state *s, tw_error *error) {
     if (o.verdict == TW_CORRECT) memcpy(s->best->coverage, o.coverage, sizeof s->best->coverage);
     if (o.verdict == TW_CORRECT || tw_state_is_interrupted(s)) break;
     if (o.verdict == TW_SKIPPED) tw_fail(&o.error, TW_INTERRUPTED, "%s", NO_TIME);
-    if (!tw_verdict_is_final(o.verdict)) { /* says nothing about the kernel */
+    if (!tw_verdict_is_final(o.verdict)) { /* the verdict says nothing about the kernel */
       tw_state_note(s, "the best candidate could not be checked again: %s", o.error.text);
       break;
     }
     reject(s, s->best, &o.error);
     s->best = next_best(s);
-    if (s->best) tw_defend(s); /* it has not been compared with the incumbent */
+    if (s->best) tw_defend(s); /* it was not compared with the incumbent yet */
   }
   tw_case_free(&fresh);
   return s->best ? TW_OK : tw_fail(error, TW_FAILED, "no kernel is correct on fresh inputs, not even the baseline");

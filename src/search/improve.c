@@ -1,8 +1,8 @@
 /* improve.c - a user's program as the start: rewrites of the program compete with a new schedule.
  *
- * Rewrites are climbed greedily, in a search with a beam of one whose only agent is `rewrites`: the best of two is
- * kept, until none makes the program faster. There are few, and each is a whole step: a wider beam would find the
- * same. */
+ * Rewrites are applied greedily, in a search with a beam of one whose only agent is `rewrites`. Two are tried at a
+ * time and the better one is kept, until none makes the program faster. There are few rewrites, and each is a whole
+ * step, so a wider beam would find the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "base/strings.h"
 #include "search/state.h"
 
-/* A rewrite is tried beside one other, for any number of threads: the best of both is kept, and the result must not
- * depend on them. */
+/* Rewrites are tried two at a time, for any number of threads: the better one is kept, and the result must not
+ * depend on threads. */
 enum { REWRITES_AT_ONCE = 2, ITERATIONS_MOST = 1000 };
 
 typedef struct improving {
@@ -25,14 +25,13 @@ typedef struct improving {
   double started;
 } improving;
 
-/* The steps of the rewritten program, which are no recipe. */
+/* Lists the steps of the rewritten program, which are not a schedule. */
 static void list_rewrites(const tw_search_result *r, tw_schedule *out) {
   *out = (tw_schedule){0};
   for (size_t i = 1; i < r->n_rungs; i++) tw_schedule_add(out, r->rung[i].step, NULL);
 }
 
-/* The rewrites' way, with the user's program as its start. Half of the time is for them, if a fresh schedule competes
- * for the rest. */
+/* Runs the search over rewrites, from the user's program. It may use half of the time if a fresh schedule competes. */
 static tw_status rewrite(const improving *k, const char *source, size_t length, bool rewrites_only,
                          tw_search_result *out, tw_improvement *how, tw_error *error) {
   tw_search_options options = *k->options;
@@ -76,7 +75,7 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
   return status;
 }
 
-/* The fresh search's ladder after the user's program. */
+/* Appends the fresh search's ladder to the user's program. */
 static void take_fresh(tw_search_result *fresh, tw_search_result *r) {
   tw_rung *rung = tw_new(fresh->n_rungs + 1, sizeof *rung);
   r->has_recipe = fresh->has_recipe;

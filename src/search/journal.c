@@ -1,18 +1,13 @@
 /* journal.c - the record of searches in SQLite.
  *
  * Invariants:
- * - The file is created in one transaction: it has either no tables, or all tables and the subject. Whatever else is
- *   found
- *   under the name is refused before anything is written to it.
- * - A candidate's key is (search, number), and numbers are the same in every run of a search: writing the same
- *   candidate twice changes nothing, so a search that is resumed needs to know nothing of where it was cut.
- * - A verdict is recalled for equal source text only (the digest, which ignores comments, is just the index), and for
- *   equal inputs (the seed). Verdicts of what is missing here are never recalled.
- * - `wrong on fresh inputs` is decided at the end of a search: until then the candidate was correct, and is recalled as
- *   correct, so that a second run takes the same way.
+ * - The file is created in one transaction: it has either no tables, or all tables and the subject. Any other file of that name is rejected before anything is written to it.
+ * - A candidate's key is (search, number), and numbers are the same in every run of a search: writing the same candidate twice changes nothing. So a resumed search need not know where it was interrupted.
+ * - A verdict is recalled only for equal source text (the digest, which ignores comments, is just the index) and equal inputs (the seed). Verdicts about a missing compiler or device are never recalled.
+ * - `wrong on fresh inputs` is decided at the end of a search: before that the candidate was correct. It is recalled as correct, so that a second run makes the same decisions.
  *
- * Write-ahead logging with synchronous=NORMAL: a killed process loses nothing, a power failure at most the last
- * candidates, neither damages the file. */
+ * Write-ahead logging with synchronous=NORMAL: a killed process loses nothing, and a power failure loses at most the
+ * last candidates. Neither damages the file. */
 #include "search/journal.h"
 
 #include <jansson.h>
@@ -41,13 +36,13 @@ struct tw_journal {
   char *path;
   sqlite3_int64 search, seed;
   sqlite3_stmt *insert, *recall, *describe, *explain, *keep, *remember, *state;
-  double opened, before; /* by tw_now; seconds of this search in earlier processes */
+  double opened, before; /* tw_now at the opening; seconds of this search in earlier processes */
   pthread_mutex_t lock;  /* lock of `keep`, `remember` and `models`: agents call from any thread */
   bool has_described;
   bool by_runner; /* TW_JOURNAL_RUNNER */
-  char **models;  /* names that were recalled, each once */
+  char **models;  /* names of recalled models, each once */
   size_t n_models;
-  tw_candidate **waiting; /* could not be written yet */
+  tw_candidate **waiting; /* candidates that could not be written yet */
   size_t n_waiting, room;
   bool is_together;   /* a transaction is open: candidates wait for its end */
   char evaluator[80]; /* the machine of a runner's outcomes; "" before it is known */
@@ -86,7 +81,7 @@ static const char INSERT[] =
     " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took, agent, step,"
     " mends, at, coverage, place)"
     " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,"
-    /* a candidate that is recalled, or amended, keeps when and where it was evaluated */
+    /* a candidate that is recalled or amended keeps the time and place of its evaluation */
     " coalesce((SELECT at FROM candidate WHERE search = ?1 AND number = ?2), ?25),"
     " coalesce(?26, (SELECT coverage FROM candidate WHERE search = ?1 AND number = ?2)),"
     " coalesce(?27, (SELECT place FROM candidate WHERE search = ?1 AND number = ?2)))";
@@ -235,14 +230,14 @@ static tw_status extend(tw_journal *j, tw_error *error) {
   return done ? TW_OK : refuse_now(j, error);
 }
 
-/* In one transaction, so that of two processes that start at once one creates and the other compares. */
+/* In one transaction: if two processes start at once, one creates the tables and the other compares them. */
 static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
   sqlite3_int64 id = 0, tables = 0, others = 0;
   if (ask(j, "PRAGMA application_id", &id) != SQLITE_OK ||
       ask(j, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK ||
       ask(j, "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')", &others) != SQLITE_OK)
     return refuse_now(j, error);
-  if (others) /* a view may never end */
+  if (others) /* a view may never end, so it is rejected */
     return tw_fail(error, TW_USAGE,
                    "%s has views or triggers, so it is not the journal of a search; give another file name", j->path);
   if (id >= OLDEST_ID && id < APPLICATION_ID)
@@ -284,7 +279,7 @@ static bool is_something_else(const char *path) {
   static const char magic[16] = "SQLite format 3";
   char start[sizeof magic];
   FILE *f = fopen(path, "re");
-  if (!f) return false; /* a new file, or one that SQLite will say more about */
+  if (!f) return false; /* a new file, or one for which SQLite gives a better error */
   size_t n = fread(start, 1, sizeof start, f);
   fclose(f);
   return n > 0 && (n < sizeof magic || memcmp(start, magic, sizeof magic) != 0);
@@ -334,7 +329,7 @@ static void free_journal(tw_journal *j) {
   sqlite3_finalize(j->keep);
   sqlite3_finalize(j->remember);
   sqlite3_finalize(j->state);
-  if (j->db) run(j, "PRAGMA journal_mode = DELETE"); /* one file, which can be read where nothing can be written */
+  if (j->db) run(j, "PRAGMA journal_mode = DELETE"); /* then it is one file, which can be read in a read-only folder */
   sqlite3_close(j->db);
   for (size_t i = 0; i < j->n_models; i++) free(j->models[i]);
   free(j->models);
@@ -360,7 +355,8 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
   tw_status status = open_file(j, subject, agent, options, error);
   if (status != TW_OK) {
     free_journal(j);
-    if (is_new && stat(path, &info) == 0 && info.st_size == 0) unlink(path); /* nothing could be written */
+    /* removes the file if nothing could be written */
+    if (is_new && stat(path, &info) == 0 && info.st_size == 0) unlink(path);
   }
   if (status == TW_OK) *out = j;
   return status;
@@ -379,7 +375,7 @@ static void bind_text(sqlite3_stmt *s, int column, const char *text) {
   sqlite3_bind_text(s, column, text, -1, SQLITE_TRANSIENT); /* NULL for NULL */
 }
 
-/* "tile + double buffer" */
+/* For example "tile + double buffer". */
 static void bind_levers(sqlite3_stmt *s, int column, const tw_candidate *c) {
   char text[TW_LEVERS_MAX * (TW_LEVER_MAX + 3)] = "";
   for (size_t i = 0, used = 0; i < c->n_levers; i++)
@@ -407,7 +403,7 @@ static void bind_measurement(sqlite3_stmt *s, int column, const tw_candidate *c)
   free(memories);
 }
 
-/* What counters mean, if that is not there yet. */
+/* Stores the meaning of counters, unless it is stored already. */
 static void describe_counters(tw_journal *j, const tw_measurement *m) {
   for (size_t i = 0; i < m->n_counters; i++) {
     bind_text(j->describe, 1, m->counter[i].name);
@@ -448,7 +444,7 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
   bind_text(s, 27, c->place[0] ? c->place : NULL);
   free(schedule);
   if (!j->has_described && c->measured.n_counters) describe_counters(j, &c->measured);
-  j->has_described |= c->measured.n_counters > 0; /* a target's kernels have the same counters */
+  j->has_described |= c->measured.n_counters > 0; /* all kernels of a target have the same counters */
   int code = sqlite3_step(s);
   if (code != SQLITE_DONE) snprintf(j->reason, sizeof j->reason, "%s", sqlite3_errmsg(j->db));
   sqlite3_reset(s);
@@ -462,7 +458,7 @@ bool tw_journal_is_machine(tw_journal *j, const char *digest) {
     static const char *const steps[] = {"INSERT OR IGNORE INTO journal VALUES ('evaluator', ?1)",
                                         "SELECT value FROM journal WHERE key = 'evaluator'"};
     for (int i = 0; i < 2; i++) {
-      /* a full disk: reported elsewhere */
+      /* a full disk, which is reported elsewhere */
       if (sqlite3_prepare_v2(j->db, steps[i], -1, &s, NULL) != SQLITE_OK) return true;
       if (i == 0) bind_text(s, 1, digest);
       if (sqlite3_step(s) == SQLITE_ROW)
@@ -488,7 +484,7 @@ void tw_journal_state(tw_journal *j, const char *key, const char *text, double n
 static void retry_waiting(tw_journal *j) {
   size_t kept = 0;
   for (size_t i = 0; i < j->n_waiting; i++)
-    if (kept > 0 || !write_candidate(j, j->waiting[i])) /* after a failure the rest would fail too */
+    if (kept > 0 || !write_candidate(j, j->waiting[i])) /* after a failure, later candidates would fail too */
       j->waiting[kept++] = j->waiting[i];
   j->n_waiting = kept;
 }
@@ -505,7 +501,7 @@ static bool wait_in_memory(tw_journal *j, tw_candidate *c) {
   return true;
 }
 
-/* Candidates of a transaction stay in memory until it has succeeded: a full disk loses none. */
+/* Candidates of a transaction stay in memory until it has succeeded, so a full disk loses none. */
 static void end_together(tw_journal *j) {
   bool done = true;
   for (size_t i = 0; done && i < j->n_waiting; i++) done = write_candidate(j, j->waiting[i]);
@@ -544,7 +540,7 @@ const char *tw_journal_trouble(tw_journal *j) {
 
 /* ---- reading ---- */
 
-/* Units and helps of the counters, as written. */
+/* Reads units and meanings of the counters. */
 static void explain_counters(tw_journal *j, tw_measurement *m) {
   for (size_t i = 0; i < m->n_counters; i++) {
     tw_counter *c = &m->counter[i];
@@ -645,7 +641,7 @@ static bool remember(void *context, const char *agent, tw_exchange *e) {
   return found;
 }
 
-/* A resumed search repeats requests that could not be written: the candidates' trouble tells of the disk. */
+/* A resumed search repeats requests that could not be written. The error for candidates reports the disk. */
 static void keep_exchange(void *context, const char *agent, const tw_exchange *e) {
   tw_journal *j = context;
   sqlite3_stmt *s = j->keep;

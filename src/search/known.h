@@ -4,14 +4,14 @@
 
 #include "tilewright/extend/target.h"
 
-/* A schedule that is legal for the problem, of this problem (is_exact) or of a similar shape, and a source of this very problem if
- * that is better. */
+/* A legal schedule for the problem, from this problem (is_exact) or from a similar shape. Also a source for this
+ * very problem, if that is better. */
 typedef struct tw_known {
   bool has_schedule, is_exact;
   tw_schedule schedule;
-  tw_schedule recording; /* of a similar shape, with steps that are illegal here; without steps: none */
+  tw_schedule recording; /* of a similar shape, with steps that are illegal for this one; no steps: no recording */
   char *source;          /* malloc'ed; NULL if there is none */
-  /* Of the better of `source` and an exact `schedule`; tw_wisdom_entry. 0: there is none. */
+  /* Of the better one of `source` and an exact `schedule`; tw_wisdom_entry. 0: neither exists. */
   double cost, utilization;
   uint64_t machine;
 } tw_known;

@@ -36,7 +36,7 @@ static void finish_rung(tw_rung *r, const tw_candidate *c, const char *agent) {
   snprintf(r->agent, sizeof r->agent, "%s", agent);
 }
 
-/* The steps of the schedule of `last`; returns the number of rungs. */
+/* Adds the steps of the schedule of `last`; returns the number of rungs. */
 static size_t climb_recipe(const tw_state *s, const tw_candidate *last, tw_rung *rung) {
   const tw_schedule schedule = tw_state_pruned(s, last);
   size_t n = 0;
@@ -54,7 +54,7 @@ static size_t climb_recipe(const tw_state *s, const tw_candidate *last, tw_rung 
   return n;
 }
 
-/* A source without a schedule describes its change to its parent itself. */
+/* A source without a schedule has its own description of the change to its parent. */
 static void climb_source(const tw_candidate *c, tw_rung *r) {
   for (size_t i = 0; !c->step[0] && i < c->n_levers; i++) append(r->step, sizeof r->step, c->lever[i]);
   if (c->step[0]) append(r->step, sizeof r->step, c->step);
@@ -67,7 +67,7 @@ static double error_of(const tw_traits *traits, const tw_spread *p) {
   return p->rounds > 1 && p->median > 0 ? (p->upper - p->lower) / 2 / p->median : 0;
 }
 
-/* Compares each rung with the last rung of a known difference. */
+/* Compares each rung with the last rung that has a known difference. */
 void tw_mark_rungs(tw_search_result *r) {
   double base = r->rung[0].cost;
   for (size_t i = 1; i < r->n_rungs; i++) {

@@ -91,7 +91,7 @@ static tw_status open_journal(tw_state *s, size_t n_members, const tw_member mem
                               tw_error *error) {
   if (!s->options.journal) return TW_OK;
   char machine[TW_HASH_TEXT];
-  tw_evaluator_digest(s->target, machine); /* its compiler, too: another one makes other costs */
+  tw_evaluator_digest(s->target, machine); /* includes the compiler, because another one gives other costs */
   char *options = print_options(s, program), *problem = tw_problem_text(&s->problem);
   char *agents = print_members(n_members, member);
   const tw_journal_subject subject = {
@@ -111,8 +111,8 @@ static tw_status open_journal(tw_state *s, size_t n_members, const tw_member mem
   return status;
 }
 
-/* The data of a report besides candidates. A report may read them while the search runs, so they are written at the
- * start. */
+/* Facts for a report, in addition to candidates. A report may read them while the search runs, so they are written
+ * at the start. */
 static void state_facts(tw_state *s) {
   tw_journal *j = s->journal;
   const tw_bound *b = &s->bound;
@@ -128,7 +128,8 @@ static void state_facts(tw_state *s) {
   tw_journal_state(j, "command", s->options.command ? s->options.command : "", 0);
   tw_journal_state(j, "version", TILEWRIGHT_VERSION, 0);
   tw_journal_state(j, "host", host, 0);
-  tw_journal_state(j, "opened", NULL, (double)time(NULL)); /* a journal has several searches: which was the last? */
+  /* a journal may have several searches; this tells which was the last */
+  tw_journal_state(j, "opened", NULL, (double)time(NULL));
   tw_journal_state(j, "jobs", NULL, s->options.jobs);
   tw_journal_state(j, "process", NULL, getpid());
   if (s->options.runner) tw_journal_state(j, "runner", s->options.runner, 0);

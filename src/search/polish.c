@@ -1,15 +1,15 @@
-/* polish.c - the neighbourhood of the best kernel after the beam has ended: if the problem is small, all kernels at a
- * distance of one step of the menu, then two, and so on. A better kernel becomes the new centre.
+/* polish.c - searches the neighbourhood of the best kernel after the beam has ended. For small problems it tries all
+ * kernels at a distance of one step of the menu, then two, and so on. A better kernel becomes the new centre.
  *
- * The beam follows steps that pay one by one, and stops where few do. If a design needs three steps and the first two
- * lose, only an exhaustive search finds it; where measuring is fast, it is affordable. */
+ * The beam follows steps that pay one by one, and stops where few do. If a design needs three steps and the first
+ * two make it slower, only an exhaustive search finds it. Such a search is affordable where measuring is fast. */
 #include <stdlib.h>
 
 #include "search/state.h"
 
-/* How many new kernels: by how long the problem's bound takes to simulate. */
+/* The number of new kernels, by the time to simulate the problem's bound. */
 static const struct {
-  double seconds; /* up to this long */
+  double seconds; /* upper limit of that time */
   size_t kernels;
 } BUDGET[] = {{1e-6, 4000}, {1e-5, 400}, {1e-4, 100}};
 
@@ -52,7 +52,7 @@ static bool reach(ring *r, const tw_candidate *c) {
  * `most`. */
 static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t most, tw_error *error) {
   tw_menu menu;
-  if (!from->recipe) return TW_OK; /* the menu leads on from recipes alone */
+  if (!from->recipe) return TW_OK; /* the menu continues only from schedules */
   tw_status status = tw_target_steps(s->target, &s->problem, from->recipe, &menu, error);
   if (status != TW_OK) return status;
   for (size_t i = 0; i < menu.n && status == TW_OK && s->n < most; i++) {
@@ -72,7 +72,7 @@ static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t m
   return status;
 }
 
-/* Rings round the best until one holds a better kernel, nothing is left or the candidates are `most`. */
+/* Tries rings around the best until one holds a better kernel, nothing is left, or `most` candidates exist. */
 static tw_status look_around(tw_state *s, size_t most, tw_error *error) {
   const tw_candidate *centre = s->best;
   ring r = {0};

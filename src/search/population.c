@@ -210,12 +210,12 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .seed = s->options.inputs,
                     .limit = c->limit,
                     .deadline = isfinite(s->last_measurement) ? s->last_measurement : 0,
-                    .trust = s->options.trust || c->recipe, /* the target emitted it: the text is the library's own */
+                    /* the text is the library's own, because the target emitted it */
+                    .trust = s->options.trust || c->recipe,
                     .check_part = true};
 }
 
-/* Threads of this process leave no core for planning. Planning on the cores on which a kernel is timed would change the
- * time. */
+/* Threads of this process use all cores, so planning would disturb the time of a kernel. */
 static bool may_overlap(const tw_state *s) {
   return s->backend->is_away || (s->backend->is_elsewhere && !s->target->traits.device);
 }

@@ -18,11 +18,11 @@
 #include "base/status.h"
 #include "search/state.h"
 
-/* One plan's kernels: made, in the order of alternatives, and the first of them that were taken. */
+/* The kernels of one plan: all that were made, in the order of alternatives, and the first of them that were taken. */
 typedef struct drawer {
   size_t n_ordered, n_taken, n_new;
-  tw_candidate **candidate; /* of each alternative; NULL if none was tried */
-  int *mended;              /* how often each was ordered again */
+  tw_candidate **candidate; /* one for each alternative; NULL: no kernel was tried */
+  int *mended;              /* how often each alternative was ordered again */
 } drawer;
 
 /* The requests to one agent for one parent. */
@@ -38,7 +38,7 @@ typedef struct asking {
   tw_error error;
 } asking;
 
-/* The surroundings of a parent. */
+/* A parent with its surroundings. */
 typedef struct family {
   const tw_candidate **lineage, **child, **relative;
   size_t n_lineage, n_children, n_relatives;
@@ -50,7 +50,7 @@ struct tw_round {
   tw_stop stop;
   size_t n, n_families;
   asking *asking;
-  family *family; /* of each place in the beam */
+  family *family; /* one for each place in the beam */
   /* ---- orders in flight ---- */
   size_t n_orders;
   tw_order *order;
@@ -134,7 +134,7 @@ static bool meet_family(const tw_state *s, const tw_candidate *parent, family *f
   return true;
 }
 
-/* Each iteration of the team for reuse offers the next recorded plan. */
+/* In each iteration, the team for reuse offers the next recorded plan. */
 static size_t recorded_before(const tw_state *s) { return (size_t)(s->iteration - s->first_iteration); }
 
 static size_t recorded_plans(const tw_state *s, size_t member) {
@@ -142,7 +142,7 @@ static size_t recorded_plans(const tw_state *s, size_t member) {
   return s->recordings->n_plans - recorded_before(s);
 }
 
-/* Threads that make plans and kernels. Jobs elsewhere take no core of this computer. */
+/* Number of threads that make plans and kernels. Evaluations on other computers use no core of this one. */
 static int planners(const tw_state *s) { return s->backend->is_elsewhere ? tw_cores() : s->options.jobs; }
 
 static tw_request request_of(const tw_round *r, const family *f, size_t place, size_t member, size_t plans) {
@@ -185,15 +185,15 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
   return request;
 }
 
-/* Each plan of a model is a paid question: no more of them than there are samples left for their kernels. */
+/* Each plan of a model is a paid question. So at most as many plans are made as samples are left for their kernels. */
 static int most_plans(const tw_state *s) {
   const tw_search_options *o = &s->options;
   if (o->samples == 0 || !s->member[0].agent->asks_models) return INT_MAX;
   return (o->samples - s->samples + o->kernels - 1) / o->kernels;
 }
 
-/* Where each plan is paid for, a parent that is far from the best, such as the start after a while, keeps one: it may lead
- * elsewhere, but its children have the more to catch up with. */
+/* If plans cost money, a parent that is far from the best gets only one plan. An example is the start after some
+ * iterations. It may lead elsewhere, but its children have more to catch up with. */
 static int plans_wanted(const tw_state *s, const tw_candidate *parent) {
   return s->member[0].agent->asks_models && !tw_translates(s, 0) && tw_is_far_from_best(s, parent) ? 1
                                                                                                    : s->options.plans;
@@ -262,14 +262,14 @@ static void plan_with(void *context, size_t member) {
 
 /* ---- kernels ---- */
 
-/* Orders of one agent, their kernels, and the candidates of these. */
+/* The orders of one agent, their kernels, and the candidates made from them. */
 typedef struct answers {
   const char *agent;
   size_t n;
   tw_order *order;
   asking **by;
   tw_kernel *kernel;
-  tw_candidate **candidate; /* NULL: nothing was tried; the kernel's message says why */
+  tw_candidate **candidate; /* NULL: no kernel was tried; the kernel's message gives the reason */
 } answers;
 
 static bool was_tried(const tw_kernel *kernel) {
@@ -277,7 +277,7 @@ static bool was_tried(const tw_kernel *kernel) {
   return kernel->source || (tw_status_group(why) != TW_MISSING && why != TW_INTERRUPTED);
 }
 
-/* The i-th kernel as a candidate. On any thread, since digests of long sources take time. */
+/* Makes the i-th kernel a candidate. Runs on any thread, because digests of long sources take time. */
 static void make_candidate(void *context, size_t i) {
   const answers *all = context;
   const asking *a = all->by[i];
@@ -330,7 +330,7 @@ static bool make_room(tw_round *r, size_t n) {
   return order && place && by;
 }
 
-/* All orders of one agent. */
+/* Executes all orders of one agent. */
 static void implement_with(void *context, size_t member) {
   tw_round *r = context;
   tw_agent *agent = r->state->member[member].agent;
@@ -371,7 +371,7 @@ static void implement_all(tw_round *r) {
   if (r->n_orders) tw_parallel_for((int)members, members, implement_with, r);
 }
 
-/* Whether the kernel is new, in the search before this round and among the kernels for this request. */
+/* Is the kernel new in the search before this round, and among the kernels for this request? */
 static bool is_new(const tw_round *r, const asking *a, const tw_candidate *c) {
   if (!c->source || is_listed(r, &r->state->sources, &c->source_digest)) return false;
   for (size_t i = 0; i < a->n_taken; i++)
@@ -379,7 +379,7 @@ static bool is_new(const tw_round *r, const asking *a, const tw_candidate *c) {
   return true;
 }
 
-/* Kernels that the plan lacks, as far as its answers tell that were not taken yet. */
+/* The number of kernels that the plan lacks, as far as its answers that were not taken yet tell. */
 static size_t missing(const tw_round *r, const asking *a, const drawer *d) {
   size_t have = d->n_new;
   for (size_t k = d->n_taken; k < d->n_ordered; k++) have += d->candidate[k] && is_new(r, a, d->candidate[k]);
@@ -427,10 +427,10 @@ static bool take_answers(const tw_round *r, asking *a) {
 
 static bool is_open(const asking *a) { return a->status == TW_OK && a->next < a->proposal.n; }
 
-/* The kernels for the requests from..to-1. Where answers cost nothing, all plans that seem to lack kernels get orders at
- * once, so that all threads have work; kernels beyond the wanted ones are freed. */
+/* The kernels for the requests from..to-1. Where answers cost nothing, all plans that seem to lack kernels get
+ * orders at once, so that all threads have work; kernels beyond the wanted ones are freed. */
 static void make_kernels(tw_round *r, size_t from, size_t to) {
-  const bool one_by_one = r->state->member[0].agent->asks_models; /* all of a team, or none */
+  const bool one_by_one = r->state->member[0].agent->asks_models; /* all agents of a team, or none */
   for (bool first = true;; first = false) {
     r->n_orders = 0;
     for (size_t i = from; i < to; i++) {
@@ -450,10 +450,10 @@ static void make_kernels(tw_round *r, size_t from, size_t to) {
   }
 }
 
-/* The end of the next requests whose kernels are made together: enough for all threads, and few, so that the first are
- * evaluated soon. */
+/* The end of the next slice of requests, whose kernels are made together. A slice is large enough for all threads,
+ * and small, so that its first kernels are evaluated soon. */
 static size_t end_of_slice(const tw_round *r, size_t from) {
-  if (r->state->member[0].agent->asks_models) return r->n; /* all of a team, or none */
+  if (r->state->member[0].agent->asks_models) return r->n; /* all agents of a team, or none */
   const size_t wanted = TW_ORDERS_PER_THREAD * (size_t)planners(r->state);
   size_t to = from;
   for (size_t orders = 0; to < r->n && orders < wanted; to++)
@@ -463,7 +463,8 @@ static size_t end_of_slice(const tw_round *r, size_t from) {
 
 /* ---- into the search ---- */
 
-/* An agent that has stopped gets no more requests. A failure for one parent is a note. */
+/* Evaluates errors of an agent. An agent that has stopped gets no more requests. A failure for one parent becomes a
+ * note. */
 static void heed(tw_state *s, const asking *a) {
   const tw_agent *agent = s->member[a->member].agent;
   if (a->status == TW_OK || a->status == TW_INTERRUPTED || s->is_retired[a->member]) return;
@@ -502,7 +503,7 @@ static bool is_failure(const asking *a) {
   return a->status != TW_OK && tw_status_group(a->status) != TW_MISSING && a->status != TW_INTERRUPTED;
 }
 
-/* Kernels for the requests from number `from` on. */
+/* Number of kernels for the requests from number `from` on. */
 static int still_to_make(const tw_round *r, size_t from) {
   size_t n = 0;
   for (size_t i = from; i < r->n; i++) n += r->asking[i].proposal.n * r->asking[i].request.kernels;
@@ -585,7 +586,7 @@ tw_status tw_propose(tw_state *s, tw_round **out, tw_error *error) {
   return make_all(r, error);
 }
 
-/* Whether the candidate's author can repair it. A request without an answer cannot be repaired. A repair that repeats
+/* Can the candidate's author repair it? A request without an answer cannot be repaired. A repair that repeats
  * another failed kernel has failed, too. */
 static bool is_mendable(const tw_state *s, const tw_candidate *c) {
   const tw_candidate *tried = c->mends == TW_NONE ? c : tw_state_evaluated(s, c);

@@ -36,7 +36,7 @@ tw_schedule tw_schedule_without(const tw_schedule *schedule, size_t step) {
   return shorter;
 }
 
-/* Begins at the end: of two equal steps the first stays, and the steps between them remain legal. */
+/* Begins at the end, so that the first of two equal steps stays, and the steps between them remain legal. */
 static bool remove_one(const tw_target *t, const tw_problem *p, const effect *whole, size_t kept,
                        tw_schedule *schedule) {
   for (size_t i = schedule->n; i-- > kept;) {

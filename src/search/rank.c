@@ -1,5 +1,5 @@
-/* rank.c - the quality of the machine's model as a ranking: Spearman's correlation of ranks between its prediction for
- * a schedule and the cost of its kernel, over the measured candidates. */
+/* rank.c - the quality of the machine's model as a ranking. It is Spearman's correlation of ranks between predicted
+ * and measured costs of the measured candidates. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -58,7 +58,7 @@ static tw_status fail(const reader *r, tw_error *error) {
                  sqlite3_errmsg(r->file.db));
 }
 
-/* A prepared question; its numbers are bound. NULL: the journal cannot be read. */
+/* A prepared query with bound numbers. NULL: the journal cannot be read. */
 static sqlite3_stmt *ask(const reader *r, const char *sql, long long first, long long second) {
   sqlite3_stmt *s = NULL;
   if (sqlite3_prepare_v2(r->file.db, sql, -1, &s, NULL) != SQLITE_OK) return NULL;
@@ -90,7 +90,7 @@ static tw_status check_subject(const reader *r, const tw_target *target, const t
   return status;
 }
 
-/* The correct kernel of least cost in any of the journal's searches; of equal kernels the one with the fewest steps. */
+/* The correct kernel of least cost in all searches of the journal. Of equal kernels, the one with the fewest steps. */
 static tw_status find_best(reader *r, tw_error *error) {
   sqlite3_stmt *s = ask(r,
                         "SELECT search, number FROM candidate WHERE verdict = 'correct' AND cost > 0"
@@ -103,7 +103,8 @@ static tw_status find_best(reader *r, tw_error *error) {
   return found ? TW_OK : tw_fail(error, TW_USAGE, "recording '%s' has no correct kernel yet", r->path);
 }
 
-/* The whole reply of a model whose option and reason a candidate has; without it, a plan of these two. malloc'ed. */
+/* The whole reply of a model that led to a candidate with this option and reason. Without such a reply, a plan made
+ * of the two. malloc'ed. */
 static char *find_plan(const reader *r, const char *lever, const char *why) {
   sqlite3_stmt *s = ask(r, "SELECT answer FROM exchange WHERE search = ?1 ORDER BY place", r->search, 0);
   char *plan = NULL;
@@ -120,7 +121,7 @@ static char *find_plan(const reader *r, const char *lever, const char *why) {
   return tw_text_take(&t);
 }
 
-/* Goes up from the best to the first kernel with a schedule; the plans below it are added in their order. */
+/* Goes from the best kernel up to the first ancestor with a schedule. Adds the plans on this path in order. */
 static tw_status read_lineage(const reader *r, tw_recordings *out, tw_error *error) {
   char *plan[TW_RECORDED_PLANS_MOST];
   size_t n = 0;
@@ -140,7 +141,8 @@ static tw_status read_lineage(const reader *r, tw_recordings *out, tw_error *err
         if (status == TW_OK && schedule.n) status = tw_recordings_add(out, &schedule, error);
       } else if (has_parent && n + out->n_plans < TW_RECORDED_PLANS_MOST) {
         if ((plan[n] = find_plan(r, text_of(s, 2), text_of(s, 3)))) n++;
-        goes_on = sqlite3_column_int64(s, 1) < number; /* true of every journal; a damaged one ends here */
+        /* true in every valid journal; the loop ends here in a damaged one */
+        goes_on = sqlite3_column_int64(s, 1) < number;
         number = sqlite3_column_int64(s, 1);
       }
     }

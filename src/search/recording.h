@@ -1,8 +1,8 @@
-/* recording.h - what an earlier search found, for reuse on another shape: its steps and its plans.
+/* recording.h - steps and plans of an earlier search, for reuse on another shape.
  *
- * Method: schedule reuse of Autocomp (C. Hong et al., section 3.5). A recording is a file of steps, or the journal of a
- * search. The kernel with the least cost counts: its schedule gives the steps. Where its source has no schedule, the
- * plans that led from the last schedule to it, in their order, are offered to language models. */
+ * Method: schedule reuse of Autocomp (C. Hong et al., section 3.5). A recording is a file of steps, or the journal
+ * of a search. The kernel with the least cost counts: its schedule gives the steps. If its source has no schedule,
+ * language models are offered the plans that led from the last schedule to it, in order. */
 #ifndef TW_SEARCH_RECORDING_H
 #define TW_SEARCH_RECORDING_H
 

@@ -5,19 +5,19 @@
 #include "tilewright/extend/target.h"
 #include "tilewright/search.h"
 
-/* How a result came about that started from a user's program: the program rewritten, in competition with a fresh schedule where
- * the target has one for the problem. */
+/* The result of a search that started from a user's program. The rewritten program competed with a fresh schedule,
+ * if the target has one for the problem. */
 typedef struct tw_improvement {
-  bool rewritten;         /* the best is the user's program, rewritten (or as it was): `schedule` lists rewrites */
+  bool rewritten;         /* the best kernel is the user's program, rewritten or unchanged: `schedule` lists rewrites */
   tw_schedule rewrites;   /* that were kept */
-  tw_measurement after;   /* the user's program after them */
-  bool searched;          /* there is a fresh schedule ... */
+  tw_measurement after;   /* measurement of the user's program after the rewrites */
+  bool searched;          /* a fresh schedule was searched ... */
   tw_measurement fresh;   /* ... and its measurement */
-  tw_diagnosis diagnosis; /* of the user's program */
+  tw_diagnosis diagnosis; /* diagnosis of the user's program */
 } tw_improvement;
 
 struct tw_search_result {
-  char *source;               /* of the best candidate */
+  char *source;               /* source of the best candidate */
   bool has_recipe;            /* the target emits `source` from `schedule`; otherwise `source` has no schedule */
   tw_schedule schedule;       /* the recipe, if there is one */
   tw_measurement best, start; /* start: the baseline */
@@ -26,7 +26,7 @@ struct tw_search_result {
   tw_rung *rung; /* from the start to the best */
   tw_bound bound;
   int samples, correct; /* candidates evaluated (duplicates once), correct ones */
-  int recalled;         /* of the samples, how many the journal knew: an interrupted search was resumed */
+  int recalled;         /* samples whose verdict came from the journal of an interrupted search */
   int slower;           /* candidates slower than their parent, as measured or by a bound, and therefore not checked */
   /* The compared part of the best kernel's outputs: "every element", or "sampled: ..."; "" if unknown. */
   char coverage[240];
@@ -34,27 +34,28 @@ struct tw_search_result {
   tw_model_call *exchange; /* in the order of iterations and places */
   double wall_seconds;
   char *notes;      /* lines for the user; NULL or "": none */
-  double error;     /* by how much, as a fraction, costs may differ and mean nothing; 0: not known */
+  double error;     /* differences of costs below this fraction mean nothing; 0: not known */
   bool is_baseline; /* no kernel beat the baseline by more than the noise: the best is the baseline */
-  /* `start_is_exact` or `start_source` were given, and each of these kernels was wrong, or slower than the baseline when both
-   * were measured in turns. */
+  /* `start_is_exact` or `start_source` were given, and each of these kernels was wrong, or slower than the baseline
+   * when both were measured in turns. */
   bool known_lost;
   tw_cost_from cost_from; /* of `best` and `start`. The rungs between them have the costs of the search */
   tw_improvement *how;    /* tw_tune from a user's program; NULL: none. Malloc'ed */
 };
 
-/* tw_search into a struct of the caller's, which tw_search_result_clear empties. */
+/* tw_search with a result struct of the caller; tw_search_result_clear empties it. */
 tw_status tw_search_into(const tw_target *, const tw_problem *, const tw_search_options *, tw_search_result *out,
                          tw_error *);
 void tw_search_result_clear(tw_search_result *);
 /* Appends a line to the notes. */
 void tw_search_result_note(tw_search_result *, const char *format, ...) TW_PRINTF(2, 3);
 
-/* Improves the user's program: diagnoses where its time goes, rewrites it as long as that helps and, unless
- * `rewrites_only`, searches for a schedule of the same problem. *out gets the better of both results; its start is
- * the user's program, and its improving steps begin there. `how` may be NULL. `seconds` limits both; rewrites use at
- * most half of it. TW_FAILED with one line if the program is wrong. A program that cannot be analysed is not
- * rewritten (diagnosis.fixed). TW_INTERRUPTED as for tw_search. Each kernel is checked like any candidate. */
+/* Improves the user's program: diagnoses where its time goes and rewrites it as long as that helps. Unless
+ * `rewrites_only`, it also searches for a schedule of the same problem. *out gets the better of both results; its
+ * start is the user's program, and its improving steps begin there. `how` may be NULL. `seconds` limits both;
+ * rewrites use at most half of it. TW_FAILED with one line if the program is wrong. A program that cannot be
+ * analysed is not rewritten (diagnosis.fixed). TW_INTERRUPTED as for tw_search. Each kernel is checked like any
+ * candidate. */
 tw_status tw_improve(const tw_target *, const tw_problem *, const char *source, size_t length,
                      const tw_search_options *, bool rewrites_only, tw_search_result *out, tw_improvement *how,
                      tw_error *);

@@ -3,9 +3,9 @@
  * Method: Autocomp (C. Hong et al., section 3): in each iteration every parent in the beam gets plans, and each plan
  * gets kernels. The best correct kernels that beat their parent are the next parents. tw_search is the whole flow.
  *
- * Why the outcome does not depend on `jobs`: candidates are numbered in the order of the beam, whatever was evaluated
- * meanwhile; evaluation changes only a candidate's own verdict; everything that is decided is decided between
- * iterations, by cost and number. Why a resumed search ends alike: the same numbers are proposed again, and the journal recalls the
+ * The outcome does not depend on `jobs`. Candidates are numbered in the order of the beam, not of their evaluation.
+ * An evaluation changes only the candidate's own verdict. Decisions are made between iterations, by cost and number.
+ * A resumed search gives the same result, because the same numbers are proposed again and the journal recalls the
  * verdicts of equal sources. */
 #include <math.h>
 #include <stdio.h>
@@ -19,12 +19,12 @@
 #include "search/state.h"
 #include "tilewright/extend/extend.h"
 
-/* Iterations without a child that beats its parent, before the search gives up on new plans. */
+/* Number of iterations without a child that beats its parent, after which the search ends. */
 static const int PATIENCE = 3;
 /* The search also ends when TW_STALL_ITERATIONS together improve the best candidate by less than this fraction. */
 static const double STALL_GAIN = 0.001;
 
-/* Is there one that still answers? */
+/* Does an agent that asks a model still answer? */
 static bool is_answered_by_models(const tw_state *s) {
   for (size_t i = 0; i < s->n_members; i++)
     if (s->member[i].agent->asks_models && !s->is_retired[i]) return true;
@@ -49,7 +49,8 @@ static bool is_stalled(const tw_state *s) {
          s->best->measured.cost > s->best_cost[TW_STALL_ITERATIONS - 1] * (1 - STALL_GAIN);
 }
 
-/* Recorded plans are offered to the last; recorded steps until two iterations have not improved the best kernel. */
+/* Reuse continues until the last plan was offered. Steps are offered until two iterations have not improved the best
+ * kernel. */
 static bool reuse_goes_on(const tw_state *s) {
   return s->member[0].agent->asks_models || s->iteration < s->first_iteration + 1 ||
          s->best->measured.cost < s->best_cost[1];
@@ -84,13 +85,13 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   tw_status status = tw_propose(s, &round, &why);
   tw_state_await(s);
   if (status != TW_OK && s->iteration == 1 &&
-      !tw_team_asks_models(&s->team[0])) { /* the target is at fault, not a server */
+      !tw_team_asks_models(&s->team[0])) { /* the error is the target's, not a server's */
     tw_round_free(round);
     return tw_fail(error, status, "%s", why.text);
   }
   if (status == TW_OK) status = mend_all(s, round, &why);
   tw_round_free(round);
-  const bool may_pass = is_answered_by_models(s); /* the next round may fare better: patience decides */
+  const bool may_pass = is_answered_by_models(s); /* the next iteration may succeed; PATIENCE decides */
   if (status != TW_OK && !may_pass) {             /* the result so far remains valid */
     tw_state_note(s, "the search ends early: %s", why.text);
     *more = false;
@@ -100,7 +101,8 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
   return TW_OK;
 }
 
-/* The schedule of the result has no dead step, not even of the baseline; its source names the same steps. */
+/* Removes dead steps from the schedule of the result, even steps of the baseline. The source then names the same
+ * steps. */
 static tw_status prune_recipe(tw_state *s, tw_search_result *r, tw_error *error) {
   r->schedule = *s->best->recipe;
   tw_prune_schedule(s->target, &s->problem, &r->schedule);
@@ -206,8 +208,8 @@ static void close_members(size_t n, tw_member member[], tw_search_result *out) {
   tw_text_free(&notes);
 }
 
-/* Recordings of the user, and the schedule of another shape if some of its steps are illegal here: the menu may have
- * others like them. */
+/* The recordings of the user. Also the schedule of another shape, if some of its steps are illegal here, because the
+ * menu may have similar steps. */
 static tw_status read_recordings(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
                                  tw_recordings *out, tw_error *error) {
   tw_status status = TW_OK;
@@ -235,7 +237,7 @@ static tw_status check_reuse(const tw_search_options *o, const tw_recordings *r,
   return TW_OK;
 }
 
-/* With structs that are the library's own. */
+/* The search, with the library's own structs. */
 static tw_status search(const tw_target *target, const tw_problem *problem, const tw_search_options *options,
                         tw_search_result *out, tw_error *error) {
   static const char *const alone[] = {"rules"};

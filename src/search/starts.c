@@ -27,7 +27,7 @@ static tw_status add_recipe(tw_state *s, const tw_schedule *recipe, const char *
   return status == TW_OK ? add_start(s, recipe, source, lever, error) : status;
 }
 
-/* The schedule of another run on this problem: steps that are illegal here are left out. */
+/* The schedule of another run on this problem, without steps that are illegal here. */
 static tw_schedule replay(tw_state *s, const tw_schedule *known) {
   tw_schedule legal = {0}, current = *known;
   tw_target_rename_steps(s->target, &s->problem, &current);
@@ -46,8 +46,8 @@ static tw_schedule replay(tw_state *s, const tw_schedule *known) {
   return legal;
 }
 
-/* A simulator that was changed without a new version gives other costs: recorded ones must not be mixed with them. The
- * plainest kernel, which is always evaluated anew, tells. */
+/* A simulator that was changed without a new version gives other costs, which must not be mixed with recorded costs.
+ * The baseline, which is always evaluated again, shows such a change. */
 static tw_status compare_with_journal(tw_state *s, double recorded, tw_error *error) {
   double now = s->start->measured.cost;
   if (recorded == now || !s->target->traits.deterministic) return TW_OK;
@@ -70,7 +70,7 @@ static tw_status evaluate_start(tw_state *s, const char *program, tw_error *erro
   tw_candidate recorded = {.source = c->source, .source_digest = c->source_digest};
   bool known = journal && tw_journal_recall(journal, &recorded) && recorded.verdict == TW_CORRECT;
   free(recorded.message);
-  s->journal = NULL; /* compare first, then recall or write */
+  s->journal = NULL; /* compare first, before the journal recalls or writes */
   tw_state_evaluate(s, 0);
   s->journal = journal;
   const char *what = tw_state_start_name(s), *message = c->message ? c->message : "?";
@@ -84,7 +84,7 @@ static tw_status evaluate_start(tw_state *s, const char *program, tw_error *erro
   return TW_OK;
 }
 
-/* True if the time is up: then the baseline is the result. */
+/* True after the time limit: then the baseline is the result. */
 static bool is_out_of_time(tw_state *s) {
   s->share = 1;
   tw_team_set_deadline(s);

@@ -1,8 +1,8 @@
 /* teams.c - the teams of a search: which agents propose together, with how many iterations, and until when.
  *
- * An ensemble must never end worse than its agents without models would alone: these are the first team, with the
- * budget that they would have alone, and do what they would do alone, to the last step. Then agents that ask models
- * continue from there, with a separate budget. Results are kept. */
+ * An ensemble must never end worse than its agents without models alone. So these are the first team, with the
+ * budget and the behaviour that they have alone. Then agents that ask models continue from there, with a separate
+ * budget. Results are kept. */
 #include <math.h>
 #include <string.h>
 
@@ -12,10 +12,10 @@
 
 static const double DROPOUT = 0.3;
 
-/* How much search by default. A candidate on a simulated target takes time in proportion to its cost: problems whose
- * bound takes longer to simulate get fewer samples. */
+/* Default sizes of a search. A candidate on a simulated target takes time in proportion to its cost, so problems
+ * whose bound takes longer to simulate get fewer samples. */
 static const struct effort {
-  double seconds; /* up to this long for the bound */
+  double seconds; /* upper limit of the time for the bound */
   int iterations, plans, kernels, beam;
 } EFFORT[] = {
     {0.16, 10, 4, 2, 4},
@@ -54,7 +54,7 @@ static void fill_options(tw_team *t, double simulation_seconds) {
 
 static int at_most(int value, int most) { return value < most ? value : most; }
 
-/* A team before `next`, with `rounds` iterations at most. */
+/* Adds a team before `next`, with at most `rounds` iterations. */
 static void add_reuse(tw_state *s, const tw_team *next, const tw_member *alone, size_t rounds) {
   tw_team *t = &s->team[s->n_teams++];
   *t = *next;
@@ -104,7 +104,8 @@ void tw_teams_divide(tw_state *s, const tw_search_subject *subject, const tw_sea
   }
 }
 
-/* The best, other kernels of the beam while there is room, and the start, which leads to other kernels. */
+/* Passes on the best kernel, other kernels of the beam while there is room, and the start, which leads to other
+ * kernels. */
 static void pass_on_beam(tw_state *s) {
   tw_candidate *old[TW_BEAM_MAX];
   const size_t n_old = s->n_beam, room = (size_t)s->options.beam;
@@ -124,12 +125,12 @@ double tw_state_end(const tw_state *s) {
   const double seconds = s->options.seconds;
   if (seconds <= 0) return HUGE_VAL;
   return s->began + tw_seconds_allowed(seconds) - ENDING_SECONDS -
-         s->case_seconds; /* files of the result have such a case, too */
+         s->case_seconds; /* files of the result need such a case, too */
 }
 
-/* The last candidates start so early that they, the rounds against the incumbent and the confirmation end in time. The
- * time of a candidate is estimated from the best kernel so far. Where that is still a slow baseline, half of the time
- * is for candidates. */
+/* The last candidates start so early that they, the rounds against the incumbent and the confirmation end in time.
+ * The time of a candidate is estimated from the best kernel so far. If that is still a slow baseline, candidates may
+ * use half of the time. */
 void tw_team_set_deadline(tw_state *s) {
   if (s->options.seconds <= 0) return;
   const tw_candidate *like = s->best ? s->best : s->start;

@@ -19,7 +19,7 @@ typedef struct tuning {
   tw_tune_options options;
   tw_search_options search;
   tw_known known;
-  bool from_program; /* the start is the user's own */
+  bool from_program; /* the start is the user's program */
 } tuning;
 
 /* ---- the result of an earlier search ---- */
@@ -33,7 +33,7 @@ static bool is_answered(const tuning *t) {
          (t->known.has_schedule && !tw_wisdom_is_hopeless(t->target, &t->problem, &t->known.schedule));
 }
 
-/* The ladder has the steps without their costs, but for the last. */
+/* The ladder has the steps; only the last has a cost. */
 static tw_status answer(const tuning *t, tw_search_result *r, tw_error *error) {
   const double started = tw_now();
   const tw_known *k = &t->known;
@@ -80,9 +80,9 @@ static void start_from_wisdom(tuning *t) {
 
 /* ---- wisdom ---- */
 
-/* The result was measured in this search and is faster than the baseline and than the known entries. So it replaces
- * them, whatever costs they claim. A rewritten program of a user is a source without a recipe: its steps belong to that
- * program. */
+/* The result was measured in this search and is faster than the baseline and the known entries. So it replaces them,
+ * even if their recorded costs are lower. A rewritten program of a user is a source without a schedule: its steps
+ * belong to that program. */
 static tw_status store(const tuning *t, const tw_search_result *r, tw_error *error) {
   const char *path = t->options.wisdom;
   const bool rewritten = r->how && r->how->rewritten, is_usual = r->is_baseline && !t->from_program;

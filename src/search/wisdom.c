@@ -6,8 +6,8 @@
  *
  * "found" is when it was measured, in seconds since 1970; the age of entries without a date is unknown.
  *
- * A kernel without a recipe has "source": "..." in the place of "schedule"; a file with such an entry says version 2,
- * so that programs that know schedules alone refuse it in words of their own.
+ * A kernel without a recipe has "source": "..." in the place of "schedule"; a file with such an entry says version
+ * 2, so that older programs, which know only schedules, reject it with a clear error.
  *
  * Invariants:
  * - The file is only ever replaced as a whole (written beside it, then renamed): readers need no lock.
@@ -231,7 +231,7 @@ static bool same_kernel(const tw_wisdom_entry *a, const tw_wisdom_entry *b) {
   return true;
 }
 
-/* `out` gets its own source; its old one is freed. */
+/* `out` gets a copy of the source; its old source is freed. */
 static tw_status copy_entry(const tw_wisdom_entry *entry, tw_wisdom_entry *out, tw_error *error) {
   char *source = entry->source ? strdup(entry->source) : NULL;
   if (entry->source && !source) return tw_no_memory(error, "wisdom");
@@ -241,7 +241,7 @@ static tw_status copy_entry(const tw_wisdom_entry *entry, tw_wisdom_entry *out, 
   return TW_OK;
 }
 
-/* Adds the entry, or puts it in the place of a worse one. Is there anything to write? */
+/* Adds the entry, or replaces a worse one. Returns whether the file must be written. */
 static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *changed, tw_error *error) {
   *changed = false;
   for (size_t i = 0; i < wisdom->n; i++) {
@@ -317,7 +317,8 @@ static tw_status keep_entries(const char *path, const tw_wisdom_entry *entry, si
   return status;
 }
 
-/* The entries with schedules that have no dead steps; NULL without memory. Sources remain the caller's. */
+/* Copies of the entries, with schedules that have no dead steps; NULL without memory. The caller keeps ownership of
+ * sources. */
 static tw_wisdom_entry *pruned(const tw_wisdom_entry *entry, size_t n) {
   tw_wisdom_entry *out = tw_new(n + 1, sizeof *out);
   for (size_t i = 0; out && i < n; i++) {
@@ -341,7 +342,7 @@ tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *entry, siz
   for (size_t i = 0; status == TW_OK && i < n; i++) status = check_entry(&entry[i], error);
   if (status == TW_OK) status = find_file(path, &file, error);
   if (status != TW_OK) return status;
-  tw_wisdom_entry *own = pruned(entry, n); /* before the lock is taken: it takes a while */
+  tw_wisdom_entry *own = pruned(entry, n); /* before the lock is taken, because it takes time */
   status = own ? keep_entries(file, own, n, refused, why, error) : tw_no_memory(error, "wisdom");
   free(own);
   free(file);
@@ -359,7 +360,7 @@ tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *entry, tw_erro
 
 /* ---- forgetting ---- */
 
-/* Keys may be in another order: earlier versions of this program had another. */
+/* Keys may be in another order, as written by earlier versions of this program. */
 static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
   char text[sizeof e->problem], again[sizeof e->problem];
   tw_problem known;
@@ -369,7 +370,7 @@ static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
          tw_problem_print(&known, again, sizeof again) < sizeof again && !strcmp(text, again);
 }
 
-/* Takes the entries for a problem out; returns their number. */
+/* Removes the entries for a problem; returns their number. */
 static size_t remove_entries(tw_wisdom *wisdom, const char *target, const tw_problem *p) {
   const size_t all = wisdom->n;
   size_t kept = 0;
@@ -461,7 +462,7 @@ static double distance(const tw_problem *a, const tw_problem *b) {
       if (x->i > 0 && y->i > 0)
         sum += fabs(log2((double)x->i / (double)y->i));
       else
-        sum += x->i == y->i ? 0 : 1; /* 0 means a default, whose value is unknown here */
+        sum += x->i == y->i ? 0 : 1; /* 0 means a default whose value is unknown here */
       break;
     case TW_KEY_BOOL:
     case TW_KEY_CHOICE: sum += x->i == y->i ? 0 : 4; break;
@@ -470,7 +471,7 @@ static double distance(const tw_problem *a, const tw_problem *b) {
   return sum;
 }
 
-/* Keys may be in another order: earlier versions of this program had another. */
+/* Keys may be in another order, as written by earlier versions of this program. */
 const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *target, const tw_problem *problem,
                                       bool *exact) {
   const tw_wisdom_entry *nearest = NULL;

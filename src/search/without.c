@@ -1,4 +1,4 @@
-/* without.c - parts that a search can do without, for experiments that measure their worth. */
+/* without.c - parts of a search that can be switched off, for experiments that measure their effect. */
 #include <string.h>
 
 #include "search/state.h"
@@ -6,7 +6,7 @@
 static const struct part {
   const char *name;
   uint64_t bit;
-  bool of_rules, of_models; /* whose proposals it changes */
+  bool of_rules, of_models; /* the agents whose proposals it changes */
 } parts[] = {
     {"menu", TW_WITHOUT_MENU, false, true},         {"isa", TW_WITHOUT_ISA, false, true},
     {"feedback", TW_WITHOUT_FEEDBACK, true, true},  {"model", TW_WITHOUT_MODEL, true, false},

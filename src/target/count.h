@@ -1,4 +1,4 @@
-/* count.h - what a target fills measurements and explanations with. */
+/* count.h - helpers with which targets fill measurements and explanations. */
 #ifndef TW_TARGET_COUNT_H
 #define TW_TARGET_COUNT_H
 
@@ -6,7 +6,7 @@
 
 #include "tilewright/extend/target.h"
 
-/* Texts are static. What has no room is left out. */
+/* Texts must be static. Entries beyond the room are dropped. */
 static inline void tw_count(tw_measurement *m, const char *name, const char *unit, const char *help, double value) {
   if (m->n_counters < TW_COUNTERS_MAX) m->counter[m->n_counters++] = (tw_counter){name, unit, help, value};
 }

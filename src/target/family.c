@@ -1,5 +1,5 @@
-/* family.c - machine x op: finds what a target says of a problem's op, and decides for all machines alike which keys of
- * it are honoured. A key that a machine overlooks would change what is compared, and not what is computed. */
+/* family.c - machine x op: finds a target's family for a problem's op, and decides for all machines which keys are
+ * supported. A key that a machine ignored would change the expected result, but not the computed one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ tw_status tw_problem_parse(const tw_target *t, const char *text, tw_problem *out
   return tw_problem_split(text, read_words, t, out, error);
 }
 
-/* What a machine refuses although the problem itself is valid. */
+/* For problems that are valid but that the machine does not support. */
 static tw_status machine_lacks(tw_status status, tw_error *error) {
   return tw_status_restate(status, TW_USAGE, TW_UNSUPPORTED, error);
 }

@@ -40,7 +40,7 @@ static tw_machine *find_known(const char *name) {
   return NULL;
 }
 
-/* The same machine under another name: its file was renamed. */
+/* The same machine under another name, if its file was renamed. */
 static const tw_machine *find_renamed(const char *name) {
   const tw_machine *found = NULL;
   pthread_mutex_lock(&known.lock);
@@ -50,7 +50,7 @@ static const tw_machine *find_renamed(const char *name) {
   return found;
 }
 
-/* Keeps the machine, or frees it and returns the one that is the same. */
+/* Keeps the machine, or frees it and returns an equal one. */
 static const tw_machine *register_machine(tw_machine *m, tw_error *error) {
   pthread_mutex_lock(&known.lock);
   tw_machine *same = find_known(m->name);
@@ -250,7 +250,7 @@ tw_status tw_target_open(const char *name, const tw_target **out, tw_error *erro
   return status;
 }
 
-/* Names come from other people's files, too: no path is opened. */
+/* Names may come from other people's files, so no path is opened. */
 const tw_target *tw_target_find(const char *name) {
   const tw_target *t;
   return !strchr(name, '/') && tw_target_open(name, &t, NULL) == TW_OK ? t : NULL;

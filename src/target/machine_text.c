@@ -1,5 +1,6 @@
-/* machine_text.c - a machine file to start from: the text of the machine's own file, and below it that of its base's,
- * with a '#' before each line that gives a value. Keys of repeated sections need their name, which stays. */
+/* machine_text.c - makes a machine file to start from: the text of the machine's own file, then the text of its
+ * base's file, with a '#' before each line that gives a value. Keys of repeated sections need their name, which
+ * stays. */
 #include "target/machine_text.h"
 
 #include <ctype.h>
@@ -21,13 +22,13 @@ static size_t key_length(const char *line, size_t length) {
 
 static bool is_key(const char *line, size_t n, const char *key) { return n == strlen(key) && !memcmp(line, key, n); }
 
-/* Of "[dma]" and what follows. */
+/* The length of the name in a line "[dma]". */
 static size_t name_length(const char *line, size_t length) {
   const char *end = memchr(line, ']', length);
   return end ? (size_t)(end - line) + 1 : length;
 }
 
-/* In which lines of a file of its own does the text give the key of that section? NULL: none. */
+/* The lines that this file has for that key of that section. NULL: none. */
 static const char *own_line(const char *text, const char *section, size_t section_length, const char *key, size_t n,
                             size_t *length) {
   const char *here = "";

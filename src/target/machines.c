@@ -27,7 +27,7 @@ static const tw_embedded *file_of(const tw_machine_kind *k, const char *name) {
   return tw_embedded_find(path);
 }
 
-/* The values of a file in the program, through its base; `base` gets that name, or NULL. */
+/* The values of an embedded file, with its base; `base` gets the base's name, or NULL. */
 static tw_status read_embedded(const tw_machine_kind *k, const tw_embedded *file, void *values, char **base,
                                tw_error *error) {
   const char *text = (const char *)file->data;
@@ -53,7 +53,7 @@ static void fill_target(tw_machine *m) {
   m->target.summary = tw_config_text(m->kind->schema, m->values, "summary");
 }
 
-/* The stated error is of the machine that was measured: another one has it only where nothing that takes time differs. */
+/* The stated error belongs to the measured machine. Another machine has it only if nothing that takes time differs. */
 static bool inherits_error(const tw_machine *m, const void *base_values) {
   return !m->target.traits.simulated || !tw_config_times_differ(m->kind->schema, m->values, base_values);
 }
@@ -104,7 +104,7 @@ static void fill_list(tw_machine_list *l, bool with_base) {
     if (!belongs || (l->n < TW_MACHINES_MAX && add_embedded(l, file, &error) == TW_OK)) continue;
     fprintf(stderr, "tilewright: %s: %s\n", file->name,
             error.text[0] ? error.text : "more machines than the list can hold");
-    abort(); /* the program itself is broken: a test reads each file */
+    abort(); /* the program itself is broken; a test reads each file */
   }
 }
 
@@ -124,8 +124,8 @@ const tw_machine *tw_machines_find(tw_machine_list *l, const tw_target *t) {
 
 /* ---- of a user ---- */
 
-/* What is measured on the machine depends on its values, and not on words about it; but an error of its own decides what
- * a search takes for the same. */
+/* Measurements depend on the values of the machine, not on its names. A separately stated error counts, too, because
+ * it decides which costs a search treats as equal. */
 static void digits_of(const tw_machine *m, bool has_own_error, char out[9]) {
   tw_hash h;
   char digits[TW_HASH_TEXT], *values = tw_config_print(m->kind->schema, m->values, NULL, false);
@@ -139,7 +139,7 @@ static void digits_of(const tw_machine *m, bool has_own_error, char out[9]) {
   free(values);
 }
 
-/* A TEXT of the values. */
+/* Sets a TEXT of the values. */
 static void set_text(tw_machine *m, const char *key, const char *text) {
   char *values = m->values;
   const tw_config_section *s = &m->kind->schema->section[0];
@@ -158,7 +158,7 @@ static bool states_new_error(tw_machine *m, const tw_machine *base, const char *
 static tw_status name_machine(tw_machine *m, const tw_machine *base, const char *text, const char *origin,
                               const char *stem, tw_error *error) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+";
-  enum { MOST = 31 }; /* the room that every kind has for a name */
+  enum { MOST = 31 }; /* the room for a name in every kind */
   char digits[9];
   tw_text full = {0};
   char name[MOST + 2], summary[120];

@@ -23,9 +23,9 @@ typedef struct tw_machine_kind {
 typedef struct tw_machine {
   tw_target target;
   const tw_machine_kind *kind;
-  void *values;          /* what the schema reads */
-  const char *text;      /* of its file in the program; NULL: a user's */
-  const tw_target *base; /* NULL: it has none */
+  void *values;          /* the struct that the schema fills */
+  const char *text;      /* text of the embedded file; NULL: a user's machine */
+  const tw_target *base; /* NULL: no base */
   char *name, *error_of;
 } tw_machine;
 
@@ -39,8 +39,8 @@ typedef struct tw_machine_list {
   tw_machine machine[TW_MACHINES_MAX];
 } tw_machine_list;
 
-/* By position, NULL past the last. The first call reads the files; one that is wrong ends the program, which is broken
- * then. */
+/* By position, NULL past the last. The first call reads the files. A wrong file ends the program, because the
+ * program itself is then broken. */
 const tw_target *tw_machines_at(tw_machine_list *, size_t index);
 /* The machine of one of the list's targets, or NULL. */
 const tw_machine *tw_machines_find(tw_machine_list *, const tw_target *);

@@ -1,4 +1,4 @@
-/* parse.h - tw_problem_parse for words that are already apart, as on a command line. */
+/* parse.h - tw_problem_parse for words that are already separate, as on a command line. */
 #ifndef TW_TARGET_PARSE_H
 #define TW_TARGET_PARSE_H
 

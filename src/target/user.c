@@ -1,4 +1,5 @@
-/* user.c - what programs ask of a target, whose struct they do not see: ../../include/tilewright/target.h. */
+/* user.c - functions with which programs query a target, whose struct they do not see:
+ * ../../include/tilewright/target.h. */
 #include <stdlib.h>
 
 #include "tilewright/extend/target.h"

@@ -1,4 +1,4 @@
-/* view.c - finds a machine's view and sorts out its words. */
+/* view.c - finds a machine's view and parses its words. */
 #include "tilewright/extend/view.h"
 
 #include <stdio.h>

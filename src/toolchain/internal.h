@@ -7,7 +7,7 @@
 
 enum { TW_TOOL_PATHS = 64 };
 
-/* One set of programs at the time of its inspection: never changed, never removed. */
+/* One set of programs, as inspected once: never changed, never removed. */
 typedef struct tw_tools {
   char identity[TW_HASH_TEXT];
   char *program[TW_TOOLS_MAX];

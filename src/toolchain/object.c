@@ -12,7 +12,7 @@ enum { ALIGNMENT_MAX = 1 << 16, SYMBOLS_MAX = 1 << 20 };
 typedef struct checker {
   const tw_object_rules *rules;
   Elf *elf;
-  size_t names; /* the section with the names of sections */
+  size_t names; /* index of the section with the names of sections */
   uint64_t data, zero;
   tw_error *error;
 } checker;
@@ -48,7 +48,7 @@ static bool is_reserved(const checker *c, const char *name) {
 
 /* ---- sections ---- */
 
-enum { LLVM_ADDRSIG = 0x6fff4c03 }; /* a table of clang's, for the linker alone */
+enum { LLVM_ADDRSIG = 0x6fff4c03 }; /* a table of clang for its linker only */
 
 static bool is_kind(const checker *c, GElf_Word type) {
   enum { X86_64_UNWIND = 0x70000001, RISCV_ATTRIBUTES = 0x70000003 };

@@ -17,8 +17,8 @@ typedef struct tw_object_rules {
   const char *const *section; /* names that are allowed, ended by NULL; NAME allows NAME.anything, too */
   const char *const
       *reserved; /* names of the harness, ended by NULL; one that ends in '*' matches all names with that beginning */
-  size_t data_bytes, zero_bytes; /* most that all sections may put into the file, and that they may take beyond it */
-  bool threads;                  /* variables of threads are allowed */
+  size_t data_bytes, zero_bytes; /* maximum size of all sections in the file, and of zeros beyond it */
+  bool threads;                  /* thread-local variables are allowed */
   bool groups;                   /* groups of sections are allowed, as C++ has for its templates */
   int section_of_machine;        /* a reserved index that symbols may name as their section; 0: none */
 } tw_object_rules;

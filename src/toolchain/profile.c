@@ -34,7 +34,7 @@
   }
 
 static const tw_call_rule calls[] = {
-    /* files that may be opened, and files that were opened */
+    /* files allowed by Landlock, and open files */
     {SYS_read, {{0}}},
     {SYS_write, {{0}}},
     {SYS_close, {{0}}},
@@ -71,7 +71,7 @@ static const tw_call_rule calls[] = {
 #if defined SYS_faccessat2
     {SYS_faccessat2, {{0}}},
 #endif
-#if defined SYS_open /* machines that have the older calls */
+#if defined SYS_open /* machines with the older calls */
     {SYS_open, OPENING(1)},
     {SYS_stat, {{0}}},
     {SYS_lstat, {{0}}},
@@ -105,7 +105,7 @@ static const tw_call_rule calls[] = {
     TW_CALL_MADVISE,
     {SYS_msync, {{0}}},
     {SYS_membarrier, {{0}}},
-    /* the programs of which a compiler is made, and their threads */
+    /* programs that are parts of a compiler, and their threads */
     {SYS_clone, {{.argument = 0, .n = 1, .mask = NAMESPACES_AND_FOREIGN, .value = {0}}}},
     {SYS_execve, {{0}}},
     {SYS_wait4, {{0}}},

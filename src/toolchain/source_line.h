@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "FILE:LINE" of the instruction at `address`, without folders; false where the program does not say. Names are as the
- * file has them, with whatever characters. */
+/* "FILE:LINE" of the instruction at `address`, without folders. False if the program has no such data. Names are as
+ * in the file, with any characters. */
 bool tw_source_line(Elf *, uint64_t address, char *text, size_t size);
 
 #endif

@@ -22,8 +22,8 @@
 #include "base/strings.h"
 #include "toolchain/internal.h"
 
-/* Time on the wall depends on what else the computer does. So the limit is processor time; the wall only ends a tool
- * that makes no progress. */
+/* Wall-clock time depends on the load of the computer. So the limit is processor time; the wall-clock limit only
+ * ends a tool that makes no progress. */
 static const double SECONDS = 60, WALL_FACTOR = 10, WALL_LEAST = 60;
 static const size_t MEMORY = (size_t)4 << 30, FILE_BYTES = (size_t)128 << 20, STACK_LEAST = (size_t)4 << 20;
 
@@ -80,7 +80,7 @@ static const tw_tools *known(const char *identity) {
   return NULL;
 }
 
-/* With the lock held. */
+/* Call with the lock held. */
 static tw_status make_tools(const tw_toolchain_kind *k, const char *identity, char path[][TW_PROGRAM_PATH],
                             const tw_tools **out, tw_error *error) {
   tw_tools *t = calloc(1, sizeof *t);
@@ -126,7 +126,7 @@ const char *tw_toolchain_program(const tw_toolchain *t, size_t index) { return t
 
 /* ---- their messages ---- */
 
-/* The error lines of a tool's output, at most `most`; the beginning of all of it if there are none. */
+/* The error lines of a tool's output, at most `most`; without any, the beginning of the output. */
 static char *error_lines(const char *output, int most) {
   enum { LINE = 500, ALL = 1500 };
   static const char *const wanted[] = {"error:", "Error:",        "undefined reference", "multiple definition",
@@ -150,7 +150,7 @@ static char *error_lines(const char *output, int most) {
   if (n == 0) tw_text_add(&t, "%.*s", ALL, output);
   char *text = tw_text_take(&t);
   for (char *p = text; p && *p; p++)
-    if (*p != '\n' && ((unsigned char)*p < ' ' || *p == 127)) *p = '?'; /* nothing for the terminal */
+    if (*p != '\n' && ((unsigned char)*p < ' ' || *p == 127)) *p = '?'; /* removes characters that control a terminal */
   return text;
 }
 
@@ -247,11 +247,12 @@ tw_status tw_tool_run_confined(const tw_toolchain *tools, const tw_tool_run *run
   size_t n = 1;
   for (size_t i = 0; t->is_driver && run->program == 0 && i < sizeof safe / sizeof *safe; i++) argv[n++] = safe[i];
   if (n > 1) argv[n++] = t->is_clang ? "-fno-caret-diagnostics" : "-fno-diagnostics-show-caret";
-  /* `#pragma clang __debug overflow_stack` never ends. It has no effect then; nor do pragmas that end the compiler. */
+  /* `#pragma clang __debug overflow_stack` never ends. With this option it has no effect, and neither have pragmas
+   * that end the compiler. */
   static const char *const of_clang[] = {"-Xclang", "-disable-pragma-debug-crash", "-fno-crash-diagnostics"};
   for (size_t i = 0; n > 1 && t->is_clang && i < sizeof of_clang / sizeof *of_clang; i++) argv[n++] = of_clang[i];
   for (size_t i = 1; n < ARGUMENTS && run->argv[i]; i++) argv[n++] = run->argv[i];
-  /* Not the folder's own name, which would appear in messages. */
+  /* Avoids the folder's own name, which would appear in messages. */
   const char *const environment[] = {t->path, "TMPDIR=.", "LC_ALL=C", NULL};
   tw_process_result r;
   tw_process_options o = {.argv = argv,

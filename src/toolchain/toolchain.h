@@ -26,7 +26,7 @@ enum { TW_TOOLS_MAX = 6 };
 typedef struct tw_toolchain_kind {
   const char *title;                 /* "the RISC-V compiler" */
   const char *remedy;                /* what to do without it: "apt-get install gcc-riscv64-unknown-elf" */
-  const char *program[TW_TOOLS_MAX]; /* names to find in PATH, or paths; the first few that are not NULL */
+  const char *program[TW_TOOLS_MAX]; /* names to find in PATH, or paths; ended by NULL */
   bool driver;                       /* program[0] is a driver of GCC or clang: -print-search-dirs says what it needs */
   const char *const *read;           /* further folders that the tools read, ended by NULL: "/usr/include"; or NULL */
 } tw_toolchain_kind;
@@ -46,20 +46,20 @@ const char *tw_toolchain_program(const tw_toolchain *, size_t index);
 typedef struct tw_tool_run {
   size_t program;          /* index */
   const char *const *argv; /* argv[0] is replaced by the program's path; ended by NULL */
-  const char *directory;   /* where it runs, writes and has its temporary files: one of its own */
-  const char *const *read; /* more that it may read, ended by NULL; or NULL */
+  const char *directory;   /* a separate folder, in which it runs, writes and has its temporary files */
+  const char *const *read; /* further paths that it may read, ended by NULL; or NULL */
   const char *what;        /* "compiling the kernel": for messages */
   bool trust;              /* run it even if the system cannot confine */
-  double seconds;          /* of processor time; 0: 60 */
-  double wall_seconds;     /* on the wall; 0: ten times `seconds`, and a minute at least */
-  size_t memory, file;     /* bytes of memory, and of any file that it writes; 0: 4 GiB, 128 MiB */
-  char **output;           /* what it wrote to standard output and error, malloc'ed; NULL: not wanted */
+  double seconds;          /* limit of processor time; 0: 60 */
+  double wall_seconds;     /* limit of wall-clock time; 0: ten times `seconds`, at least a minute */
+  size_t memory, file;     /* limits in bytes of memory, and of any file that it writes; 0: 4 GiB, 128 MiB */
+  char **output;           /* its standard output and error, malloc'ed; NULL: not wanted */
 } tw_tool_run;
 
 /* A driver is told to make no code that the linker would compile again, and to quote no lines of source in messages.
  * TW_FAILED with at most eight lines of the tool's own errors, printable, or if it used up its processor time.
- * TW_MISSING without room, if the system cannot confine it and `trust` is not set, or if the tool was killed before it
- * had used its processor time: a busy computer says nothing about the text. */
+ * TW_MISSING without disk space, or if the system cannot confine it and `trust` is not set. TW_MISSING also if the
+ * tool was killed before it had used its processor time, because a busy computer says nothing about the text. */
 tw_status tw_tool_run_confined(const tw_toolchain *, const tw_tool_run *, tw_error *);
 
 /* Files of a tool's folder. Writing does not wait for the disk: they are not needed after a crash. */

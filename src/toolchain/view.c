@@ -49,7 +49,7 @@ static void add_folder(tw_tools *t, const char *path, unsigned rights) {
   add(t, real, TW_PATH_READ);
 }
 
-/* The file, and its prefix. */
+/* Adds the file and its prefix. */
 static void add_program(tw_tools *t, const char *path) {
   char real[PATH_MAX];
   if (!realpath(path, real)) return;
@@ -60,7 +60,7 @@ static void add_program(tw_tools *t, const char *path) {
   if (real[0] && strcmp(real, "/usr") != 0 && !is_wide(real)) add(t, real, RUN);
 }
 
-/* The file that holds `address`; with `folder`, the folder of that file. */
+/* Adds the file that holds `address`; with `folder`, also the folder of that file. */
 static void add_object_of(tw_tools *t, const void *address, bool folder) {
   Dl_info info;
   char real[PATH_MAX];
@@ -76,7 +76,7 @@ static void add_system(tw_tools *t) {
   add(t, "/dev/null", TW_PATH_READ | TW_PATH_WRITE);
 }
 
-/* "programs: =/a:/b" and "libraries: =/a:/b" */
+/* Adds the folders of the lines "programs: =/a:/b" and "libraries: =/a:/b". */
 static void add_searched(tw_tools *t, const char *output) {
   for (const char *line = output; *line;) {
     const size_t length = strcspn(line, "\n");
@@ -101,7 +101,7 @@ static tw_status ask_driver(const tw_toolchain_kind *k, tw_tools *t, tw_error *e
   tw_status status = tw_process_run(&o, &r, error);
   if (status != TW_OK) return status;
   t->is_driver = true;
-  t->is_clang = strncmp(r.output, "install:", 8) != 0; /* a line of GCC's alone */
+  t->is_clang = strncmp(r.output, "install:", 8) != 0; /* only GCC prints this line */
   if (r.exit_status == 0)
     add_searched(t, r.output);
   else

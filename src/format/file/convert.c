@@ -20,7 +20,7 @@ enum {
   TILE_VALUES = 1 << 18, /* most values of a tile */
   TILE_BYTES = 1 << 21,  /* most bytes of its codes, of either format */
   TILE_SCALES = 1 << 20, /* most bytes of its scales: an f32 for each value, at worst */
-  MOST_WORKERS = 8,      /* threads, with 8 MiB of buffers each: files are seldom faster */
+  MOST_WORKERS = 8,      /* maximum number of threads, with 8 MiB of buffers each; files are seldom faster */
 };
 
 typedef struct tile {
@@ -129,7 +129,7 @@ static tw_status tiling_of(const work *w, const plan_entry *e, size_t from_row_c
   return TW_OK;
 }
 
-/* Advances to the next tile up to row `until`; {0} is before the first of `row`. */
+/* Advances to the next tile before row `until`; {0} is before the first tile of `row`. */
 static bool next_tile(const tiling *t, size_t row, size_t until, tile *at) {
   if (at->rows == 0)
     *at = (tile){.row = row};
@@ -213,7 +213,7 @@ typedef struct rows_job {
   tile last;            /* taken */
   size_t taken, done;   /* tiles */
   statistics *s;
-  tw_status status; /* and *error: of the first tile that failed */
+  tw_status status; /* status and *error of the first tile that failed */
   tw_error *error;
 } rows_job;
 
@@ -229,7 +229,7 @@ static bool take_tile(rows_job *j, tile *t, size_t *number) {
   return taken;
 }
 
-/* In the order of the tiles: waits for earlier ones. */
+/* Writes tiles in order: waits for earlier ones. */
 static void put_tile(rows_job *j, size_t number, tw_status status, const tw_error *error, const statistics_part *part) {
   pthread_mutex_lock(&j->lock);
   while (j->done != number) pthread_cond_wait(&j->turn, &j->lock);

@@ -1,4 +1,4 @@
-/* convert.h - from one file of tensors to another, with another number format.
+/* convert.h - converts a file of tensors to another number format.
  *
  * A tensor is a matrix here: its last dimension has the columns, all other dimensions the rows. Converted tensors
  * become, in a .safetensors file,
@@ -18,9 +18,9 @@
 
 typedef struct convert_options {
   tw_packing to;
-  bool all;                    /* tensors with fewer than 2 dimensions too (a .npy file's array always is) */
-  int jobs;                    /* threads, at most 8; 0: as many as cores. The result does not depend on it */
-  const volatile int *stopped; /* may be NULL; TW_INTERRUPTED once it is set */
+  bool all;                    /* also tensors with fewer than 2 dimensions (a .npy file's array is always converted) */
+  int jobs;                    /* number of threads, at most 8; 0: as many as cores. The result does not depend on it */
+  const volatile int *stopped; /* may be NULL; after it is set, the result is TW_INTERRUPTED */
 } convert_options;
 
 typedef struct converted { /* the result for a tensor */
@@ -39,8 +39,8 @@ typedef struct conversion {
   uint64_t bytes_in, bytes_out; /* of the files */
 } conversion;
 
-/* Converts; `done` (may be NULL) is called after each tensor. The output file appears whole or not at all. Uses some
- * tens of MiB of memory, for tensors of any size. */
+/* Converts. `done` (may be NULL) is called after each tensor. The output file appears only when it is complete. Uses
+ * some tens of MiB of memory, for tensors of any size. */
 tw_status convert_file(const char *in, const char *out, const convert_options *,
                        void (*done)(void *, const converted *), void *context, conversion *, tw_error *);
 void conversion_free(conversion *);

@@ -82,7 +82,7 @@ static bool read_shape(reader *r, tensor *t) {
     if (t->rank == TENSOR_RANK_MAX || !read_number(r, &t->shape[t->rank])) return false;
     t->rank++;
     if (skip(r, ',')) continue;
-    return skip(r, ')') && t->rank > 1; /* (3) is a number, no tuple */
+    return skip(r, ')') && t->rank > 1; /* (3) is a number, not a tuple */
   }
   return true;
 }

@@ -19,7 +19,7 @@ tw_status output_open(const char *path, uint64_t size, output_file *o, tw_error 
   o->fd = tw_file_open_beside(path, &o->temporary);
   if (!o->temporary) return tw_fail(error, TW_NO_MEMORY, "out of memory for '%s'", path);
   int number = o->fd < 0 ? errno : 0;
-  /* not every file system can take room beforehand: then a full disk shows while writing */
+  /* not every file system can reserve space; then a full disk shows while writing */
   if (!number && size) number = posix_fallocate(o->fd, 0, (off_t)size);
   if (number == EOPNOTSUPP || number == EINVAL) number = 0;
   if (!number) return TW_OK;

@@ -69,7 +69,7 @@ static tw_status packed_source(const tensor_file *in, const tensor *t, const cha
   return TW_OK;
 }
 
-/* Whether t holds the scales of another tensor. */
+/* Does t hold the scales of another tensor? */
 static bool is_scales(const tensor_file *in, const tensor *t) {
   size_t length = strlen(t->name), tail = strlen(".scales");
   if (length <= tail || strcmp(t->name + length - tail, ".scales") != 0) return false;
@@ -87,7 +87,7 @@ static void set_dtype(tensor *t, tensor_dtype dtype, const char *name) {
   snprintf(t->dtype_name, sizeof t->dtype_name, "%s", name);
 }
 
-/* Formats whose codes are numbers that safetensors has a dtype for. */
+/* Does safetensors have a dtype for the format's codes? Sets it. */
 static bool native_dtype(const tw_format *f, tensor *t) {
   switch (f->id) {
   case TW_FORMAT_F32: set_dtype(t, DTYPE_F32, "F32"); return true;
@@ -100,7 +100,7 @@ static bool native_dtype(const tw_format *f, tensor *t) {
   }
 }
 
-/* The tensor's dimensions but for the last, which becomes `last`. */
+/* The tensor's dimensions, with the last one replaced by `last`. */
 static void set_shape(const source *s, uint64_t last, tensor *t) {
   t->rank = s->rank ? s->rank : 1;
   memcpy(t->shape, s->shape, sizeof t->shape);
@@ -127,7 +127,7 @@ static tw_status plan_scales(const tensor_file *in, const tw_packing *to, plan_e
 static tw_status plan_metadata(const tensor_file *in, const tw_packing *to, const plan_entry *e, plan *p,
                                tw_error *error) {
   char *key = joined("tilewright.", e->codes.name, ""), *text = packing_print(to, e->from.rank, e->from.shape);
-  bool plain = to->format->scale == TW_SCALE_NONE; /* the dtype and the shape say all */
+  bool plain = to->format->scale == TW_SCALE_NONE; /* dtype and shape describe it completely */
   int failed = !key || !text;
   if (!failed && plain) json_object_del(p->metadata, key);
   if (!failed && !plain) failed = json_object_set_new(p->metadata, key, json_string(text));
@@ -168,7 +168,7 @@ static tw_status plan_tensor(const tensor_file *in, const convert_options *o, co
   return TW_OK;
 }
 
-/* Wide numbers first, so that all are at multiples of their size. */
+/* Orders wide numbers first, so that all are at multiples of their size. */
 static void order_output(plan *p) {
   static const size_t widths[] = {8, 4, 2, 1, 0};
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {

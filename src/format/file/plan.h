@@ -1,4 +1,4 @@
-/* plan.h - what convert_file will do with each tensor, settled before anything is written. */
+/* plan.h - decides what convert_file does with each tensor, before anything is written. */
 #ifndef TW_FORMAT_PLAN_H
 #define TW_FORMAT_PLAN_H
 
@@ -6,8 +6,8 @@
 
 typedef struct source {         /* a tensor to read, as a matrix */
   const tensor *codes, *scales; /* scales may be NULL */
-  tw_packing packing;           /* plain numbers are formats without scales */
-  bool is_f64;                  /* not a format: read directly */
+  tw_packing packing;           /* plain numbers have a format without scales */
+  bool is_f64;                  /* f64 is not a format: it is read directly */
   int rank;
   uint64_t shape[TENSOR_RANK_MAX];
   size_t rows, columns;
@@ -15,9 +15,9 @@ typedef struct source {         /* a tensor to read, as a matrix */
 
 typedef struct plan_entry {
   source from;
-  bool converts; /* else from.codes is copied */
+  bool converts; /* otherwise from.codes is copied */
   tw_packed_size size;
-  tensor codes, scales;       /* of the output; names malloc'ed; scales.name is NULL if there are none */
+  tensor codes, scales;       /* tensors of the output; names malloc'ed; scales.name is NULL without scales */
   size_t codes_at, scales_at; /* in plan.out */
 } plan_entry;
 

@@ -1,5 +1,5 @@
-/* statistics.c - see statistics.h. Values go through in chunks, each with the limit that its scale sets; sums are in
- * double. */
+/* statistics.c - see statistics.h. Values are processed in chunks, each with the limit that its scale sets; sums are
+ * in double. */
 #include "format/file/statistics.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "format/internal.h"
 
-enum { CHUNK = COUNT_MOST }; /* values: 4 arrays of them fit a first-level cache */
+enum { CHUNK = COUNT_MOST }; /* number of values whose 4 arrays fit into a first-level cache */
 
 typedef struct counting {
   const format_kernels *kernels;
@@ -26,7 +26,7 @@ static size_t run_length(const tw_packing *p, size_t columns, size_t column) {
   return run < columns - column ? run : columns - column;
 }
 
-/* Scales that were rounded themselves may be a little small: the value they were made from is not clipped. */
+/* A scale that was rounded may be slightly too small; the value from which it was computed is not clipped. */
 static double scale_error(const tw_format *f) {
   return f->type == TW_TERNARY && f->scale == TW_SCALE_INSIDE ? 0x1p-10 /* f16 */ : 0x1p-20;
 }
@@ -34,7 +34,7 @@ static double scale_error(const tw_format *f) {
 static void fill_limits(const tw_packing *p, const tw_packed_size *size, size_t row, size_t columns, size_t from,
                         size_t n, const void *codes, const void *scales, float limit[CHUNK]) {
   const double largest = p->format->max * (1 + scale_error(p->format));
-  if (p->format->scale == TW_SCALE_NONE) { /* one limit, which a chunk has left there */
+  if (p->format->scale == TW_SCALE_NONE) { /* formats without scales have one limit, which earlier chunks have set */
     if (row || from) return;
     for (size_t i = 0; i < CHUNK; i++) limit[i] = (float)largest;
     return;
@@ -61,7 +61,7 @@ static void add_chunk(counting *c, const float *x, const float *y, size_t n, sta
   const size_t whole = n / COMPARE_LANES * COMPARE_LANES, rest = n - whole;
   c->kernels->compare(x, y, c->limit, whole, c->error, &part->sums);
   drain(part);
-  if (rest) { /* filled up with zeros, which are converted exactly */
+  if (rest) { /* padded with zeros, which are converted exactly */
     float x_rest[COMPARE_LANES] = {0}, y_rest[COMPARE_LANES] = {0}, limits[COMPARE_LANES] = {0}, errors[COMPARE_LANES];
     memcpy(x_rest, x + whole, rest * sizeof *x);
     memcpy(y_rest, y + whole, rest * sizeof *y);
@@ -80,7 +80,7 @@ void statistics_measure(statistics_part *part, const tw_packing *p, size_t rows,
   statistics *s = &part->counts;
   tw_packed_size size;
   *part = (statistics_part){0};
-  if (tw_format_sizes(p, rows, columns, &size, NULL) != TW_OK) return; /* nothing can have been encoded */
+  if (tw_format_sizes(p, rows, columns, &size, NULL) != TW_OK) return; /* such a matrix cannot have been encoded */
   s->values = (uint64_t)rows * columns;
   for (size_t r = 0; r < rows; r++) {
     for (size_t from = 0, n; from < columns; from += n) {
@@ -90,7 +90,7 @@ void statistics_measure(statistics_part *part, const tw_packing *p, size_t rows,
     }
   }
   for (int bin = 0; bin < ERROR_BINS; bin++) s->bin[bin] = c.bin[bin];
-  s->bin[0] -= s->exact + s->non_finite; /* errors of 0 have the bits of 0 */
+  s->bin[0] -= s->exact + s->non_finite; /* errors of 0 were counted in bin 0 */
 }
 
 void statistics_add(statistics *s, const statistics_part *part) {

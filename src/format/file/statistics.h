@@ -1,4 +1,4 @@
-/* statistics.h - the loss of a conversion: of values x that came back as y. */
+/* statistics.h - the loss of a conversion: compares values x with the converted values y. */
 #ifndef TW_FORMAT_STATISTICS_H
 #define TW_FORMAT_STATISTICS_H
 
@@ -8,8 +8,8 @@ enum { ERROR_BINS = 256 };
 
 typedef struct statistics {
   uint64_t values;
-  uint64_t non_finite; /* x NaN or infinite, or y although x is not: they count nowhere else */
-  uint64_t clipped;    /* |x| beyond what its scale can hold, so that y is the largest */
+  uint64_t non_finite; /* x is NaN or infinite, or y is although x is not; such values are not counted elsewhere */
+  uint64_t clipped;    /* |x| is beyond what its scale can represent, so y is the largest value */
   uint64_t exact;      /* y == x */
   double max_error;    /* largest |x - y| */
   double max_value;    /* largest |x| */
@@ -17,13 +17,13 @@ typedef struct statistics {
   uint64_t bin[ERROR_BINS]; /* the other values: bin[e] has 2^(e - 127) <= |x - y| < 2^(e - 126) */
 } statistics;
 
-/* For a part of a matrix: counts, and sums that are not yet added up. */
+/* Statistics of a part of a matrix: counts, and sums that are not yet combined. */
 typedef struct statistics_part {
   statistics counts;
   format_errors sums;
 } statistics_part;
 
-/* A part of a matrix, encoded and decoded again: rows x columns, all without gaps. Any thread may do it. */
+/* Measures a part of a matrix after encoding and decoding: rows x columns, without gaps. May run on any thread. */
 void statistics_measure(statistics_part *, const tw_packing *, size_t rows, size_t columns, const float *x,
                         const float *y, const void *codes, const void *scales);
 /* Adds a part. Sums are rounded: to get the same bits, add parts in the same order. */

@@ -1,4 +1,4 @@
-/* tensor_file.c - opening and reading files of tensors; which kind a file is its first bytes say. */
+/* tensor_file.c - opens and reads files of tensors; the first bytes of a file tell its kind. */
 #define _GNU_SOURCE
 #include "format/file/tensor_file.h"
 

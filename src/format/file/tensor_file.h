@@ -14,7 +14,7 @@
 enum { TENSOR_RANK_MAX = 32 }; /* NumPy's own limit for long */
 
 typedef enum tensor_dtype {
-  DTYPE_OTHER = 0, /* a name that is not known here: such tensors are only copied */
+  DTYPE_OTHER = 0, /* a dtype that is unknown here: such tensors are only copied */
   DTYPE_F64,
   DTYPE_F32,
   DTYPE_F16,
@@ -73,7 +73,7 @@ enum {
   NPY_HEADER_MAX = 1 << 20,
 };
 
-/* Bytes that the header takes, to be read from the file; from its first 12 bytes (or fewer). */
+/* The length of the header in the file, from the file's first 12 bytes (or fewer). */
 tw_status npy_header_bytes(const uint8_t *data, size_t available, const char *path, uint64_t size, size_t *bytes,
                            tw_error *);
 tw_status safetensors_header_bytes(const uint8_t *data, size_t available, const char *path, uint64_t size,
@@ -81,7 +81,7 @@ tw_status safetensors_header_bytes(const uint8_t *data, size_t available, const 
 /* Fill n, tensor and metadata of *file; file->path and size are given. */
 tw_status npy_parse(const uint8_t *data, size_t bytes, tensor_file *file, tw_error *);
 tw_status safetensors_parse(const uint8_t *data, size_t bytes, tensor_file *file, tw_error *);
-void tensor_file_free(tensor_file *); /* of what these two filled */
+void tensor_file_free(tensor_file *); /* frees what these two filled */
 
 /* The header of a new file, malloc'ed; sets the tensors' offsets and *size, the whole file's. NULL without memory. */
 char *npy_header(tensor *, size_t *header_bytes, uint64_t *size);

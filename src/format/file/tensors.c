@@ -1,4 +1,4 @@
-/* tensors.c - see tensors.h: the public face of tensor_file.h, plan.h's reading of metadata, and output_file.h. */
+/* tensors.c - see tensors.h: the public API over tensor_file.h, plan.h's reading of metadata, and output_file.h. */
 #include "tilewright/tensors.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ bool tw_tensors_at(const tw_tensors *t, size_t index, tw_tensor *out) {
   return true;
 }
 
-/* A .npy file's one array goes by "". */
+/* The name of a .npy file's array is "". */
 static const tensor *named(const tw_tensors *t, const char *name) {
   if (t->file.is_npy) return *name ? NULL : t->file.tensor;
   return tensor_named(&t->file, name);

@@ -8,7 +8,7 @@ enum { BFP_BATCH = 8 * VW, BFP_BYTES = 9, BFP_VECTORS = VW / BLOCKS_OF_8 };
 typedef struct bfp_scaling { /* of VW blocks */
   uint8_t exponent[VW];
   float first[VW], second[VW]; /* the two factors whose product is 2^(133 - e) */
-  bool twice;                  /* the second factor is there, since the first is not all for some block */
+  bool twice;                  /* a second factor is needed, because the first is not enough for some block */
   unsigned faulty;             /* bits of blocks */
 } bfp_scaling;
 
@@ -23,8 +23,8 @@ LANES void bfp_scales(const float *x, bfp_scaling *to) {
   to->faulty = m_bits(v_above(e, v_set(254)));
 }
 
-/* A tiny negative value must not become 0 in the product: its floor is -1. Where the product is 0, x itself is below
- * 1. */
+/* A tiny negative value must not become 0 in the product, because its floor is -1. If the product is 0, |x| itself
+ * is below 1. */
 LANES vf unless_zero(vf product, vf x) {
   vm zero = v_above(v_set(1), v_and(v_bits(product), v_set(F32_MAGNITUDE)));
   return f_of_bits(v_select(zero, v_bits(x), v_bits(product)));
@@ -59,7 +59,7 @@ LANES void bfp_batch(bool floors, const format_job *job, const float *x, const b
 LANES void bfp_encode_as(bool floors, const format_job *job, const float *x, size_t n, uint8_t *codes) {
   const size_t batches = n / BFP_BATCH, rest = n % BFP_BATCH;
   bfp_scaling scaling[2];
-  /* as in mx.h: the exponents of a batch beside the mantissas of the previous batch */
+  /* as in mx.h: the exponents of a batch are computed together with the mantissas of the previous batch */
   for (size_t i = 0; i <= batches; i++) {
     if (i < batches) bfp_scales(x + i * BFP_BATCH, &scaling[i % 2]);
     if (i > 0) bfp_batch(floors, job, x + (i - 1) * BFP_BATCH, &scaling[(i - 1) % 2], codes + (i - 1) * VW * BFP_BYTES);

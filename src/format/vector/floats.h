@@ -11,7 +11,7 @@ LANES void f16_step_back(const format_job *job, const uint8_t *codes, float *x) 
   for (size_t v = 0; v < 4; v++) f_store(x + v * VW, f_load_f16(codes + v * 2 * VW));
 }
 
-/* Whether one of 4 VW values is NaN: rare enough for the reference to do them all. */
+/* Is one of 4 VW values NaN? This is rare, so the reference then converts all of them. */
 LANES bool has_nan(const float *x) {
   vi largest = v_set(0);
   for (size_t v = 0; v < 4; v++) largest = v_max(largest, v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE)));
@@ -39,7 +39,7 @@ LANES void bf16_step_back(const format_job *job, const uint8_t *codes, float *x)
   for (size_t v = 0; v < 4; v++) v_store(x + v * VW, v_sll(v_load_u16(codes + v * 2 * VW), 16));
 }
 
-/* Codes above `most` become it. */
+/* Codes above `most` become `most`. */
 LANES void fp8_step(small_float f, int most, format_encoder *reference, const format_job *job, const float *x,
                     uint8_t *codes) {
   const vi least = small_least(f), smallest = v_sll(least, 23), base = small_base(f, least);

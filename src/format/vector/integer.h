@@ -5,8 +5,9 @@
 #include "format/vector/minifloat.h"
 
 enum {
-  SMALL_GROUP = 256, /* groups up to this size are batched; a batch of them stays in the first-level cache */
-  AHEAD_GROUP = 64,  /* groups from here on are prefetched by both passes: batches of smaller ones overlap in the CPU */
+  SMALL_GROUP = 256, /* groups up to this size are processed in batches; a batch stays in the first-level cache */
+  /* groups of this size or more are prefetched by both passes; batches of smaller groups overlap in the CPU */
+  AHEAD_GROUP = 64,
 };
 
 static uint32_t vector_magnitude(const float *x, size_t n) {
@@ -28,8 +29,8 @@ LANES void integer_store(bool nibbles, uint8_t *codes, vb bytes) {
     b_store(codes, bytes);
 }
 
-/* STEP values; vector v is multiplied with inverse[v * VW / group]. clamps: products may be anything, NaN becomes the
- * least code; else they are no larger than the largest code, but for rounding. */
+/* Converts STEP values; vector v is multiplied with inverse[v * VW / group]. With `clamps`, products may have any
+ * value, and NaN becomes the smallest code. Otherwise they do not exceed the largest code, except for rounding. */
 LANES void integer_step(bool nibbles, bool clamps, const float *x, const float *inverse, size_t group, uint8_t *codes) {
   const int largest = nibbles ? 7 : 127;
   vi code[4];
@@ -43,7 +44,7 @@ LANES void integer_step(bool nibbles, bool clamps, const float *x, const float *
   integer_store(nibbles, codes, bytes);
 }
 
-/* n values with one scale. */
+/* Converts n values with one scale. */
 LANES void integer_run(bool nibbles, const float *x, size_t n, float inverse, uint8_t *codes) {
   size_t per_byte = nibbles ? 2 : 1, i = 0;
   if (inverse == 0) {
@@ -60,7 +61,7 @@ LANES void integer_run(bool nibbles, const float *x, size_t n, float inverse, ui
   }
 }
 
-/* Scales and inverses of VW groups; false if some need the care of format_scale_of. */
+/* Scales and inverses of VW groups; false if some need format_scale_of. */
 LANES bool integer_scales(const float *x, size_t group, float largest, uint8_t *scales, float inverse[VW]) {
   vi most[VW];
   for (size_t g = 0; g < VW; g++) {
@@ -79,7 +80,7 @@ LANES bool integer_scales(const float *x, size_t group, float largest, uint8_t *
   return plain == (1u << VW) - 1;
 }
 
-/* Groups one by one; the last may be shorter. */
+/* Processes groups one by one; the last may be shorter. */
 LANES void integer_each_group(bool nibbles, size_t group, const float *x, size_t n, uint8_t *codes, uint8_t *scales) {
   float scale, inverse;
   for (size_t i = 0; i < n; i += group, scales += 4) {
@@ -96,7 +97,7 @@ LANES void integer_groups(bool nibbles, size_t group, const float *x, size_t n, 
   const size_t batches = batched ? n / batch : 0;
   float inverse[2][VW];
   bool plain[2];
-  /* the scales of a batch are computed beside the codes of the previous batch: neither waits for the other */
+  /* the scales of a batch are computed together with the codes of the previous batch, so that neither waits */
   for (size_t i = 0; i <= batches; i++) {
     if (i < batches)
       plain[i % 2] = integer_scales(x + i * batch, group, nibbles ? 7 : 127, scales + i * VW * 4, inverse[i % 2]);
@@ -118,7 +119,9 @@ LANES void integer_encode(bool nibbles, const format_job *job, const float *x, s
                           uint8_t *scales) {
   switch (job->group) {
   case 0: integer_run(nibbles, x, n, job->inverse, codes); return;
-  case 32: integer_groups(nibbles, 32, x, n, codes, scales); return; /* a constant: no division by the group's size */
+  case 32:
+    integer_groups(nibbles, 32, x, n, codes, scales);
+    return; /* a constant avoids a division by the group's size */
   case 64: integer_groups(nibbles, 64, x, n, codes, scales); return;
   case 128: integer_groups(nibbles, 128, x, n, codes, scales); return;
   default: integer_groups(nibbles, job->group, x, n, codes, scales);

@@ -51,7 +51,7 @@ LANES vi v_trit(vf y, vf threshold) {
   vm up = _mm512_cmp_ps_mask(y, threshold, _CMP_GE_OQ);
   vm down = _mm512_cmp_ps_mask(y, _mm512_sub_ps(_mm512_setzero_ps(), threshold), _CMP_LE_OQ);
   __m512i minus_1 =
-      _mm512_set1_epi32(-1); /* 1 by a subtraction: a masked constant would come from a general register */
+      _mm512_set1_epi32(-1); /* computed by a subtraction: a masked constant would need a general register */
   return _mm512_mask_mov_epi32(_mm512_maskz_sub_epi32(up, _mm512_setzero_si512(), minus_1), down, minus_1);
 }
 
@@ -102,12 +102,12 @@ LANES vb b_in_order(vb a) {
 }
 LANES void b_store(uint8_t *p, vb a) { _mm512_storeu_si512(p, a); }
 LANES vb b_low_nibbles(vb a) { return _mm512_and_si512(a, _mm512_set1_epi8(15)); }
-/* Of 4 VW bytes below 16: pairs as nibbles, even one low. 2 VW bytes. */
+/* Stores 4 VW bytes below 16 as nibbles, the even one low: 2 VW bytes. */
 LANES void b_store_nibbles(uint8_t *p, vb a) {
   __m512i pairs = _mm512_maddubs_epi16(a, _mm512_set1_epi16(0x1001));
   _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi16_epi8(pairs));
 }
-/* Of 4 VW bytes below 64: a stream of 6-bit codes, first one lowest. 3 VW bytes. */
+/* Stores 4 VW bytes below 64 as a stream of 6-bit codes, the first one lowest: 3 VW bytes. */
 LANES void b_store_6bit(uint8_t *p, vb a) {
   __m512i pairs = _mm512_maddubs_epi16(a, _mm512_set1_epi16(0x4001));      /* c0 + 64 c1 */
   __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32(0x10000001)); /* + 4096 (c2 + 64 c3) */
@@ -119,7 +119,7 @@ LANES void b_store_6bit(uint8_t *p, vb a) {
   _mm256_storeu_si256((__m256i *)p, _mm512_castsi512_si256(packed));
   _mm_storeu_si128((__m128i *)(p + 32), _mm512_extracti32x4_epi32(packed, 2));
 }
-/* 4 VW bytes, every 8 after a byte of their own, first[0], first[1], ...: 9/2 VW bytes. */
+/* Stores 4 VW bytes, with an additional byte (first[0], first[1], ...) before every 8: 9/2 VW bytes. */
 LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
   const __m512i order = /* 64 + i is first[i] */
       _mm512_set_epi8(71, 55, 54, 53, 52, 51, 50, 49, 48, 70, 47, 46, 45, 44, 43, 42, 41, 40, 69, 39, 38, 37, 36, 35,
@@ -130,8 +130,8 @@ LANES void b_store_after_bytes(uint8_t *p, const uint8_t *first, vb a) {
   __m128i last = _mm512_extracti32x4_epi32(a, 3);
   _mm_storel_epi64((__m128i *)(p + 64), _mm_unpackhi_epi64(last, last));
 }
-/* a[k] holds bytes of vectors k, 3 + k, 6 + k and 9 + k of 12, in packed order. third[i]: bytes number 3 j + i of the
- * 12 VW, in an order that b_of_thirds changes to that of j. */
+/* a[k] holds bytes of vectors k, 3 + k, 6 + k and 9 + k of 12, in packed order. third[i]: bytes number 3 j + i of
+ * the 12 VW, in an order that b_of_thirds changes to the order of j. */
 LANES void b_thirds(const vb a[3], vb third[3]) {
   vb first = _mm512_mask_blend_epi8(0x2222444499992222u, _mm512_mask_blend_epi8(0x4444999922224444u, a[0], a[1]), a[2]);
   vb second =
@@ -154,7 +154,8 @@ LANES void b_thirds(const vb a[3], vb third[3]) {
                                      last);
 }
 LANES vb b_of_thirds(vb a) { return a; }
-/* Codes of 8, 6 or 4 bits, 2 VW from the first on (6 bits: 0 or 16 of 32): in words' uppermost bits, anything below. */
+/* Loads codes of 8, 6 or 4 bits, 2 VW from the first on (6 bits: 0 or 16 of 32), into the uppermost bits of words;
+ * lower bits are undefined. */
 enum { WORDS = 2 * VW };
 LANES vi w_load_8bit(const uint8_t *codes, size_t first) {
   return _mm512_slli_epi16(_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(codes + first))), 8);
@@ -165,7 +166,7 @@ LANES vi w_load_6bit(const uint8_t *codes, size_t first) { /* the two bytes that
                                           9, 8, 8, 8, 7, 7, 6, 7, 6, 5, 5, 5, 4, 4, 3, 4, 3, 2, 2, 2, 1, 1, 0, 1, 0);
   __m128i low = _mm_loadu_si128((const __m128i *)codes), high = _mm_loadl_epi64((const __m128i *)(codes + 16));
   __m512i bytes = _mm512_castsi256_si512(_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1));
-  (void)first; /* 0: a vector has all 32 */
+  (void)first; /* a vector has all 32, so first is 0 */
   return _mm512_mullo_epi16(_mm512_permutexvar_epi8(holders, bytes), _mm512_set1_epi64(0x0100004000100400));
 }
 LANES vi w_load_4bit(const uint8_t *codes, size_t first) {
@@ -211,6 +212,6 @@ LANES vi v_load_s8_pair(const uint8_t *p, size_t apart) {
   return _mm512_cvtepi8_epi32(_mm_unpacklo_epi64(a, b));
 }
 LANES uint32_t v_max_of(vi a) { return (uint32_t)_mm512_reduce_max_epi32(a); }
-LANES void v_stream(void *p, vi a) { _mm512_stream_si512(p, a); } /* aligned; around the caches */
+LANES void v_stream(void *p, vi a) { _mm512_stream_si512(p, a); } /* aligned; bypasses the caches */
 
 #endif

@@ -12,8 +12,8 @@
 
 LANES void f_ahead(const float *x) { format_ahead(x); }
 
-/* For a first pass over n values that a second one reads again with f_ahead: every other line. One pass that prefetched
- * all would leave memory idle during the other. */
+/* Prefetches every other line, for a first pass over n values that a second pass reads again with f_ahead. If one
+ * pass prefetched everything, memory would be idle during the other. */
 LANES void f_ahead_half(const float *x, size_t n) {
   for (size_t i = 0; i < n; i += 2 * LINE_VALUES) f_ahead(x + i);
 }
@@ -36,8 +36,8 @@ LANES vi small_base(small_float f, vi least) {
   return v_or(v_sll(field, 7), v_sll(field, 23));
 }
 
-/* Of the bits of a value: (code of its magnitude << (7 - mantissa bits)) + small_base, less than 2^15. Anything for
- * NaN. */
+/* From the bits of a value: (code of its magnitude << (7 - mantissa bits)) + small_base, less than 2^15. Undefined
+ * for NaN. */
 LANES vi small_word(small_float f, vi bits, vi smallest) {
   vi unit = v_max(v_and(bits, v_set(F32_INFINITY)), smallest);
   vf sum = f_mul_add(f_of_bits(unit), f_set((float)(1 << (23 - f.mantissa_bits))),
@@ -55,8 +55,8 @@ LANES vb small_signed(small_float f, vb codes, const float *x) {
   return v_or_and(codes, f.sign == 7 ? signs : w_srl(signs, 7 - f.sign), b_set(1 << f.sign));
 }
 
-/* Codes of 4 VW values, in order; smallest normal and base for the first two and the last two vectors. Codes above
- * `most` become it; NaN any code. */
+/* Codes of 4 VW values, in order. Smallest normal and base are given for the first two and for the last two vectors.
+ * Codes above `most` become `most`; NaN gives any code. */
 LANES vb small_codes(small_float f, const float *x, const vi smallest[2], const vi base[2], int most) {
   vi half[2];
   for (size_t h = 0; h < 2; h++) {
@@ -77,7 +77,7 @@ LANES void small_values(small_float f, vi words, vf factor, float *x) {
   f_store(x + VW, f_mul(f_of_f16_high(halves), factor));
 }
 
-/* Whether 32 codes of e4m3 hold a NaN. */
+/* Do 32 codes of e4m3 include a NaN? */
 LANES bool e4m3_has_nan(const uint8_t *codes) {
   const __m256i sign = _mm256_set1_epi8(-128), bytes = _mm256_loadu_si256((const __m256i *)codes);
   return _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_or_si256(bytes, sign), _mm256_set1_epi8(-1)));

@@ -9,25 +9,25 @@
 enum { MX_BLOCK = 32, MX_BATCH = VW * MX_BLOCK, MX_VECTORS = MX_BLOCK / VW, STEP_BLOCKS = STEP / MX_BLOCK };
 enum { MX_INT8 = -1 };
 
-/* mxint8 in vectors of 64 bytes is over so soon that all its lines are prefetched by the first pass. */
+/* mxint8 in vectors of 64 bytes takes so little time that the first pass prefetches all its lines. */
 LANES bool mx_first_prefetches(small_float f) { return f.sign == MX_INT8 && VW == 16; }
 
 static const small_float vector_int8 = {.sign = MX_INT8};
 
-LANES vi mx_largest(const float *x) { /* by lanes, of one block */
+LANES vi mx_largest(const float *x) { /* the largest magnitude of one block, by lanes */
   vi most = v_and(v_load(x), v_set(F32_MAGNITUDE));
   for (size_t v = 1; v < MX_VECTORS; v++) most = v_max(most, v_and(v_load(x + v * VW), v_set(F32_MAGNITUDE)));
   return most;
 }
 
-/* The data of VW blocks' scales that their codes need. */
+/* Values of VW blocks' scales for computing their codes. */
 typedef struct mx_scaling {
   union {
     uint32_t smallest[VW]; /* small floats: bits of the smallest normal times the scale */
     float inverse[VW];     /* mxint8: 2^(127 - scale's byte) */
   };
   uint32_t base[VW]; /* small_base of `smallest` */
-  unsigned others;   /* a bit for each block that the reference does */
+  unsigned others;   /* a bit for each block that the reference encodes */
 } mx_scaling;
 
 LANES void mx_scales(small_float f, const format_job *job, const float *x, uint8_t *scales, mx_scaling *to) {
@@ -47,7 +47,8 @@ LANES void mx_scales(small_float f, const format_job *job, const float *x, uint8
     to->others = tiny | m_bits(v_above(amax, v_set(F32_INFINITY - 1)));
     return;
   }
-  /* a block of zeros may have any smallest normal; other blocks below the f32s' own, or whose sums would overflow: */
+  /* a block of zeros may have any smallest normal; other blocks whose smallest normal is below f32's, or whose sums
+   * would overflow: */
   vi field = v_add(byte, v_set((uint32_t)(1 - f.bias))), least = v_max(field, v_set(1));
   vi overflow = v_set((uint32_t)(255 - (23 - f.mantissa_bits)) << 23);
   v_store(to->smallest, v_sll(least, 23));
@@ -56,7 +57,7 @@ LANES void mx_scales(small_float f, const format_job *job, const float *x, uint8
   to->others = tiny | m_bits(v_above(amax, v_sub(overflow, v_set(1))));
 }
 
-/* 4 VW codes from block b of a batch on. */
+/* Encodes 4 VW codes from block b of a batch on. */
 LANES vb mx_codes(small_float f, const float *x, const mx_scaling *scaling, size_t b) {
   if (f.sign != MX_INT8) {
     const size_t next = b + STEP_BLOCKS - 1;
@@ -96,7 +97,7 @@ LANES void mx_encode_as(small_float f, int bits, const format_job *job, const fl
                         uint8_t *scales) {
   const size_t block_bytes = (size_t)bits * MX_BLOCK / 8, batches = n / MX_BATCH, rest = n % MX_BATCH;
   mx_scaling scaling[2];
-  /* the scales of a batch are computed beside the codes of the previous batch: neither waits for the other */
+  /* the scales of a batch are computed together with the codes of the previous batch, so that neither waits */
   for (size_t i = 0; i <= batches; i++) {
     if (i < batches) mx_scales(f, job, x + i * MX_BATCH, scales + i * VW, &scaling[i % 2]);
     if (i == 0) continue;

@@ -1,4 +1,4 @@
-/* vector/stream.h - copies around the caches, so that a large output is not read before it is written. */
+/* stream.h - copies that bypass the caches, so that a large output is not read before it is written. */
 #ifndef TW_FORMAT_VECTOR_STREAM_H
 #define TW_FORMAT_VECTOR_STREAM_H
 

@@ -2,8 +2,8 @@
 
 #define BOTH(name)                                                                                                     \
   { .encode = vector_##name##_encode, .decode = vector_##name##_decode }
-/* Kernels limited by instructions: restarting at each part loses their overlap. The faster kernels use parts, between
- * which memory writes. */
+/* Kernels that are limited by instructions lose overlap if they restart at each part, so they do not stream. Faster
+ * kernels use parts; memory writes between the parts. */
 #define STREAMING(name)                                                                                                \
   { .encode = vector_##name##_encode, .decode = vector_##name##_decode, .streams = VW == 8 }
 #define VECTOR_KERNELS(name)                                                                                           \

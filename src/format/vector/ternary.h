@@ -10,16 +10,17 @@ LANES __m256i bytes32_at(const void *p) { return _mm256_loadu_si256(p); }
 
 /* Computes trits from values. */
 typedef struct trit_rule {
-  float inverse, threshold; /* an inverse of 0 gives 0 throughout */
-  bool half_up;             /* a half is 1, and |x * inverse| at most 1, but for rounding: one conversion does it */
+  float inverse, threshold; /* an inverse of 0 gives only zeros */
+  bool half_up; /* a half becomes 1, and |x * inverse| is at most 1 except for rounding, so one conversion suffices */
 } trit_rule;
 
 LANES trit_rule trit_rule_of(const format_job *job, float inverse, bool bounded) {
-  const float largest = 0x1p126f; /* twice that is finite */
+  const float largest = 0x1p126f; /* twice this is finite */
   return (trit_rule){inverse, job->threshold, bounded && job->threshold == 0.5f && inverse > 0 && inverse < largest};
 }
 
-/* Of 4 vectors, `apart` values from one to the next: bytes from -2 to 2 in packed order whose signs are the trits. */
+/* From 4 vectors, `apart` values from one to the next: bytes from -2 to 2 in packed order, whose signs are the
+ * trits. */
 LANES vb trit_signs(const float *x, size_t apart, const trit_rule *rule) {
   vi t[4];
   if (rule->half_up) { /* a doubled quotient without its fraction */
@@ -48,7 +49,8 @@ LANES void trits_of(const float *x, size_t n, const trit_rule *rule, int8_t *tri
   }
 }
 
-/* Codes of less than a line per step: without this a store waits for its line, and later cached data wait for it. */
+/* For codes of less than a line per step. Without the prefetch, a store waits for its line, and later cached data
+ * wait for the store. */
 LANES void codes_ahead(const uint8_t *codes) { __builtin_prefetch((const void *)((uintptr_t)codes + 1024)); }
 
 /* n bytes (a multiple of VW), each a trit as -1, 0, 1 (or 2, 3 from codes that encoding never makes). */
@@ -100,7 +102,7 @@ static void vector_i2s_decode(const format_job *job, const uint8_t *codes, const
   }
 }
 
-/* A block's scale after its codes; the inverse. */
+/* Stores a block's scale after its codes. Returns the inverse. */
 LANES float vector_tq_scale(const float *x, uint8_t *at) {
   float scale, inverse;
   vi most[4] = {v_set(0), v_set(0), v_set(0), v_set(0)};
@@ -297,7 +299,7 @@ LANES void store_tl2(__m256i sums, uint8_t *codes) {
   memcpy(codes + 16, &signs, 4);
 }
 
-/* Packs 12 vectors. It takes every third value, to separate first, second and third digits. */
+/* Packs 12 vectors. Takes every third value, to separate first, second and third digits. */
 LANES void pack_tl2(const float *x, const trit_rule *rule, uint8_t *codes) {
   vb signs[3], digit[3];
   for (size_t k = 0; k < 3; k++) {
@@ -329,7 +331,8 @@ static void vector_tl2_encode(const format_job *job, const float *x, size_t n, u
 
 LANES __m256i both_lanes(__m128i a) { return _mm256_broadcastsi128_si256(a); }
 
-/* 96 trits: of 16 indices in the low lane with the signs' low half, then of those in the high lane. */
+/* 96 trits: first of the 16 indices in the low lane with the low half of the signs, then of the 16 indices in the
+ * high lane. */
 LANES void unpack_tl2(__m256i index, uint32_t signs, int8_t *t) {
   /* digits of index + 13, less 1 */
   const __m256i first = both_lanes(_mm_setr_epi8(0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2));

@@ -37,7 +37,8 @@ static tw_status settle_attention_multistage(const tw_tile_machine *machine, con
     return tw_fail(error, TW_USAGE, "keys=%d cannot be loaded evenly by %d waves; use more keys or fewer waves",
                    p->keys, p->groups);
   const bool held = p->registers || !machine->direct_bytes;
-  /* of a thread: scores and weights of two steps, where there are two at a time, queries, sums, and operands on their way */
+  /* registers of a thread: scores and P of one step, or of two where they overlap; queries, sums, and operands on
+   * their way */
   const int scores = p->queries * p->keys / machine->group_threads, rows = p->queries * d / machine->group_threads;
   const int under_way = p->ahead ? AHEAD * WORDS : WORDS * (d / p->product);
   const int need = scores * (p->ahead ? 3 : 1) + (p->ahead ? 0 : scores / 2) + rows + rows / 2 + under_way +
@@ -82,7 +83,7 @@ tw_status tw_tile_attention_multistage_then_mfma(const void *with, void *plan, u
   return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "must be 16 or 32");
 }
 
-/* So that a search gets there in one step. */
+/* Sets what overlap_softmax requires, so that a search gets there in one step. */
 tw_status tw_tile_attention_multistage_then_overlap(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given, (void)error;
   ((PLAN *)plan)->stages = 2;

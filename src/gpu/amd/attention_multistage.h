@@ -33,8 +33,9 @@
 #include "base/template.h"
 #include "gpu/common/family.h"
 
-/* The plan of both passes. `dq_*`, `hand_scheduled` and `at_once` belong to the backward pass, `pingpong` to the forward pass.
- * `groups` are waves, `product` is the side of a matrix instruction, `ahead` is the step overlap_softmax. */
+/* The plan of both passes. `dq_*`, `hand_scheduled` and `at_once` belong to the backward pass, `pingpong` to the
+ * forward pass. `groups` are waves, `product` is the side of a matrix instruction, `ahead` is the step
+ * overlap_softmax. */
 typedef struct tw_tile_attention_multistage_plan {
   int queries, keys, dq_queries, dq_keys, groups, stages, product;
   bool registers, pingpong, ahead, hand_scheduled;
@@ -45,9 +46,9 @@ typedef struct tw_tile_attention_multistage_plan {
 
 extern const tw_tile_family tw_tile_attention_multistage, tw_tile_attention_multistage_backward;
 
-/* Whether the kernels of either pass support the problem; the error says why not. */
+/* Do the kernels of either pass support the problem? The error gives the reason if not. */
 tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *, const tw_problem *, tw_error *);
-/* Fills the slots of either pass, and the slot of the swizzle that suits how a tile with rows of d elements is read. */
+/* Fills the slots of either pass, including the slot of the swizzle for reading a tile with rows of d elements. */
 void tw_tile_attention_multistage_slots(tw_slots *, const tw_tile_machine *, const tw_problem *,
                                         const tw_tile_attention_multistage_plan *);
 void tw_tile_attention_multistage_swizzle(tw_slots *, const tw_tile_machine *, const char *slot, tw_tile_access);

@@ -1,5 +1,6 @@
-/* attention_multistage_backward.c - plans the kernels of attention's backward pass; attention_multistage.h has their structure,
- * kernels/attention_multistage_backward.hip.in and, with the machine's own loop, ..._backward_hand_scheduled.hip.in are the kernels. */
+/* attention_multistage_backward.c - plans the kernels of attention's backward pass; attention_multistage.h has their
+ * structure, kernels/attention_multistage_backward.hip.in and, with the machine's own loop,
+ * ..._backward_hand_scheduled.hip.in are the kernels. */
 #include <inttypes.h>
 
 #include "gpu/amd/attention_multistage.h"
@@ -21,7 +22,7 @@ enum {
   PINNED_BLOCK = 1152 /* bytes of 16 x 32 elements, padded */
 };
 
-/* The loop that the machine writes for `hand_scheduled`. */
+/* The parameters of the machine's loop for `hand_scheduled`. */
 static tw_tile_back_loop hand_scheduled_loop(const tw_problem *problem) {
   const tw_attention a = tw_attention_of(problem);
   return (tw_tile_back_loop){.type = a.type,
@@ -36,7 +37,8 @@ static int64_t hand_scheduled_shared_bytes(const tw_tile_back_loop *l) {
   return (int64_t)PINNED_BLOCK * (l->d / 16 * (l->tiles * l->groups + 4) + 2 * l->tiles * l->groups * 2);
 }
 
-/* One kernel's own rows in registers, `keys` or `queries` of a group, and `at_once` that come from shared memory. */
+/* Do the registers suffice for one kernel: rows that a wave keeps (`keys` or `queries`), and `at_once` rows from
+ * shared memory? */
 static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char *own_name, int own,
                       const char *other_name, int at_once, int d, int sums, int64_t *shared_bytes, int *blocks,
                       tw_error *error) {
@@ -51,7 +53,7 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
   const bool held = p->registers || !machine->direct_bytes;
   if (p->ahead && (held || p->stages != 2))
     return tw_fail(error, TW_USAGE, "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds)");
-  /* exponents and D of columns, of two steps where they are fetched ahead */
+  /* LSE and D of columns, for two steps if they are fetched ahead */
   const int lines = sums == 2 ? 2 * at_once * p->product / machine->group_threads : 0;
   const int need = rows * (2 * at_once / 4 + 2 * at_once / 8 + 2 * d / 8 + sums * d / 4) + 4 * (d / p->product) +
                    lines * (p->ahead ? 2 : 1) + (held ? tile / (p->groups * machine->group_threads * 2) : 0) + OVERHEAD;
@@ -71,7 +73,7 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
   return TW_OK;
 }
 
-/* Its tiles are the machine's own. */
+/* Checks the plan for `hand_scheduled`, which has fixed tiles. */
 static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p,
                                       tw_error *error) {
   const tw_attention a = tw_attention_of(problem);

@@ -26,13 +26,13 @@ tw_type tw_tile_block_scaled_left(const tw_gemm *g) {
 }
 /* The type of A in memory. */
 tw_type tw_tile_block_scaled_stored(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
-/* Registers of a block's codes, of a lane. */
+/* Registers of a lane for the codes of a block. */
 static int words_of(tw_type t) { return tw_type_bits(t); }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
   const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
-  const int each = 128 / tw_type_bits(tw_tile_block_scaled_stored(&g)); /* elements of 16 bytes */
+  const int each = 128 / tw_type_bits(tw_tile_block_scaled_stored(&g)); /* number of elements in 16 bytes */
   const bool whole = is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
   if (g.d != g.acc) return tw_fail(error, TW_USAGE, "block-scaled GEMM does not support d=c");
   if (machine->block_scales && g.packed)
@@ -64,7 +64,7 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
     return tw_fail(error, TW_USAGE, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
   p->shared_bytes = p->lines ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
   const int each = (blocks + p->groups - 1) / p->groups;
-  const int numbers = fresh == 16 && words_a == 4 ? 0 : 32;                /* of a block as floats */
+  const int numbers = fresh == 16 && words_a == 4 ? 0 : 32;                /* registers of a block as floats */
   const int left = p->lines ? (4 * words_a + 1) * rows / 2 : fresh * each; /* of a step */
   const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + left) +
                    (p->lines ? 0 : 2 * (words_a + 1) + numbers) + REGISTERS_BESIDE;
@@ -172,8 +172,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 
 /* ---- the kernels ---- */
 
-/* The constants of a scale rule: format/mx.c. Of the mantissa of a float, what the largest element keeps, and its
- * own. */
+/* Constants of a scale rule (format/mx.c): the bits of a float's mantissa that the largest element keeps, and the
+ * addend. */
 static unsigned addend_of(const tw_gemm *g) {
   const tw_type t = tw_tile_block_scaled_left(g);
   const unsigned half = t == TW_MXFP4 ? 1u << 21 : 1u << 19;
@@ -203,12 +203,13 @@ void tw_tile_block_scaled_slots(tw_slots *s, const tw_tile_machine *machine, con
   tw_slots_number(s, "chips", machine->chips);
   tw_slots_flag(s, "a_transposed", g->a_transposed);
   tw_slots_flag(s, "b_transposed", g->b_transposed);
-  tw_slots_text(s, "element", tw_tile_type_word(tw_tile_block_scaled_stored(g))); /* of A in memory */
+  tw_slots_text(s, "element", tw_tile_type_word(tw_tile_block_scaled_stored(g))); /* type of A in memory */
   tw_slots_format(s, "addend", "%x", addend_of(g));
   tw_slots_text(s, "whole", g->n % 4 == 0 && (p->split > 1 || g->ldc % 4 == 0) ? "true" : "false");
 }
 
-/* Places in the workspace where first kernels pack operands: codes of B, scales of B, then codes and scales of a packed A. */
+/* Places in the workspace where first kernels pack operands: codes of B, scales of B, then codes and scales of a
+ * packed A. */
 static void set_places(tw_slots *s, const tw_gemm *g, const PLAN *p) {
   const int64_t blocks = p->columns * p->deep / 32, blocks_a = p->lines * p->deep / 32;
   const int64_t scales = blocks * 4 * words_of(g->b), a = scales + (blocks + 255) / 256 * 256;

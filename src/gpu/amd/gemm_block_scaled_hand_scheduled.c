@@ -62,7 +62,7 @@ tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *mach
 
 /* The places of packed operands in the workspace. */
 typedef struct places {
-  int64_t rows, codes[2], scales[2], parts; /* rows: of A, as whole tiles */
+  int64_t rows, codes[2], scales[2], parts; /* rows of A, rounded up to whole tiles */
 } places;
 
 static int64_t whole(int64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -117,7 +117,7 @@ tw_status tw_tile_block_scaled_write_hand_scheduled(const tw_tile_machine *machi
   tw_slots_number(&s, "bits", bits_of(g->b));
   tw_slots_text(&s, "type", tw_type_name(g->b));
   tw_slots_number(&s, "step", step_of(g->b));
-  tw_slots_number(&s, "scales", step_of(g->b) / BLOCK); /* of a row, of a step */
+  tw_slots_number(&s, "scales", step_of(g->b) / BLOCK); /* number of scales in a row of a step */
   tw_slots_number(&s, "a_lane_scales", tw_tile_loop_scales(&loop, 0));
   tw_slots_number(&s, "b_lane_scales", tw_tile_loop_scales(&loop, 1));
   tw_status status = set_loop(&s, machine, &loop, error);

@@ -27,7 +27,7 @@ tw_status tw_tile_loop_operand_write(const tw_tile_machine *machine, const tw_ti
   return status;
 }
 
-/* The machine's own loop. */
+/* Writes the machine's hand-scheduled loop. */
 static tw_status write_loop(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p, tw_text *t,
                             tw_error *error) {
   const tw_tile_loop loop = tw_tile_multistage_loop(g, p);
@@ -36,7 +36,7 @@ static tw_status write_loop(const tw_tile_machine *machine, const tw_gemm *g, co
   return status == TW_OK ? machine->loop(machine, &loop, t, error) : status;
 }
 
-/* The swizzle of an operand's shared tile; `length` rows or columns of it are copied at a time. */
+/* Sets the swizzle of an operand's shared tile. A copy moves `length` rows or columns of it. */
 static void set_swizzle(tw_slots *s, const char *slot, const tw_tile_machine *machine, const PLAN *p, tw_type type,
                         int length, bool across) {
   char swizzle[TW_TILE_SWIZZLE] = "plain";
@@ -116,7 +116,8 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   tw_slots_number(&s, "shared", p->shared_bytes);
   tw_slots_number(&s, "stages", p->stages);
   tw_slots_number(&s, "stages_but_one", p->stages - 1);
-  tw_slots_number_or_empty(&s, "in_flight", p->stages > 2 ? p->stages - 2 : 0); /* stages, at a step's wait */
+  /* number of stages in flight when a step waits */
+  tw_slots_number_or_empty(&s, "in_flight", p->stages > 2 ? p->stages - 2 : 0);
   tw_slots_flag(&s, "pipelined", p->stages > 1);
   tw_slots_number(&s, "window", p->window);
   tw_slots_number(&s, "chunk", p->chunk);

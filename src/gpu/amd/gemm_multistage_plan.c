@@ -10,7 +10,7 @@
 enum {
   STAGES_MAX = 8,
   HELD_MAX = 32,
-  SPLIT_BELOW = 4, /* tiles of a processor */
+  SPLIT_BELOW = 4, /* tiles per compute unit, below which split_k is offered */
   CHUNK = 16,      /* bytes of a thread's copy */
   PIECE = 1024,    /* bytes that a group copies at once; tiles begin at multiples of it */
   OVERHEAD = 32,   /* registers of a thread beside sums and operands */
@@ -34,7 +34,8 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
                  tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c), plain ? "" : " with these roundings");
 }
 
-/* Whether copies of 16 bytes can read the operand: its rows in memory begin at multiples of 16 bytes and are multiples of 16 bytes. */
+/* Can copies of 16 bytes read the operand? Its rows in memory must begin at multiples of 16 bytes and have a
+ * multiple of 16 bytes. */
 static bool aligned(int64_t pitch, int64_t columns, tw_type t) {
   const int64_t size = element_bytes(t);
   return pitch * size % CHUNK == 0 && columns * size % CHUNK == 0;
@@ -79,7 +80,7 @@ static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_g
   return machine->loop(machine, &loop, NULL, error);
 }
 
-/* Roles of groups, and operands that do without shared memory. */
+/* Assigns the roles of waves, and the operands that need no shared memory. */
 static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
   const bool ordered = p->pingpong || p->ahead || p->interleave || p->hand_scheduled,
              direct = p->way_a == TW_TILE_DIRECT && p->way_b == TW_TILE_DIRECT;
@@ -248,8 +249,8 @@ static tw_status then_product(const void *with, void *plan, unsigned given, tw_e
   return side == 16 || side == 32 ? TW_OK : tw_fail(error, TW_USAGE, "must be 16 or 32");
 }
 
-/* Turns need two groups a SIMD and two stages: where a schedule has others yet, they come with it. So a search gets there in
- * one step, and not by way of more groups alone, which are slower. */
+/* pingpong needs two waves on each SIMD and two stages. If the schedule has fewer, the step also sets these. So a
+ * search gets there in one step, and not through more waves alone, which are slower. */
 static tw_status then_pingpong(const void *with, void *plan, unsigned given, tw_error *error) {
   const int simds = ((const tw_tile_context *)with)->machine->simds;
   PLAN *p = plan;
@@ -261,7 +262,8 @@ static tw_status then_pingpong(const void *with, void *plan, unsigned given, tw_
   return TW_OK;
 }
 
-/* hand_scheduled: one wave on each SIMD with all its registers, and at least two stages; other loop orders are reset. */
+/* hand_scheduled: one wave on each SIMD with all its registers, and at least two stages; other loop orders are
+ * reset. */
 static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
   const int simds = ((const tw_tile_context *)with)->machine->simds;
   PLAN *p = plan;
@@ -418,7 +420,7 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
   tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers and no store instructions", "copy direct_to_lds");
   tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
-  /* where every processor has several tiles nothing is gained, and the parts are executed as a whole to be checked */
+  /* if every compute unit has several tiles, split_k gains nothing, and the check must execute the whole grid */
   const int64_t tiles = (g.m + now->m - 1) / now->m * ((g.n + now->n - 1) / now->n);
   const bool few = tiles < SPLIT_BELOW * (int64_t)c->machine->processors;
   for (int i = 1; i <= 16 && (few || now->split > 1); i += i < 4 ? 1 : i / 2)

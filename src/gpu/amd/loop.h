@@ -35,32 +35,31 @@
 
 typedef struct tw_tile_loop_operand {
   tw_type type;
-  int fragments; /* matrix instructions' sides of it that a group has */
-  bool
-      across; /* its tile is stored with k down the rows, and read by transposing reads of 8 bytes, two of a fragment */
-  int bytes, row_bytes; /* of a tile; of a row of that */
+  int fragments;        /* fragments of a wave: sides of matrix instructions */
+  bool across;          /* the tile is stored with k down its rows; two transposing reads of 8 bytes read a fragment */
+  int bytes, row_bytes; /* bytes of a tile; bytes of one of its rows */
 } tw_tile_loop_operand;
 
 typedef struct tw_tile_loop {
   tw_tile_loop_operand operand[2]; /* A, B */
-  int side, depth;                 /* of matrix instructions; how many along k of a tile */
+  int side, depth;                 /* of matrix instructions: the side, and the number along k of a tile */
   int groups, stages;
   bool tail;   /* k ends within a tile */
   bool scaled; /* the types are of blocks with scales */
   bool laid;   /* copies go through registers */
 } tw_tile_loop;
 
-/* Reads of a fragment. */
+/* Reads for one fragment. */
 static inline int tw_tile_loop_reads(const tw_tile_loop *l, int operand, int threads) {
   const tw_tile_loop_operand *o = &l->operand[operand];
   return o->across ? 2 : o->row_bytes / (threads / l->side * 16) / l->depth;
 }
-/* Addresses of them that do not follow from one another: of each depth, or, across, of each fragment. */
+/* Addresses that do not follow from one another: one for each depth, or, with `across`, one for each fragment. */
 static inline int tw_tile_loop_pieces(const tw_tile_loop *l, int operand, int threads) {
   const tw_tile_loop_operand *o = &l->operand[operand];
   return tw_tile_loop_reads(l, operand, threads) * (o->across ? o->fragments : l->depth);
 }
-/* Bytes of a lane's scales of a tile. */
+/* Bytes of a lane's scales in a tile. */
 static inline int tw_tile_loop_scales(const tw_tile_loop *l, int operand) {
   return l->operand[operand].fragments * l->depth;
 }

@@ -12,7 +12,7 @@ static tw_status supports(const tw_tile_family *f, const tw_tile_context *c, tw_
   return f->supports ? f->supports(c->machine, c->problem, error) : TW_OK;
 }
 
-/* The first of several usages. */
+/* Returns the first of several usages. */
 static tw_status begins_with(const char *usage, tw_error *error) {
   return tw_fail(error, TW_USAGE, "the first step of a tile kernel must be a tile; write for instance '%.*s'",
                  (int)strcspn(usage, ","), usage);
@@ -39,7 +39,7 @@ tw_status tw_tile_predict(const tw_tile_family *f, const tw_tile_machine *machin
 }
 
 typedef struct judgement {
-  tw_tile_context context; /* first: verbs see it alone */
+  tw_tile_context context; /* the first member: it is all that verbs see */
   const tw_tile_family *family;
   tw_tile_predictor *predictor;
   const void *with;

@@ -32,7 +32,7 @@ typedef struct tw_tile_family {
   size_t plan_size; /* TW_TILE_PLAN_MAX at most */
   /* TW_USAGE with the reason if the problem is unsupported. NULL: every problem of the op is supported. */
   tw_status (*supports)(const tw_tile_machine *, const tw_problem *, tw_error *);
-  void (*plainest)(const tw_tile_context *, void *plan); /* NULL: plans begin as zeros */
+  void (*plainest)(const tw_tile_context *, void *plan); /* NULL: a plan begins with zeros */
   /* Derives the fields that the steps left open. TW_USAGE with the reason if the plan is illegal here. */
   tw_status (*settle)(const tw_tile_machine *, const tw_problem *, void *plan, tw_error *);
   void (*offers)(tw_menu_builder *, const tw_tile_context *); /* `now` is a plan before `settle` */
@@ -48,7 +48,8 @@ tw_status tw_tile_plan_of(const tw_tile_family *, const tw_tile_machine *, const
                           void *plan, tw_error *);
 tw_status tw_tile_predict(const tw_tile_family *, const tw_tile_machine *, const tw_problem *, const tw_schedule *,
                           tw_tile_predictor *predictor, const void *with, double *cost, tw_error *);
-/* The legal next steps, each with lever, reason and the predicted cost after it. Empty where the problem is unsupported. */
+/* The legal next steps, each with lever, reason and the predicted cost after it. Empty where the problem is
+ * unsupported. */
 tw_status tw_tile_steps(const tw_tile_family *, const tw_tile_machine *, const tw_problem *, const tw_schedule *,
                         tw_tile_predictor *, const void *with, tw_menu *, tw_error *);
 /* `source` is malloc'ed. */

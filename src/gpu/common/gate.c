@@ -1,6 +1,6 @@
-/* gate.c - plans kernels for the gate of an MLP (op/gate.c) and for functions of elements (op/elementwise.c); kernels/gate.cuh.in and
- * kernels/elementwise.cuh.in are the kernels. A thread computes 16 bytes of results, of each half where there are halves, `chunks` times: all
- * loads are in flight before the first is used. */
+/* gate.c - plans kernels for the gate of an MLP (op/gate.c) and for functions of elements (op/elementwise.c);
+ * kernels/gate.cuh.in and kernels/elementwise.cuh.in are the kernels. A thread computes 16 bytes of results, of each
+ * half where there are halves, `chunks` times: all loads are in flight before the first is used. */
 #include "op/gate.h"
 #include "base/template.h"
 #include "gpu/common/rows_language.h"
@@ -10,7 +10,7 @@ enum { THREADS_USUAL = 256 };
 
 static int64_t chunk_of(const tw_problem *p) { return TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a")); }
 
-/* `items`: times that 16 bytes of results are computed; `loads`: of 16 bytes for each. */
+/* `items`: how often 16 bytes of results are computed; `loads`: loads of 16 bytes for each. */
 static tw_status settle_items(const tw_tile_machine *machine, int64_t items, int loads, tw_tile_rows_plan *plan,
                               tw_error *error) {
   if (!plan->each) plan->each = 1;
@@ -46,7 +46,7 @@ static tw_status settle_elementwise(const tw_tile_machine *machine, const tw_pro
   return settle_items(machine, n / chunk_of(p), 1, plan, error);
 }
 
-/* The slots of both kernels; the caller has set its own. */
+/* Fills the slots of both kernels; the caller has set the slots of one kernel. */
 static tw_status write(tw_slots *s, const char *file, const tw_tile_machine *machine, const tw_problem *p,
                        const tw_tile_rows_plan *plan, tw_text *t, tw_error *error) {
   tw_slots_text(s, "header", machine->header);
@@ -54,7 +54,7 @@ static tw_status write(tw_slots *s, const char *file, const tw_tile_machine *mac
   tw_slots_number(s, "chunks", plan->each);
   tw_slots_number(s, "threads", plan->threads);
   tw_slots_number(s, "count", chunk_of(p));
-  /* Divisions of 32 bits where the last thread's number fits. */
+  /* Divisions of 32 bits suffice if the last thread's number fits. */
   tw_slots_text(s, "index", plan->blocks * plan->each * plan->threads <= INT32_MAX ? "u32" : "i64");
   tw_slots_text(s, "once", plan->once ? "_once" : NULL);
   const tw_status status = tw_template_add(t, file, s, error);

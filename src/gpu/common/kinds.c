@@ -15,7 +15,7 @@ const tw_tile_kind *tw_tile_kind_of(const tw_tile_kinds *kinds, unsigned machine
   return NULL;
 }
 
-/* The next kind from `i` on whose op the machine has and no kind before it names; n: none. */
+/* The next kind from `i` on whose op the machine supports and that no earlier kind names; n: none. */
 static size_t next_op(const tw_tile_kinds *kinds, unsigned machine, size_t i) {
   for (; i < kinds->n; i++) {
     bool named = !(kinds->kind[i].machines & machine);

@@ -12,7 +12,8 @@ typedef struct tw_tile_kind {
   bool (*is)(const tw_problem *, const tw_schedule *); /* NULL: any problem and schedule of the op */
   const tw_tile_family *family;
   tw_tile_predictor *predict;
-  /* Schedules in place of the empty one, small tiles first. None: a target's plain kernel, or the family's own. */
+  /* Schedules that replace the empty one, small tiles first. None: the target's plain kernel, or the family's
+   * plainest plan. */
   const char *plainest[TW_TILE_PLAINEST];
 } tw_tile_kind;
 
@@ -21,7 +22,7 @@ typedef struct tw_tile_kinds {
   size_t n;
 } tw_tile_kinds;
 
-/* Has a machine of this generation the kind, and is it for the problem and schedule? */
+/* Does a machine of this generation have the kind, and does the kind serve the problem and schedule? */
 bool tw_tile_kind_is(const tw_tile_kind *, unsigned machine, const tw_problem *, const tw_schedule *);
 /* The first such kind; NULL: none. */
 const tw_tile_kind *tw_tile_kind_of(const tw_tile_kinds *, unsigned machine, const tw_problem *, const tw_schedule *);

@@ -13,9 +13,9 @@
 #include "tilewright/status.h"
 #include "tilewright/type.h"
 
-/* How a shared tile is read. Rows have `row_bytes` bytes; `side` rows are read at a time, and a thread reads 16 bytes along a
- * row. `across`: a thread reads along a column. `values`: along a column in the order of P in attention, and with `rows_too`
- * also along rows. */
+/* How a shared tile is read. Rows have `row_bytes` bytes; `side` rows are read at a time, and a thread reads 16
+ * bytes along a row. `across`: a thread reads along a column. `values`: along a column in the order of P in
+ * attention, and with `rows_too` also along rows. */
 typedef struct tw_tile_access {
   int rows, row_bytes, side, element_bytes;
   bool across, values, rows_too;
@@ -32,50 +32,53 @@ typedef struct tw_tile_back_loop tw_tile_back_loop;
 
 typedef struct tw_tile_machine {
   const char *header;      /* what a kernel includes: "tile.cuh" */
-  const char *warp_header; /* of NVIDIA's kernels whose warps multiply by themselves */
+  const char *warp_header; /* header of NVIDIA's kernels in which single warps multiply */
   int processors;          /* multiprocessors, compute units */
-  int64_t shared_bytes;    /* of a block, at most */
+  int64_t shared_bytes;    /* maximum of a block */
   int64_t l2_bytes;
-  int registers;      /* of 32 bits, of a block */
+  int registers;      /* 32-bit registers of a block */
   int block_threads;  /* at most */
-  int warp_threads;   /* that take each instruction together */
+  int warp_threads;   /* threads that execute each instruction together */
   int group_threads;  /* threads that multiply together */
   int group_rows;     /* rows of the smallest product of a group */
-  int columns;        /* of a product, at most; multiples of 16 */
-  int panel_bytes;    /* of a row of a shared tile that are contiguous; also the least useful step along k */
-  int copy_alignment; /* bytes: TMA requires pitches that are multiples; 0: no TMA */
-  /* Blocks of a cluster at most; 1: the machine has no clusters. */
+  int columns;        /* maximum columns of a product; multiples of 16 */
+  int panel_bytes;    /* contiguous bytes in a row of a shared tile; also the smallest useful step along k */
+  int copy_alignment; /* TMA requires pitches that are multiples of this number of bytes; 0: no TMA */
+  /* Maximum number of blocks in a cluster; 1: the machine has no clusters. */
   int cluster_max;
-  int blocks_together; /* of a cluster with distributed shared memory, at most */
-  bool registers_move; /* from producer to consumer warpgroups (setmaxnreg) */
-  bool few_rows;       /* warps multiply by themselves, with weights that become numbers in registers (gemm_skinny.h) */
-  bool (*multiplies)(tw_type a, tw_type b); /* on its matrix units */
+  int blocks_together; /* maximum number of blocks in a cluster with distributed shared memory */
+  bool registers_move; /* registers can move from producer to consumer warpgroups (setmaxnreg) */
+  bool few_rows;       /* single warps multiply, with weights that are decoded in registers (gemm_skinny.h) */
+  bool (*multiplies)(tw_type a, tw_type b); /* do its matrix units multiply these types? */
 
   /* For multistage kernels (gemm_multistage.h). */
-  int (*product_bytes)(tw_type); /* of each operand that a thread gives to a product: 16 times a power of two */
-  bool block_scales;             /* its products take a scale for each 32 elements */
-  bool halved_float8;            /* its e4m3 and e5m2 are half of what the same codes are in OCP's formats */
-  bool transposing_reads;        /* of shared tiles of 16-bit elements that are stored with k down their rows */
-  int direct_bytes;              /* of a thread in a direct-to-LDS load; 0: no such loads */
-  int chips;                     /* chiplets (XCDs); blocks are dealt to them round-robin */
+  /* bytes of each operand that a thread supplies to a product: 16 times a power of two */
+  int (*product_bytes)(tw_type);
+  bool block_scales;      /* its products take a scale for each 32 elements */
+  bool halved_float8;     /* its e4m3 and e5m2 codes mean half of the value that they have in OCP's formats */
+  bool transposing_reads; /* reads that transpose shared tiles of 16-bit elements with k down their rows */
+  int direct_bytes;       /* bytes of a thread in a direct-to-LDS load; 0: no such loads */
+  int chips;              /* chiplets (XCDs); blocks are dealt to them round-robin */
   /* SIMDs of a compute unit. The waves of a workgroup are dealt to them and share the registers of a SIMD. */
   int simds;
   int simd_registers;
   /* The C++ type of the swizzle for this access, as text; "plain" where no swizzle is needed or known. */
   void (*swizzle)(const struct tw_tile_machine *, const tw_tile_access *, char text[TW_TILE_SWIZZLE]);
-  /* Writes the hand-scheduled loop (gpu/amd/loop.h). Without a text: only checks that it can. NULL: the machine has none. */
+  /* Writes the hand-scheduled loop (gpu/amd/loop.h). With a NULL text, only checks that this is possible. NULL: the
+   * machine has no such loop. */
   tw_status (*loop)(const struct tw_tile_machine *, const tw_tile_loop *, tw_text *, tw_error *);
   tw_status (*back_loop)(const struct tw_tile_machine *, const tw_tile_back_loop *, tw_text *, tw_error *);
   const void *with; /* the target's own */
 } tw_tile_machine;
 
-/* Bytes of shared memory for each of `blocks` blocks of a multiprocessor: the system takes 1,024 more for each of them. */
+/* Bytes of shared memory for each of `blocks` blocks on a multiprocessor. The system takes another 1,024 for each
+ * block. */
 enum { TW_TILE_BLOCK_SYSTEM_BYTES = 1024 };
 static inline int64_t tw_tile_shared_of_block(const tw_tile_machine *m, int blocks) {
   return (m->shared_bytes + TW_TILE_BLOCK_SYSTEM_BYTES) / blocks - TW_TILE_BLOCK_SYSTEM_BYTES;
 }
 
-/* Registers of a thread where this many threads share a multiprocessor; an instruction can name 255. */
+/* Registers of a thread if this many threads share a multiprocessor; an instruction can name 255. */
 enum { TW_TILE_THREAD_REGISTERS_MAX = 255 };
 static inline int tw_tile_registers_of_thread(const tw_tile_machine *m, int threads) {
   const int registers = m->registers / threads;

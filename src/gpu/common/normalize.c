@@ -1,7 +1,8 @@
 /* normalize.c - plans kernels for layernorm and softmax (op/layernorm.c, op/softmax.c); kernels/layernorm.cuh.in and
  * kernels/softmax.cuh.in are the kernels. `warps` warps read a row once, keep it in registers as floats, and write it once.
  *
- * Threads without a row work on the last one and store nothing: all of a block meet at its reductions. */
+ * Threads without a row work on the last row and store nothing, because all threads of a block take part in its
+ * reductions. */
 #include "gpu/common/rows_language.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ static tw_status settle_row(const tw_tile_machine *machine, const tw_problem *p,
   return TW_OK;
 }
 
-/* The kernel's text; the caller has set the slots that only one op has. */
+/* Fills the kernel's text; the caller has set the slots of only one op. */
 static tw_status write(tw_slots *s, const char *file, const tw_tile_machine *machine, const tw_problem *p,
                        const tw_tile_rows_plan *plan, tw_text *t, tw_error *error) {
   const tw_type type = tw_problem_type(p, "a");

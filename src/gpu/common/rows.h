@@ -21,7 +21,7 @@
 typedef struct tw_tile_rows_plan {
   int warps, rows, heads, each, threads; /* 0: not given yet */
   bool once;
-  int64_t chunks;                /* of 16 bytes that a thread has in flight */
+  int64_t chunks;                /* pieces of 16 bytes that a thread has in flight */
   int64_t blocks, block_threads; /* of the launch */
 } tw_tile_rows_plan;
 

@@ -8,7 +8,7 @@ enum { TW_TILE_CHUNK = 16, TW_TILE_BLOCK_MAX = 1024 };
 
 extern const tw_language tw_tile_rotary_language, tw_tile_gate_language, tw_tile_row_language;
 
-/* The menu of all. */
+/* Offers the steps of all these kernels. */
 void tw_tile_rows_offers(tw_menu_builder *, const tw_tile_context *);
 
 int tw_tile_type_bytes(tw_type);

@@ -36,11 +36,12 @@ typedef struct tw_tile_attention_plan {
   int width;
   /* Backward only. */
   int queries;
-  /* apart: O has shared memory of its own; otherwise it overwrites Q. */
+  /* apart: O has separate shared memory; otherwise it overwrites Q. */
   bool pingpong, persistent, apart;
   /* 0: not given yet. */
   int stages, registers_copy, registers_multiply;
-  /* Causal: heads whose longest rows run first, at the same time, so that the L2 holds their keys and values. */
+  /* Causal: number of heads whose longest rows run first, at the same time, so that the L2 holds their keys and
+   * values. */
   int heads_at_once;
   int64_t shared_bytes;
 } tw_tile_attention_plan;

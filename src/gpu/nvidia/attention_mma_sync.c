@@ -1,5 +1,5 @@
-/* attention_mma_sync.c - replays the steps of a schedule, offers the next ones, and fills the kernel; attention_mma_sync.h lists the steps,
- * kernels/attention_mma_sync.cuh.in is the kernel. */
+/* attention_mma_sync.c - replays the steps of a schedule, offers the next ones, and fills the kernel;
+ * attention_mma_sync.h lists the steps, kernels/attention_mma_sync.cuh.in is the kernel. */
 #include "gpu/nvidia/attention_mma_sync.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ enum {
   STAGES_MAX = 4,
   ALIGNMENT = 1024,
   ELEMENT = 2,   /* bytes */
-  OVERHEAD = 44, /* registers of a thread beside sums, scores and weights */
+  OVERHEAD = 44, /* registers of a thread in addition to sums, scores and P */
   D_MAX = 256
 };
 
@@ -74,7 +74,7 @@ static tw_status settle_attention_mma_sync(const tw_tile_machine *machine, const
                    "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
                    " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
                    p->stages, p->shared_bytes, room, p->blocks);
-  /* Keys and values of as many heads as fit half of the L2; all queries that share them. */
+  /* Keys and values of as many heads as fit into half of the L2; all queries that share them. */
   const int64_t head = 2 * a.keys * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
   const int64_t most = a.query_heads * a.batches, fit = heads < 8 ? 8 : heads;
   p->heads_at_once = (int)(fit < most ? fit : most);

@@ -4,7 +4,7 @@
  *
  *   tile queries=128 keys=64 warps=4    queries of a block, shared among its warps; keys at a time
  *   stages 2                            tiles of keys, and of values, in shared memory
- *   blocks_per_sm 2                     blocks of a multiprocessor at once: one multiplies while another makes weights
+ *   blocks_per_sm 2                     blocks of a multiprocessor at once: one multiplies while another computes P
  *
  * Backward, a block goes through the queries for its keys, 16 of each warp, and for all heads that share them: dK and dV stay in registers,
  * dQ is added up in memory. Kernels before and after it prepare and round. Steps:
@@ -23,8 +23,9 @@
 typedef struct tw_tile_attention_mma_plan {
   int queries, keys, warps; /* queries = 0: no tiles yet */
   int stages, blocks;
-  int width;         /* of a shared row: d, or more where rows of d elements have no swizzle */
-  int heads_at_once; /* causal: heads whose longest rows come first together, so that the L2 holds their keys and values */
+  int width; /* elements of a shared row: d, or more if rows of d elements have no swizzle */
+  /* causal: number of heads whose longest rows come first, so that the L2 holds their keys and values */
+  int heads_at_once;
   int64_t shared_bytes;
 } tw_tile_attention_mma_plan;
 

@@ -1,5 +1,5 @@
-/* attention_mma_sync_backward.c - the backward pass of attention_mma_sync.h: replays the steps of a schedule, offers the next ones, and
- * fills kernels/attention_mma_sync_backward.cuh.in. */
+/* attention_mma_sync_backward.c - the backward pass of attention_mma_sync.h: replays the steps of a schedule, offers
+ * the next ones, and fills kernels/attention_mma_sync_backward.cuh.in. */
 #include "gpu/nvidia/attention_mma_sync.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ enum {
   STAGES_MAX = 4,
   ALIGNMENT = 1024,
   ELEMENT = 2,   /* bytes */
-  OVERHEAD = 30, /* registers of a thread beside sums, scores and gradients */
+  OVERHEAD = 30, /* registers of a thread in addition to sums, scores and gradients */
   D_MAX = 128,
   KEYS_OF_WARP = 16
 };
@@ -75,7 +75,7 @@ static tw_status settle_attention_mma_sync_backward(const tw_tile_machine *machi
                    "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
                    " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
                    p->stages, p->shared_bytes, room, p->blocks);
-  /* Queries and gradients of as many heads of keys as fit half of the L2. */
+  /* Queries and gradients of as many heads of keys as fit into half of the L2. */
   const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
   const int64_t most = a.key_heads * a.batches, fit = heads < 4 ? 4 : heads;
   p->heads_at_once = (int)(fit < most ? fit : most);

@@ -1,5 +1,5 @@
-/* attention_plan.c - replays the steps of a schedule, offers the next ones, and fills the kernels; attention.h lists the steps,
- * kernels/attention.cuh.in and kernels/attention_backward.cuh.in are the kernels. */
+/* attention_plan.c - replays the steps of a schedule, offers the next ones, and fills the kernels; attention.h lists
+ * the steps, kernels/attention.cuh.in and kernels/attention_backward.cuh.in are the kernels. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -12,7 +12,7 @@ enum {
   STAGES_MAX = 8,
   ALIGNMENT = 1024,
   BARRIER_BYTES = 8,
-  OVERHEAD = 32, /* registers of a thread beside scores, weights and sums */
+  OVERHEAD = 32, /* registers of a thread in addition to scores, P and sums */
   ELEMENT = 2,   /* bytes */
   BOX_MAX = 256
 };
@@ -91,7 +91,7 @@ static tw_status settle_attention(const tw_tile_machine *machine, const tw_probl
                    "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
                    "; use fewer stages or smaller tiles",
                    p->stages, p->shared_bytes, machine->shared_bytes);
-  /* Keys and values of as many heads as fit half of the L2; all queries that share them. */
+  /* Keys and values of as many heads as fit into half of the L2; all queries that share them. */
   const int64_t head = 2 * a.keys * d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
   const int64_t most = a.query_heads * a.batches;
   p->heads_at_once = (int)(heads < 8 ? 8 : heads);
@@ -99,7 +99,7 @@ static tw_status settle_attention(const tw_tile_machine *machine, const tw_probl
   return TW_OK;
 }
 
-/* dQ of a tile is 64 x 64 for each group, and its copies, the keys and two tiles of dS fit shared memory. */
+/* dQ of a tile is 64 x 64 for each warpgroup. Its copies, the keys and two tiles of dS must fit into shared memory. */
 static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *problem, void *plan, tw_error *error) {
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
@@ -120,7 +120,7 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
                    "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
                    "registers of a block",
                    p->registers_copy, p->registers_multiply, machine->registers);
-  const int need = d + rows + OVERHEAD; /* dK and dV; scores and gradients, or what they are rounded to and dQ */
+  const int need = d + rows + OVERHEAD; /* dK and dV; scores and gradients, or their rounded values and dQ */
   const int have =
       p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (need > have)
@@ -139,7 +139,7 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
                    "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
                    "; use fewer stages or smaller tiles",
                    p->stages, p->shared_bytes, machine->shared_bytes);
-  /* Queries and gradients of as many heads of keys as fit half of the L2. */
+  /* Queries and gradients of as many heads of keys as fit into half of the L2. */
   const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
   const int64_t most = a.key_heads * a.batches;
   p->heads_at_once = (int)(heads < 4 ? 4 : heads);

@@ -30,7 +30,7 @@ typedef struct tw_tile_conv_plan {
   /* Channels of the written images; rounded up to a multiple of k. */
   int channels, padded;
   int k, planes;
-  /* nchw: channels of results that are transposed at a time. */
+  /* nchw: channels of results that are transposed together. */
   int width;
   int registers_copy, registers_multiply;
   int64_t shared_bytes;

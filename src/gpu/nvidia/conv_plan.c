@@ -12,7 +12,7 @@ enum {
   BARRIER_BYTES = 8,
   OVERHEAD = 40,
   PLACES = 64,
-  TURNED_PITCH = 68 /* floats: turned_sums of the header */
+  TURNED_PITCH = 68 /* pitch in floats of turned_sums in the header */
 };
 
 #define PLAN tw_tile_conv_plan
@@ -116,7 +116,7 @@ static void begin_tile(const void *with, void *plan) {
   const tw_conv v = tw_tile_conv_of(c->problem);
   *(PLAN *)plan = (PLAN){.groups = 2};
   if (v.input != TW_F32) return;
-  const bool full = v.arithmetic == TW_ARITHMETIC_FULL; /* then sums that are cut are short */
+  const bool full = v.arithmetic == TW_ARITHMETIC_FULL; /* sums that are cut must be short then */
   ((PLAN *)plan)->products = full ? 6 : v.arithmetic == TW_ARITHMETIC_BF16 ? 1 : 0;
   ((PLAN *)plan)->promote = full ? c->machine->panel_bytes / 2 : 0;
 }
@@ -165,7 +165,7 @@ static const tw_language language = {"convolutions on NVIDIA GPUs", sizeof verbs
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_conv v = tw_tile_conv_of(c->problem);
   const int64_t terms = v.c * v.window[0] * v.window[1] * v.window[2];
-  /* A search tries some steps of each lever, so different kinds of tiles are different levers. */
+  /* A search tries some steps of each lever, so each kind of tile is a separate lever. */
   static const char *const kind[3][2] = {{"narrow tile, 1 group", "wide tile, 1 group"},
                                          {"narrow tile, 2 groups", "wide tile, 2 groups"},
                                          {"narrow tile, 3 groups", "wide tile, 3 groups"}};

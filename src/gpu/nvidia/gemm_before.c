@@ -29,5 +29,5 @@ void tw_tile_gemm_before_slots(tw_slots *s, const tw_gemm *g, const tw_tile_gemm
   tw_slots_flag(s, "only_sums", b->parts > 1 && !x.planes && !moved);
   tw_slots_flag(s, "workspace", b->parts > 1 || x.planes || moved);
   tw_slots_number(s, "element_bytes", tw_type_bits(g->a) / 8);
-  tw_slots_number(s, "chunk", 16 * 8 / tw_type_bits(g->a)); /* elements of 16 bytes */
+  tw_slots_number(s, "chunk", 16 * 8 / tw_type_bits(g->a)); /* number of elements in 16 bytes */
 }

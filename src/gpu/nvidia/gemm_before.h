@@ -1,6 +1,6 @@
-/* gemm_before.h - kernels around a GEMM: one before it that repacks its operands into the workspace, and one after it that adds
- * the partial sums of split-K. Their launch lines are in kernels/gemm_before_launch.cuh.in, their text in
- * kernels/gemm_before.cuh.in. */
+/* gemm_before.h - kernels around a GEMM: one before it that repacks its operands into the workspace, and one after
+ * it that adds the partial sums of split-K. Their launch lines are in kernels/gemm_before_launch.cuh.in, their text
+ * in kernels/gemm_before.cuh.in. */
 #ifndef TW_TILE_GEMM_BEFORE_H
 #define TW_TILE_GEMM_BEFORE_H
 
@@ -24,8 +24,9 @@ typedef struct tw_tile_parts {
 } tw_tile_parts;
 tw_tile_parts tw_tile_parts_of(int products);
 
-/* Is a sum of k such products within the bound of f32? Three products are off by up to 3 x 2^-18 of each, 64 units of 2^-24
- * in the mean square: below f32's own rounding in sums of a thousand and more, above it in shorter ones. */
+/* Is a sum of k such products within the bound of f32? With three products, each is off by up to 3 x 2^-18, which is
+ * 64 units of 2^-24 in the mean square. For sums of a thousand products and more, this is below f32's own rounding;
+ * for shorter sums it is above. */
 bool tw_tile_products_suffice(int products, tw_arithmetic, int64_t k);
 
 #endif

@@ -1,5 +1,5 @@
-/* gemm_mma_sync.c - replays the steps of a schedule, offers the next ones, and fills the kernel; gemm_mma_sync.h lists the steps,
- * kernels/gemm_mma_sync.cuh.in is the kernel. */
+/* gemm_mma_sync.c - replays the steps of a schedule, offers the next ones, and fills the kernel; gemm_mma_sync.h
+ * lists the steps, kernels/gemm_mma_sync.cuh.in is the kernel. */
 #include "gpu/nvidia/gemm_mma_sync.h"
 
 #include <inttypes.h>
@@ -15,10 +15,10 @@ enum {
   STAGES_MAX = 8,
   STAGES_USUAL = 4,
   ALIGNMENT = 1024, /* of shared tiles */
-  COPY_BYTES = 16,  /* of an asynchronous copy */
-  STEP_BYTES = 32,  /* of k, of a product */
-  PIECES_MAX = 32,  /* of a tile, of a thread */
-  OVERHEAD = 40,    /* registers of a thread beside sums and operands */
+  COPY_BYTES = 16,  /* bytes of an asynchronous copy */
+  STEP_BYTES = 32,  /* bytes of k in a product */
+  PIECES_MAX = 32,  /* pieces of a tile for one thread */
+  OVERHEAD = 40,    /* registers of a thread in addition to sums and operands */
 };
 
 static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
@@ -91,7 +91,7 @@ static tw_status check_tile(const tw_tile_machine *machine, const tw_gemm *g, PL
                     error);
 }
 
-/* Sums and two steps' operands have to fit the registers of a thread. */
+/* Sums and the operands of two steps must fit into the registers of a thread. */
 static tw_status check_registers(const tw_tile_machine *machine, const PLAN *p, tw_error *error) {
   const int threads = p->warps_m * p->warps_n * machine->warp_threads, rows = p->m / p->warps_m,
             cols = p->n / p->warps_n;
@@ -112,7 +112,7 @@ static int64_t shared_bytes(const tw_gemm *g, const PLAN *p, int stages) {
   return ALIGNMENT + (tiles > results ? tiles : results);
 }
 
-/* As many stages as fit, where none are given. */
+/* If the number of stages is not given: as many as fit. */
 static tw_status place_stages(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p, tw_error *error) {
   const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
   int stages = p->stages;
@@ -160,7 +160,7 @@ static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_err
   return ((PLAN *)plan)->m ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile m=128 n=128' before it");
 }
 
-/* Its second argument is the width along columns. */
+/* The second argument of the step is the width along columns. */
 static tw_status then_band(const void *with, void *plan, unsigned given, tw_error *error) {
   ((PLAN *)plan)->band_columns = given == 2;
   return given == 3 ? tw_fail(error, TW_USAGE, "takes m or n, not both") : needs_tile(with, plan, given, error);
@@ -184,7 +184,8 @@ static const tw_language language = {"gemm on NVIDIA GPUs, mma.sync", sizeof ver
 
 /* ---- the menu ---- */
 
-/* Warps of 64 x 64, 64 x 32 and 32 x 32 sums, if the tile has as many warps; k of one panel and of half a panel. */
+/* Offers warps of 64 x 64, 64 x 32 and 32 x 32 sums, if the tile has as many warps; k of one panel and of half a
+ * panel. */
 static void offer_tiles(tw_menu_builder *m, int size) {
   static const int sizes[] = {16, 32, 64, 128, 256},
                    warps[][2] = {{1, 1}, {1, 2}, {2, 1}, {1, 4}, {2, 2}, {4, 1}, {2, 4}, {4, 2}};

@@ -23,7 +23,7 @@ typedef struct tw_tile_gemm_mma_plan {
   int stages, blocks, parts;
   bool band_columns;
   int band;
-  bool moved_a, moved_b;           /* a kernel before copies them to rows that begin at multiples of 16 bytes */
+  bool moved_a, moved_b;           /* a first kernel copies them to rows that begin at multiples of 16 bytes */
   bool transposed_a, transposed_b; /* the repacked rows run along k */
   bool across_a, across_b;         /* shared tiles have k down their rows */
   bool aligned_c;                  /* rows of results begin at multiples of 16 bytes */

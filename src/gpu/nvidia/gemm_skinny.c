@@ -1,4 +1,5 @@
-/* gemm_skinny.c - plans a GEMM of few rows; gemm_skinny.h has its structure, kernels/gemm_skinny.cuh.in is the kernel. */
+/* gemm_skinny.c - plans a GEMM of few rows; gemm_skinny.h has its structure, kernels/gemm_skinny.cuh.in is the
+ * kernel. */
 #include "gpu/nvidia/gemm_skinny.h"
 
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 
 enum {
   FEW_MAX = 32, /* rows of A */
-  PIECE = 32,   /* of k, that four threads read together */
+  PIECE = 32,   /* elements of k that four threads read together */
   STAGES_MAX = 24,
   ALIGNMENT = 1024,
   BARRIER_BYTES = 8,
@@ -63,7 +64,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 /* Codes in 128 bytes of a row. */
 static int codes_of_panel(const tw_gemm *g) { return 1024 / tw_type_bits(g->b); }
 
-/* Elements of k that share a scale; 0: a row of B has one, or none. */
+/* Elements of k that share a scale; 0: one scale for a row of B, or no scales. */
 static int64_t group_of(const tw_gemm *g) {
   if (g->b == TW_MXFP4) return PIECE;
   return g->packed && g->b == TW_I4 && g->group != g->k ? g->group : 0;
@@ -177,7 +178,7 @@ static const tw_language language = {"skinny gemm on NVIDIA GPUs", sizeof verbs 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);
   const int panel = codes_of_panel(&g);
-  /* Shares of a processor, too: with as many columns for each block none waits for others at the end. */
+  /* Also offers equal shares of the columns for each multiprocessor: then no block waits for others at the end. */
   const int share = (int)(g.n + c->machine->processors - 1) / c->machine->processors;
   const int columns[] = {16, 32, 64, 128, (share / 2 + 15) / 16 * 16, (share + 15) / 16 * 16};
   static const char *const lever[] = {"narrow blocks", "narrow blocks", "wide blocks",
@@ -224,7 +225,7 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_slots_text(&s, "b_name", tw_type_name(g->b));
   tw_slots_number_or_empty(&s, "codes_of_byte", !g->packed ? 0 : g->b == TW_TERNARY ? 4 : 2);
   tw_slots_text(&s, "scale_type", g->b == TW_MXFP4 ? "u8" : "float");
-  tw_slots_number_or_empty(&s, "scales", p->count); /* of a stage, of a thread */
+  tw_slots_number_or_empty(&s, "scales", p->count); /* scales of a stage for one thread */
   tw_slots_flag(&s, "group_scales", g->packed && p->count);
   tw_slots_flag(&s, "row_factors", g->packed && !p->count);
   tw_slots_number(&s, "pieces_of_scale", group_of(g) / PIECE);

@@ -18,16 +18,18 @@
 typedef struct tw_tile_skinny_plan {
   int n, k, rows, warps, stages, blocks, split; /* n = 0: no step yet */
   int few;                                      /* m rounded up to the rows of a product */
-  int bytes;                                    /* of a row of B in a stage */
-  int pieces, together, count; /* of 32 along k: of a warp, a stage; that share a scale; scales of these */
+  int bytes;                                    /* bytes of a row of B in a stage */
+  /* pieces of 32 along k: of a warp in a stage; that share a scale; number of their scales */
+  int pieces, together, count;
   int threads;
   int64_t shared_bytes;
 } tw_tile_skinny_plan;
 
-/* Whether only this structure supports the problem: its weights are packed. */
+/* True if no other structure supports the problem: its weights are packed. */
 bool tw_tile_skinny_only(const tw_problem *);
 extern const tw_tile_family tw_tile_skinny;
-/* Whether a multiprocessor holds `blocks` blocks and `split` of them can add their sums; the error says why not. */
+/* Can a multiprocessor hold `blocks` blocks, and can `split` of them add their sums? The error gives the reason if
+ * not. */
 tw_status tw_tile_skinny_fits(const tw_tile_machine *, int blocks, int threads, int registers, int split, tw_error *);
 
 #endif

@@ -12,16 +12,16 @@
 #define PLAN tw_tile_sliced_k_plan
 
 enum {
-  SLICE = 64, /* bytes of a row */
+  SLICE = 64, /* bytes of a row of B in a slice */
   AHEAD_MAX = 16,
   ALIGNMENT = 1024,
   GAP = 4,         /* floats between rows of sums */
   A_GAP = 16,      /* bytes between rows of a slice of A */
   DIGITS_I4 = 576, /* bytes of the digits of a row of A in a slice */
   DIGITS_TERNARY = 1280,
-  BLOCKS_ZERO = 64,     /* beside 256 of a row, of mxfp4 */
+  BLOCKS_ZERO = 64,     /* mxfp4: bytes in addition to 256 of a row */
   REGISTERS_BESIDE = 6, /* at least */
-  STEPS_EARLY = 4       /* of a slice: with more the next step is read early */
+  STEPS_EARLY = 4       /* steps of a slice; with more, the next step is read early */
 };
 
 static int codes_of_slice(const tw_gemm *g) { return SLICE * 8 / tw_type_bits(g->b); }
@@ -49,7 +49,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   return TW_OK;
 }
 
-/* One or two rows: mxfp4 as sums of blocks, others in integers. */
+/* True for one or two rows: mxfp4 is then computed as sums of blocks, other types in integers. */
 static bool pair(const tw_gemm *g) { return g->m <= 2; }
 
 static int steps_of(const PLAN *p) { return p->n / p->rows; }
@@ -84,8 +84,8 @@ static tw_status settle_gemm_sliced_k(const tw_tile_machine *machine, const tw_p
                    p->n, p->rows);
   const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
   p->shared_bytes = shared_bytes(g, p);
-  /* More blocks must not share a multiprocessor. Blocks of the next launch would start where the first ones end,
-   * and leave one multiprocessor with two blocks and another with none. */
+  /* More blocks must not share a multiprocessor. Otherwise blocks of the next launch would start where the first
+   * blocks end; one multiprocessor would have two blocks and another none. */
   const int64_t apart = tw_tile_shared_of_block(machine, p->blocks + 1) + 1;
   if (p->shared_bytes < apart) p->shared_bytes = up(apart, ALIGNMENT) * ALIGNMENT;
   p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_slice(g)) : 0;
@@ -159,7 +159,7 @@ static const tw_language language = {"sliced-K gemm on NVIDIA GPUs", sizeof verb
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);
-  /* Shares of a processor: with as many columns for each block none waits for others at the end. */
+  /* Equal shares of the columns for each multiprocessor: no block waits for others at the end. */
   const int share = (int)up(g.n, c->machine->processors);
   for (int of = 1; of <= 4; of *= 2)
     for (int rows = 16; rows <= 32; rows *= 2)

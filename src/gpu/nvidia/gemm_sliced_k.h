@@ -11,7 +11,7 @@
  *   prefetch_delay 400               nanoseconds to wait before these loads, so that A of the previous kernel goes first
  *   blocks_per_sm 2                  blocks of a multiprocessor at once
  *
- * One or two rows of A have a product of their own (tile_slices_products.cuh). */
+ * One or two rows of A have a separate product (tile_slices_products.cuh). */
 #ifndef TW_TILE_GEMM_SLICED_K_H
 #define TW_TILE_GEMM_SLICED_K_H
 
@@ -20,7 +20,7 @@
 typedef struct tw_tile_sliced_k_plan {
   /* `ahead` is register_prefetch, `rest` prefetch_weights, `late` prefetch_delay, `blocks` blocks_per_sm. */
   int n, rows, warps, ahead, rest, late, blocks;
-  int together; /* slices that share a factor of sums, 0: all */
+  int together; /* slices that share a factor for their sums, 0: all slices */
   int threads;
   int64_t shared_bytes;
 } tw_tile_sliced_k_plan;

@@ -1,5 +1,5 @@
-/* gemm_warp_specialized.c - fills a GEMM tile kernel, kernels/gemm_warp_specialized.cuh.in; gemm_warp_specialized.h has its
- * structure. */
+/* gemm_warp_specialized.c - fills a GEMM tile kernel, kernels/gemm_warp_specialized.cuh.in; gemm_warp_specialized.h
+ * has its structure. */
 #include "gpu/nvidia/gemm_warp_specialized.h"
 
 #include "base/template.h"
@@ -9,26 +9,25 @@
 
 #define PLAN tw_tile_gemm_plan
 
-/* Of A and B in shared tiles: f32 is multiplied as tf32, or in parts of bf16. */
+/* The type of A and B in shared tiles: f32 is multiplied as tf32, or in parts of bf16. */
 static const char *factor_word(const PLAN *p, tw_type a) {
   const tw_type t = tw_tile_gemm_factor(p, a);
   return t == TW_F32 ? "tf32" : tw_type_name(t);
 }
 
-/* Whether copies by threads are still in flight when the threads continue. Then the consumers make them visible
- * (`written`). */
+/* Are copies by threads still in flight when the threads continue? Then the consumers make them visible (`written`). */
 static bool in_pieces(const PLAN *p) { return p->piece_a || p->piece_b; }
 
-/* Does a block begin in the midst of a tile's k? */
+/* Can a block begin in the middle of a tile's k? */
 static bool shares_steps(const PLAN *p) { return p->split > 1 || p->parts > 1 || p->stream_k; }
 
-/* Where a copy of a tile begins: its first row or column, and its place along k. */
+/* Sets the beginning of a tile's copy: its first row or column, and its place along k. */
 static void set_where(tw_slots *s, const char *slot, const PLAN *p, bool across, const char *first) {
   const char *along = p->products ? "step / PRODUCTS * BK" : shares_steps(p) ? "(begin + s) * BK" : "s * BK";
   tw_slots_format(s, slot, "%s, %s", across ? along : first, across ? first : along);
 }
 
-/* The kernels before the main one, which bring operands to the workspace. */
+/* Sets the first kernels, which copy operands to the workspace. */
 static void set_moved(tw_slots *s, const tw_gemm *g, const PLAN *p) {
   const tw_tile_gemm_before before = {.moved_a = p->moved_a,
                                       .moved_b = p->moved_b,
@@ -40,7 +39,7 @@ static void set_moved(tw_slots *s, const tw_gemm *g, const PLAN *p) {
   tw_slots_flag(s, "stream_k", p->stream_k);
 }
 
-/* The operands in shared tiles, and how they come there. */
+/* Sets the operands in shared tiles, and the way of their copies. */
 static void set_operands(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
   const int bytes = tw_type_bits(tw_tile_gemm_factor(p, g->a)) / 8, panel = machine->panel_bytes;
   const int along_a = (p->across_a ? p->m : p->k) * bytes, along_b = (p->across_b ? p->n : p->k) * bytes;
@@ -82,7 +81,7 @@ static void set_scales(tw_slots *s, const tw_gemm *g, const PLAN *p) {
                 g->b_transposed ? "col / 128 * blocks + block" : "block * ((n + 127) / 128) + col / 128");
 }
 
-/* Blocks that share tiles, or a tile's k. */
+/* Sets how blocks share tiles, or a tile's k. */
 static void set_sharing(tw_slots *s, const PLAN *p) {
   const bool cluster = p->cluster_m * p->cluster_n > 1, split = p->split > 1;
   tw_text mask = {0};
@@ -106,7 +105,7 @@ static void set_sharing(tw_slots *s, const PLAN *p) {
 }
 
 static void set_shape(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
-  /* threads copy, beside or instead of one that begins copies of tiles */
+  /* threads copy, in addition to or instead of the thread that starts TMA copies */
   const bool threads = !p->copies_a || !p->copies_b || p->scales_staged;
   tw_slots_text(s, "header", machine->header);
   tw_slots_number(s, "m", p->m);
@@ -141,7 +140,7 @@ tw_status tw_tile_gemm_write(const tw_tile_machine *machine, const tw_problem *p
                              tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem);
   const PLAN *p = plan;
-  tw_gemm result = gemm; /* without scales and D, where sums have them before it */
+  tw_gemm result = gemm; /* without scales and D, if they are applied to the sums before `result` */
   if (p->scales_early) result.scales = TW_GEMM_SCALES_NONE;
   if (adds_rows(&gemm, p)) result.bias = TW_GEMM_BIAS_NONE;
   tw_slots s = {0};

@@ -1,4 +1,5 @@
-/* gemm_warp_specialized_plan.c - replays the steps of a schedule, and offers the next ones; gemm_warp_specialized.h lists them. */
+/* gemm_warp_specialized_plan.c - replays the steps of a schedule, and offers the next ones; gemm_warp_specialized.h
+ * lists them. */
 #include <inttypes.h>
 
 #include "gpu/common/verbs.h"
@@ -10,15 +11,16 @@ enum {
   STAGES_USUAL = 8,
   BARRIER_BYTES = 8,
   ALIGNMENT = 1024, /* of shared tiles */
-  BOX_MAX = 256,    /* rows of an asynchronous copy */
-  ROWS_MIN = 8,     /* of a part of a tile */
-  OVERHEAD = 40,    /* registers of a thread beside its sums */
+  BOX_MAX = 256,    /* rows of an asynchronous copy, at most */
+  ROWS_MIN = 8,     /* rows of a part of a tile, at least */
+  OVERHEAD = 40,    /* registers of a thread in addition to its sums */
   THREAD_MAX = 255,
-  COPY_BY_THREADS = 72, /* registers that this takes */
+  COPY_BY_THREADS = 72, /* registers of a thread that copies */
   USUAL = -1,           /* registers were not given */
 };
 
-/* Registers of copying and multiplying threads that have been good for 1, 2 and 3 groups; they stay below the block's. */
+/* Registers of producer and consumer threads that were good for 1, 2 and 3 consumers; they stay below the block's
+ * limit. */
 typedef struct share {
   int copy, multiply;
 } share;
@@ -58,7 +60,7 @@ static int usual_products(tw_arithmetic arithmetic, int64_t k) {
   return arithmetic == TW_ARITHMETIC_BF16 ? 1 : tw_tile_products_suffice(3, arithmetic, k) ? 3 : 6;
 }
 
-/* Sums of more than some hundred products that are cut are off by more than f32's rounding. */
+/* Sums of more than some hundred products on a unit that cuts have a larger error than f32's rounding. */
 static int usual_promote(tw_arithmetic arithmetic, int64_t k) {
   return arithmetic == TW_ARITHMETIC_FULL && k >= 512 ? 256 : 0;
 }
@@ -110,7 +112,7 @@ static bool copies(const tw_tile_machine *machine, int64_t pitch, tw_type t) {
   return machine->copy_alignment && pitch * element_bytes(t) % machine->copy_alignment == 0;
 }
 
-/* Bytes that a thread can copy asynchronously along a row of such a pitch; 0: none. f32 is rounded on its way. */
+/* Bytes that a thread can copy asynchronously along a row with this pitch; 0: none. f32 is rounded during the copy. */
 static int piece_of(const tw_tile_machine *machine, int64_t pitch, int size, bool along) {
   const int64_t bytes = pitch * size;
   return !machine->copy_alignment || size > 2 || !along || bytes % 4 ? 0 : bytes % 8 ? 4 : 8;
@@ -153,7 +155,7 @@ static tw_status check_tile(const tw_tile_machine *machine, const tw_gemm *g, tw
   return TW_OK;
 }
 
-/* The paths of operands into shared memory and of results out of it. */
+/* Chooses the ways of operands into shared memory and of results out of it. */
 static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p,
                                 tw_error *error) {
   const int size = element_bytes(tw_tile_gemm_factor(p, g->a));
@@ -170,7 +172,8 @@ static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g
   p->copies_b = p->products || p->moved_b || (b_lies && b_fits);
   p->piece_a = p->copies_a ? 0 : piece_of(machine, g->lda, size, a_lies);
   p->piece_b = p->copies_b ? 0 : piece_of(machine, g->ldb, size, b_lies);
-  if ((!p->copies_a && !p->piece_a) || (!p->copies_b && !p->piece_b)) p->piece_a = p->piece_b = 0; /* one way to wait */
+  /* both operands are awaited in the same way */
+  if ((!p->copies_a && !p->piece_a) || (!p->copies_b && !p->piece_b)) p->piece_a = p->piece_b = 0;
   p->copies_c = copies(machine, g->ldc, g->c) && p->parts == 1;
   if (p->repack && (p->stream_k || (!p->moved_a && !p->moved_b)))
     return tw_fail(error, TW_USAGE,
@@ -209,7 +212,8 @@ static tw_status share_registers(const tw_tile_machine *machine, tw_tile_gemm_pl
 /* Accumulators must fit the registers of the consumers. */
 static tw_status place_sums(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
   const int rows = p->m / workers_of(p);
-  /* Of blocks: a group of one product's rows has two in turn beside what they are added to, of more one, for its rows in turn. */
+  /* With block scales, a warpgroup with one product of rows has two sets of sums: the current block's and the total.
+   * With more products, it has one additional set, which its rows use in turn. */
   const bool of_blocks = g->scales == TW_GEMM_SCALES_BLOCK;
   p->scales_staged = of_blocks && rows > machine->group_rows;
   const int sums = (of_blocks && !p->scales_staged ? 3 * rows / 64
@@ -233,7 +237,7 @@ static tw_status place_sums(const tw_tile_machine *machine, const tw_gemm *g, tw
   return TW_OK;
 }
 
-/* Rejects steps that cannot be combined. */
+/* Rejects combinations of steps. */
 static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
   if (p->promote % p->k || (p->pingpong && p->promote))
     return tw_fail(error, TW_USAGE,
@@ -255,7 +259,8 @@ static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_err
   return TW_OK;
 }
 
-/* A gate and its factor are columns of one tile: B's rows are copied in two parts, and whole sums meet in a thread. */
+/* A gate and its factor are columns of one tile: B's rows are copied in two parts, and one thread has both complete
+ * sums. */
 static tw_status check_glu(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
   if (!g->glu) return TW_OK;
   if (!g->b_transposed || !p->copies_b || !p->copies_c)
@@ -267,7 +272,7 @@ static tw_status check_glu(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_erro
   return p->n % 32 == 0 ? TW_OK : tw_fail(error, TW_USAGE, "unsupported n=%d; glu requires a multiple of 32", p->n);
 }
 
-/* Blocks that share copies, or a tile. */
+/* Checks blocks that share copies, or a tile. */
 static tw_status check_cluster(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
                                tw_error *error) {
   const int parts_a = p->across_a ? p->k : p->m, parts_b = p->across_b ? p->k : p->n;
@@ -292,7 +297,7 @@ static tw_status check_cluster(const tw_tile_machine *machine, const tw_gemm *g,
   return TW_OK;
 }
 
-/* As many stages as fit, where none are given. */
+/* If the number of stages is not given: as many as fit. */
 static tw_status place_stages(const tw_tile_machine *machine, const tw_gemm *g, tw_tile_gemm_plan *p, tw_error *error) {
   int stages = p->stages;
   if (!stages) {
@@ -372,7 +377,7 @@ static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_err
   return ((tw_tile_gemm_plan *)plan)->m ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile m=128 n=256' before it");
 }
 
-/* Its second argument is the width along columns. */
+/* The second argument of the step is the width along columns. */
 static tw_status then_band(const void *with, void *plan, unsigned given, tw_error *error) {
   ((tw_tile_gemm_plan *)plan)->band_columns = given == 2;
   return given == 3 ? tw_fail(error, TW_USAGE, "takes m or n, not both") : needs_tile(with, plan, given, error);

@@ -34,20 +34,20 @@ static void limit(int what, uint64_t most) {
 }
 
 static void set_limits(const tw_arena_orders *o) {
-  limit(RLIMIT_CORE, 1); /* no core: files have at least a page, and 1 turns collectors of cores away, too (core(5)) */
+  limit(RLIMIT_CORE, 1); /* no core dumps: files have at least a page, and 1 also stops core collectors (core(5)) */
   limit(RLIMIT_FSIZE, 0);
-  limit(RLIMIT_NPROC, 0); /* root passes it by; the filter stops root, too */
+  limit(RLIMIT_NPROC, 0); /* root ignores the limit; the filter stops root, too */
   limit(RLIMIT_MSGQUEUE, 0);
   limit(RLIMIT_MEMLOCK, 0);
   limit(RLIMIT_CPU, o->seconds);
-#if !defined __SANITIZE_ADDRESS__ /* whose shadow takes terabytes of addresses */
+#if !defined __SANITIZE_ADDRESS__ /* the sanitizer's shadow memory takes terabytes of addresses */
   limit(RLIMIT_AS, o->memory);
 #endif
 }
 
 /* ---- what ends it ---- */
 
-/* At once: nothing runs that a kernel has registered. */
+/* Ends at once, so that no handler runs that a kernel has registered. */
 static void end(void) { syscall(SYS_exit_group, 1); }
 
 static void on_fault(int signal, siginfo_t *info, void *context) {
@@ -57,7 +57,7 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
   end();
 }
 
-/* Answers the loader; everything else is the end. */
+/* Answers the loader; any other call ends the process. */
 static void on_trap(int signal, siginfo_t *info, void *context) {
   (void)signal;
   greg_t *const r = ((ucontext_t *)context)->uc_mcontext.gregs;
@@ -98,7 +98,7 @@ static const tw_call_rule calls[] = {
     {SYS_brk, {{0}}},
     {SYS_mremap, {{0}}},
     TW_CALL_MADVISE,
-    /* threads that there are */
+    /* existing threads */
     {SYS_futex, {{0}}},
     {SYS_sched_yield, {{0}}},
     {SYS_gettid, {{0}}},
@@ -114,14 +114,14 @@ static const tw_call_rule calls[] = {
     {SYS_pread64, {{0}}},
     {SYS_fstat, {{0}}},
     {SYS_close, {{0}}},
-    /* the time: the library has a clock of its own */
+    /* reading the time: the library has a separate clock */
     TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime),
     {SYS_gettimeofday, {{0}}},
     {SYS_time, {{0}}},
-#if defined __SANITIZE_ADDRESS__ /* it asks for the stack of signals before a function that does not return */
+#if defined __SANITIZE_ADDRESS__ /* the sanitizer asks for the signal stack before a function that does not return */
     {SYS_sigaltstack, {{0}}},
 #endif
-    /* the end, and the way back from a signal */
+    /* ending, and returning from a signal */
     {SYS_rt_sigreturn, {{0}}},
     {SYS_rt_sigprocmask, {{0}}},
     {SYS_exit, {{0}}},
@@ -133,7 +133,7 @@ const char *tw_confine_computing(const tw_arena_orders *o, tw_arena_results *res
   static tw_error error;
   tw_confinement *c = NULL;
   memcpy(all, calls, sizeof calls);
-  /* A thread of this process may be sent a stop, which is how a run ends, and what abort() sends. */
+  /* A thread of this process may receive a stop, which ends a run, and the signal of abort(). */
   all[CALLS] = (tw_call_rule){
       SYS_tgkill,
       {{.argument = 0, .n = 1, .value = {(uint32_t)getpid()}}, {.argument = 2, .n = 2, .value = {SIGSTOP, SIGABRT}}}};
@@ -148,7 +148,8 @@ const char *tw_confine_computing(const tw_arena_orders *o, tw_arena_results *res
   set_limits(o);
   catch_signals();
   return tw_confine(c) ? NULL
-                       : "this system does not let a process give up its rights"; /* c stays: nothing runs free() */
+                       /* c is never freed: it is in use until the process ends */
+                       : "this system does not let a process give up its rights";
 }
 
 #else

@@ -43,7 +43,7 @@ static const tw_call_rule calls[] = {
     {SYS_get_mempolicy, {{0}}},
     {SYS_set_mempolicy, {{0}}},
     {SYS_mbind, {{0}}},
-    /* its threads: clone3 cannot be told apart from starting a process; C libraries then take clone */
+    /* its threads: clone3 cannot be distinguished from starting a process; C libraries then use clone */
     {SYS_clone,
      {{.argument = 0,
        .n = 1,
@@ -61,7 +61,7 @@ static const tw_call_rule calls[] = {
     {SYS_restart_syscall, {{0}}},
     {SYS_prctl, {{.argument = 0, .n = 2, .value = {PR_SET_NAME, PR_GET_NAME}}}},
     {SYS_exit, {{0}}},
-    /* files that the paths below let it open, and what it has open */
+    /* opening files that the paths below allow, and using open files */
     {SYS_openat,
      {{.argument = 2, .n = 2, .mask = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE, .value = {O_RDONLY, O_RDWR}}}},
     {SYS_open,
@@ -99,7 +99,7 @@ static const tw_call_rule calls[] = {
     {SYS_epoll_ctl, {{0}}},
     {SYS_epoll_wait, {{0}}},
     {SYS_epoll_pwait, {{0}}},
-    /* what it runs on, and as whom */
+    /* information about the system and the user */
     {SYS_uname, {{0}}},
     {SYS_sysinfo, {{0}}},
     {SYS_getrusage, {{0}}},
@@ -127,7 +127,7 @@ static const tw_call_rule calls[] = {
 
 enum { CALLS = sizeof calls / sizeof *calls };
 
-/* Calls about a process by its number: of this one, which is 0 or its own number. */
+/* Calls with a process number: allowed only for this process, which is 0 or its own number. */
 static const int by_number[] = {SYS_sched_getaffinity, SYS_sched_setaffinity, SYS_sched_getparam,
                                 SYS_sched_getscheduler};
 enum { BY_NUMBER = sizeof by_number / sizeof *by_number, MORE_CALLS = BY_NUMBER + 4 };
@@ -165,7 +165,8 @@ const char *tw_confine_device(const char *const devices[], int channel) {
   const tw_profile profile = {
       .who = "the driver of a device", .call = all, .n_calls = more, .refusal = TW_REFUSAL_ERROR, .all_threads = true};
   if (tw_confinement_make(&profile, path, n, &c, &error) != TW_OK) return error.text;
-  return tw_confine(c) ? NULL : "this system does not let a process give up its rights"; /* c stays, as above */
+  /* c is never freed, as above */
+  return tw_confine(c) ? NULL : "this system does not let a process give up its rights";
 }
 
 #else

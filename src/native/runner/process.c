@@ -12,8 +12,8 @@
 #include "base/confine.h"
 #include "native/runner/confine.h"
 
-/* Sent to this thread alone, which stops before the call returns, and all other threads with it. A signal for the whole
- * process could be taken by another thread, while this one runs on for a while. */
+/* Sent only to this thread, which stops before the call returns, together with all other threads. Another thread
+ * could receive a signal for the whole process, while this one continues for a while. */
 static void stop(void) { syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), SIGSTOP); }
 
 void tw_native_give_up(tw_native *n, const char *why) {
@@ -32,7 +32,7 @@ static char *base_of(const tw_native *n, const tw_arena_array *x) {
   return x->is_output ? (char *)n->results : (char *)(uintptr_t)n->orders;
 }
 
-/* The page after each array becomes inaccessible. */
+/* Makes the page after each array inaccessible. */
 static void guard(const tw_native *n, const tw_arena_array *x) {
   char *pages = base_of(n, x) + x->at - tw_arena_slack(x->bytes);
   for (uint32_t i = 0; i < x->sets; i++) mprotect(pages + (i + 1) * x->pitch - TW_ARENA_PAGE, TW_ARENA_PAGE, PROT_NONE);
@@ -40,7 +40,7 @@ static void guard(const tw_native *n, const tw_arena_array *x) {
 
 bool tw_native_open(tw_native *n) {
   const tw_arena_orders *first = map_all(TW_ARENA_ORDERS, TW_ARENA_PAGE, PROT_READ);
-  if (!tw_drop_capabilities()) return false; /* before there are threads, which would keep theirs */
+  if (!tw_drop_capabilities()) return false; /* before threads exist, because threads would keep their capabilities */
   if (!first || first->version != TW_ARENA_VERSION || first->size != sizeof *first) return false;
   n->orders = map_all(TW_ARENA_ORDERS, first->orders_bytes, PROT_READ);
   n->results = map_all(TW_ARENA_RESULTS, first->results_bytes, PROT_READ | PROT_WRITE);

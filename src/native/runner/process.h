@@ -25,12 +25,12 @@ void tw_native_confine(tw_native *);
 void *tw_native_load(tw_native *); /* for dlsym */
 /* An operand of a set; NULL if it has no bytes. */
 void *tw_native_operand(const tw_native *, size_t operand, uint32_t set);
-/* The library reads why, and ends the process. */
+/* Reports the reason to the library, which ends the process. */
 _Noreturn void tw_native_give_up(tw_native *, const char *why);
-/* Stops; for each order: computes the first sets, or prepares one; stops. */
+/* Stops. For each order: computes the first sets, or prepares one, and stops again. */
 typedef struct tw_native_work {
   void (*compute)(void *context, uint32_t set);
-  void (*prepare)(void *context, uint32_t set); /* NULL: nothing is ever prepared */
+  void (*prepare)(void *context, uint32_t set); /* NULL: no set is ever prepared */
   void *context;
 } tw_native_work;
 _Noreturn void tw_native_serve(tw_native *, const tw_native_work *);

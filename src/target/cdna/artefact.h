@@ -1,7 +1,7 @@
 /* artefact.h - a compiled kernel of a case: how its launches run. Used only by target.c, case.c and check.c.
  *
  *     target.c  compiles it, measures it
- *     case.c    a launch of a case: operands in memory, arguments, kernels in order
+ *     case.c a launch of a case: operands in memory, arguments, kernels in order
  *     check.c   compares results: of all workgroups, or of some
  *     hand.c    a launch by hand, without a case */
 #ifndef TW_CDNA_ARTEFACT_H
@@ -20,26 +20,26 @@ struct tw_artefact {
   char *bytes;
   tw_launch launch;
   cdna_result_counts counts; /* for the last run */
-  double whole;              /* workgroups of the launch for each that was executed */
+  double whole;              /* number of workgroups in the launch for each executed one */
   char coverage[240];        /* for the last check */
   tw_inspection *inspection; /* for checks; NULL: none */
-  bool has_printed;          /* a user's kernel, in one of its launches */
-  bool trust;                /* the source is the library's own, or its user vouches for it */
+  bool has_printed;          /* a launch of a user's kernel has printed text */
+  bool trust;                /* the source is the library's own, or the user trusts it */
   cdna_checker *checker;     /* while one runs */
-  /* for each kernel, its counts during the check, and the initial workspace (NULL: as at the start of the launch); for
-   * this case */
+  /* for each kernel of this case: its counts during the check, and its initial workspace (NULL: as at the start of
+   * the launch) */
   cdna_watch watch[TW_LAUNCH_KERNELS];
   uint8_t *found[TW_LAUNCH_KERNELS];
   const tw_case *watched;
 };
 
-/* How kernels run: one workgroup of theirs, or all; or they are timed, with the main kernel's spans. */
+/* How kernels run: one of their workgroups, or all of them; or they are timed, with the main kernel's spans. */
 enum { CDNA_ALL_GROUPS = -1 };
 typedef struct cdna_manner {
   int64_t group;
   size_t first, end; /* range of kernels to run; end 0: all */
-  bool adds;         /* to what kernels before have left */
-  void *workspace;   /* as another run of the kernels before left it, or is to leave it for them */
+  bool adds;         /* keeps the results of earlier kernels */
+  void *workspace;   /* a workspace that another run of the kernels left, or that this run leaves for another */
   cdna_times *times;
   cdna_spans *spans;
   const tw_problem *problem;
@@ -49,25 +49,25 @@ typedef struct cdna_manner {
 
 /* Runs kernels of the launch on buffers of the case's operands. */
 tw_status cdna_case_run(tw_artefact *, const tw_case *, void *const buffer[], const cdna_manner *, tw_error *);
-/* The workspace as a kernel finds it when results are checked: so it finds it when it is timed. */
+/* Keeps the workspace that a kernel finds when results are checked, so that it finds the same when it is timed. */
 void cdna_keep_workspace(tw_artefact *, size_t kernel, const void *workspace);
 /* Frees the counts and workspaces of the last check. */
 void cdna_artefact_forget(tw_artefact *);
 
-/* Checks the results of a case. A large problem whose workgroups share only the results of kernels before the main
- * kernel: some workgroups, each alone. The whole launch is executed if workgroups read data that other workgroups
- * wrote; this shows only in a run. */
+/* Checks the results of a case. For a large problem, some workgroups are executed alone, if they share only results
+ * of kernels before the main kernel. If workgroups read data of other workgroups, which only a run shows, the whole
+ * launch is executed. */
 tw_status cdna_artefact_check(tw_artefact *, const tw_case *, tw_error *);
 
 /* ---- hand.c ---- */
 
 tw_status cdna_launch_by_hand(const tw_target *, const void *data, size_t size, tw_raw_launch *, tw_measurement *,
                               tw_error *);
-/* Text that a kernel printed goes to stderr, without control characters of terminals; it is freed. */
+/* Prints a kernel's text to stderr, without control characters of terminals, and frees it. */
 void cdna_put_printed(tw_text *);
 
-/* Limit of instructions for a timed wave, relative to the longest checked one: beyond it the wave waits for absent
- * data. */
+/* Limit of instructions for a timed wave, relative to the longest checked wave. Beyond it, the wave waits for data
+ * that never come. */
 static inline uint64_t cdna_patience(uint64_t most) { return most ? 2 * most + 4096 : 0; }
 
 static inline uint64_t cdna_groups_of(const tw_launch_kernel *l) {

@@ -7,10 +7,10 @@
 
 /* ---- the model of attention ----
  *
- * For each tile of keys a wave multiplies twice and computes an exponential for each score: 16 per clock of a SIMD, and
- * about eight other instructions per score and lane. With enough stages the copies overlap with that. With
- * `overlap_softmax` both are interleaved, and the slower one decides, with a loss of a fifth where they do not match;
- * the lanes do not exchange a row maximum. */
+ * For each tile of keys a wave multiplies twice and computes an exponential for each score: 16 per clock of a SIMD,
+ * and about eight other instructions per score and lane. With enough stages the copies overlap with that. With
+ * `overlap_softmax` both are interleaved, and the slower one determines the time, plus a fifth where they do not
+ * match. The lanes then do not exchange a row maximum. */
 
 double cdna_predict_attention(const void *with, const void *plan) {
   const cdna_model *x = with;
@@ -55,7 +55,7 @@ double cdna_predict_attention_backward(const void *with, const void *plan) {
                 {p->dq_queries, p->dq_keys, 3, 3, (double)a->queries, (double)a->keys, (double)a->query_heads,
                  p->dq_at_once, p->dq_shared_bytes}};
   double seconds = 0;
-  if (p->hand_scheduled) { /* the five products, with the other work interleaved; with d = 64 both take equally long */
+  if (p->hand_scheduled) { /* the five products, interleaved with the other work; with d = 64 both take equally long */
     const double steps = ceil((double)(a->queries * a->group) / p->queries) * seen;
     const double blocks = ceil((double)a->keys / (p->keys * p->groups)) * (double)(a->key_heads * a->batches);
     const double step = 5.0 * p->keys * p->queries * d / rate * (d < 128 ? 1.4 : 1.1);

@@ -1,4 +1,5 @@
-/* case.c - a launch of a case: see artefact.h. The timed work is the checked work: same addresses, same workspace. */
+/* case.c - a launch of a case: see artefact.h. The timed work equals the checked work: same addresses, same
+ * workspace. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,14 +52,14 @@ static void set_shape(const tw_launch_kernel *l, cdna_launch *out) {
   }
 }
 
-/* Random places of the grid to time, drawn after the kernel is compiled and its inputs are drawn. */
+/* Seed of the random places of the grid to time, drawn after the kernel is compiled and its inputs are drawn. */
 static uint64_t place_seed(const tw_artefact *a, const tw_case *k, size_t kernel) {
   uint64_t h = k->seed ^ 0xcbf29ce484222325u;
   for (size_t i = 0; i < a->object.file_size; i++) h = (h ^ a->object.file[i]) * 0x100000001b3u;
   return (h ^ (uint64_t)kernel << 56) | 1;
 }
 
-/* A launch of the whole grid begins: the work of single workgroups is recorded. */
+/* Begins a launch of the whole grid and records the work of single workgroups. */
 static void watch_all(cdna_watch *w, uint64_t groups) {
   enum { GROUPS_MOST = 1 << 22 };
   float *work = w->work;
@@ -86,9 +87,10 @@ void cdna_keep_workspace(tw_artefact *a, size_t kernel, const void *workspace) {
   if (a->found[kernel]) memcpy(a->found[kernel], workspace, (size_t)a->launch.workspace);
 }
 
-/* A kernel before the main one that receives exactly one operand, block-scaled, and a place in the workspace. A model
- * packs weights once, and has an A of such a type as codes already. So it is not part of the cost. It cannot compute
- * any of the result: it reaches neither the other operand (map_received) nor data of other kernels (run_packing). */
+/* A kernel before the main one that receives exactly one operand, block-scaled, and a place in the workspace. A
+ * model packs its weights once, and an A of such a type consists of codes already. So packing is not part of the
+ * cost. The kernel cannot compute a part of the result, because it reaches neither the other operand (map_received)
+ * nor data of other kernels (run_packing). */
 static bool packs_only(const tw_artefact *a, const tw_launch_kernel *l, const tw_problem *p) {
   if (l >= tw_launch_main(&a->launch) || strcmp(p->op->name, "gemm") != 0) return false;
   const tw_gemm g = tw_gemm_of(p);
@@ -105,7 +107,7 @@ static bool packs_only(const tw_artefact *a, const tw_launch_kernel *l, const tw
   return seen >= 0 && has_place;
 }
 
-/* A kernel reaches the operands, and the workspace, that are among its arguments. */
+/* A kernel reaches only the operands and the workspace among its arguments. */
 static void map_received(const tw_launch_kernel *l, const case_memory *c, cdna_memory *memory) {
   for (size_t i = 0; i < memory->n; i++) memory->allocation[i].hidden = true;
   for (size_t i = 0; i < l->n_arguments; i++) {
@@ -164,7 +166,8 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &counts, error);
   a->has_printed = a->has_printed || printed.length;
   cdna_put_printed(&printed);
-  for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false; /* the next may read it all */
+  /* the next kernel may read all of it */
+  for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false;
   for (int i = 0; i < CDNA_KINDS; i++) watch->did[i] += (double)counts.did[i];
   watch->most = counts.most > watch->most ? counts.most : watch->most;
   watch->groups += (double)counts.workgroups;
@@ -174,8 +177,8 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   return status;
 }
 
-/* A packing kernel sees the workspace as at the start of the launch, without other kernels' data. Its changes are
- * kept. */
+/* A packing kernel sees the workspace as it is at the start of the launch, without data of other kernels. Its
+ * changes are kept. */
 static tw_status run_packing(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const cdna_manner *how,
                              tw_error *error) {
   cdna_allocation *workspace = &of->memory->allocation[0];
@@ -196,7 +199,7 @@ static tw_status run_packing(tw_artefact *a, const tw_launch_kernel *l, const ca
 
 tw_status cdna_case_run(tw_artefact *a, const tw_case *k, void *const buffer[], const cdna_manner *how,
                         tw_error *error) {
-  /* checked and timed at the same addresses, which are unknown before the case is drawn */
+  /* checking and timing use the same addresses, which are unknown before the case is drawn */
   cdna_memory memory = {.scatter = k->seed | 1};
   case_memory of = {.data = k, .memory = &memory};
   const tw_launch *l = &a->launch;

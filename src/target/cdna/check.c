@@ -1,4 +1,5 @@
-/* check.c - the results of a case, by all workgroups of its launch or by some: see artefact.h and sample.h. */
+/* check.c - checks the results of a case with all workgroups of its launch, or with some: see artefact.h and
+ * sample.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static tw_status run_all(tw_artefact *a, const tw_case *k, tw_error *error) {
 typedef struct sampled {
   tw_artefact *artefact;
   const tw_case *data;
-  size_t first; /* the sampled kernel: earlier kernels have run */
+  size_t first; /* the sampled kernel; earlier kernels have run */
   void *workspace;
 } sampled;
 
@@ -52,7 +53,8 @@ static tw_status run_one(void *context, void *const buffer[], size_t kernel, uin
   return cdna_case_run(s->artefact, s->data, buffer, &how, error);
 }
 
-/* Workgroup number `n` of a grid in which each chiplet has a range and workgroups go to chiplets in turn. */
+/* Workgroup number `n` of a grid in which each chiplet has a range of tiles, and workgroups go to the chiplets in
+ * turn. */
 static uint64_t in_ranges(const tw_artefact *a, uint64_t groups, uint64_t n) {
   const uint64_t chips = (uint64_t)a->machine->caches.xcds, each = groups / chips, more = groups % chips;
   const uint64_t chip = n < more * (each + 1) ? n / (each + 1) : more + (n - more * (each + 1)) / each;
@@ -60,7 +62,7 @@ static uint64_t in_ranges(const tw_artefact *a, uint64_t groups, uint64_t n) {
   return (n - first) * chips + chip;
 }
 
-/* A part of the launch: its share of each kernel from the main one on. */
+/* Runs a part of the launch: its share of each kernel from the main one on. */
 static tw_status run_part(void *context, void *const buffer[], size_t unused, uint64_t part, tw_error *error) {
   const sampled *s = context;
   const tw_launch *l = &s->artefact->launch;
@@ -88,7 +90,7 @@ static bool has_parts(const tw_launch *l) {
   return even;
 }
 
-/* Runs the kernels before the main one as a whole; of the operands only the inputs are kept. */
+/* Runs the kernels before the main one completely. Of the operands, only inputs are kept. */
 static tw_status prepare_workspace(const sampled *s, tw_error *error) {
   void *buffer[TW_OPERANDS_MAX] = {0};
   const tw_case *k = s->data;
@@ -132,10 +134,11 @@ static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *erro
   return tw_status_group(status) == TW_USAGE ? TW_FAILED : status;
 }
 
-/* The last case of an untrusted kernel is executed in full, where it takes minutes at most and the time limit
- * allows it: one odd workgroup of thousands escapes a sample. */
+/* The last case of an untrusted kernel is executed in full, if this takes minutes at most and the time limit allows
+ * it, because a sample misses one odd workgroup of thousands. */
 static bool is_final_and_affordable(const tw_artefact *a, const tw_case *k) {
-  static const double MOST = 1e11, A_SECOND = 5e8; /* operations: at most, and of the emulator in a second */
+  /* maximum number of operations; operations of the emulator per second */
+  static const double MOST = 1e11, A_SECOND = 5e8;
   if (a->trust || (k->seed & TW_SEED_KIND) != TW_SEED_WHOLE) return false;
   const double work = cdna_sample_work(k), deadline = tw_stop_of_thread()->deadline;
   return work <= MOST && !(deadline > 0 && tw_now() + work / A_SECOND > deadline);
@@ -153,7 +156,7 @@ tw_status cdna_artefact_check(tw_artefact *a, const tw_case *k, tw_error *error)
   const bool begins = tw_launch_main(l) == l->kernel;
   if (!alone && l->workspace && begins) return run_all(a, k, error);
   tw_error dropped = {0};
-  /* its parts may be no boxes, as in a loop over the grid: then all is executed, if that ends in minutes */
+  /* its parts may not be boxes, as in a loop over the grid; then everything is executed if this takes only minutes */
   const bool final = alone && p->op->operations(p) > CDNA_SAMPLE_ABOVE;
   const tw_status status = sample_kernels(a, k, final ? error : &dropped);
   if (final || status == TW_OK) return status;

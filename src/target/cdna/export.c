@@ -1,7 +1,7 @@
-/* export.c - see export.h. kernel.hip is the device code alone, vocabulary included: hipcc compiles it, and clang
- * without ROCm. host.cpp loads the compiled kernel through the HIP runtime's module API, launches it for one problem as
- * the source's header states, compares and times. README.md has the commands and describes the launch. kernel.co is the
- * code object that clang makes here, and launch.json describes the launch for programs. */
+/* export.c - see export.h. kernel.hip is the device code with the headers of the tile library. hipcc compiles it,
+ * and so does clang without ROCm. host.cpp loads the compiled kernel through the HIP runtime's module API, launches
+ * it for one problem as the source's header states, compares and times. README.md has the commands and describes the
+ * launch. kernel.co is the code object that clang makes here, and launch.json describes the launch for programs. */
 #include "target/cdna/export.h"
 
 #include <inttypes.h>
@@ -85,7 +85,7 @@ static json_t *argument_of(const tw_export *e, const tw_launch_argument *a) {
   }
 }
 
-/* For programs that load kernel.co: the kernels in order; each starts after the previous one has ended. */
+/* Describes the kernels in order for programs that load kernel.co; each starts after the previous one has ended. */
 static tw_status launch_for_programs(const tw_export *e, const tw_launch *l, const char *processor, tw_text *out,
                                      tw_error *error) {
   json_t *kernels = json_array(), *operands = json_array();

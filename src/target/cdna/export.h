@@ -1,4 +1,4 @@
-/* export.h - the files that `--out` writes adds to a kernel for CDNA: all that a machine with the GPU needs. */
+/* export.h - the files that `--out` adds to a kernel for CDNA: everything that a machine with the GPU needs. */
 #ifndef TW_CDNA_EXPORT_H
 #define TW_CDNA_EXPORT_H
 

@@ -15,13 +15,13 @@ static const double LATENCY = 5e-7, BARRIER_CYCLES = 60, OVERHEAD_CYCLES = 2500;
 
 static double ceil_div(double a, double b) { return ceil(a / b); }
 
-/* Multiply-adds of a CU in a cycle: AMD's data sheets. */
+/* Multiply-adds per cycle of a CU: AMD's data sheets. */
 static double rate_of(cdna_arch arch, tw_type t) {
   const double bf16 = arch == CDNA3 ? 1024 : 2048;
   return t == TW_F32 ? 128 : tw_type_bits(t) == 16 ? bf16 : 2 * bf16;
 }
 
-/* The fraction of the shorter of products and reads that does not overlap with the longer. */
+/* The fraction of the shorter time (products or reads) that does not overlap with the longer one. */
 static double apart(const tw_tile_multistage_plan *p) {
   return p->hand_scheduled ? 0 : p->pingpong ? 0.05 : p->ahead ? 0.15 : 0.25;
 }
@@ -33,17 +33,17 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   const double lds_rate = arch == CDNA3 ? 128 : 256;
   const double step_bytes = (p->m + p->n) * (double)p->k * size;
   const double simds = fmin(groups, m->simds);
-  /* smaller products leave the unit idle between dependent ones more often */
+  /* smaller products leave the unit idle more often, between dependent ones */
   const double multiply =
       (double)p->m * p->n * p->k / rate_of(arch, g->a) * m->simds / simds * (p->side == 16 ? 1.02 : 1);
-  /* sums of a block of k are added to others, two of them in an instruction of 4 cycles */
+  /* sums of a block of k are added to other sums, two per instruction of 4 cycles */
   const double scale =
       g->scales == TW_GEMM_SCALES_BLOCK ? (double)p->m * p->n * p->k / TW_GEMM_SCALE_BLOCK / 32 / simds : 0;
   const double reads =
       ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * (p->no_swizzle ? 4 : 1);
   const bool elements = p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS;
   const double lay = p->keep_in_registers ? 0 : step_bytes / 128 * (p->way_a == TW_TILE_DIRECT ? 1 : elements ? 8 : 2);
-  /* The share of requests that L2 serves, because tiles in work at the same time share operands. */
+  /* The fraction of requests that L2 serves, because concurrent tiles share operands. */
   const double shared = p->window ? 0.8 : 0.6,
                fetch_rate = (m->caches.l2_tbs * shared + m->caches.llc_tbs * (1 - shared)) * 1e12;
   const double fetch = step_bytes / (fetch_rate / cus) * clock;
@@ -62,7 +62,7 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
                                       : busy + reads + lay + fetch + LATENCY * clock / fmin(resident, 4);
   const double steps = ceil_div((double)g->k, p->k) / p->split;
   const double blocks = rows * cols * p->split, at_once = fmin(resident, ceil_div(blocks, cus));
-  /* C leaves a CU at 64 bytes a clock at most, and all CUs together at the rate of what it is written to. */
+  /* C leaves a CU at 64 bytes per clock at most, and all CUs together at the rate of the memory that receives it. */
   const double c_bytes = tw_type_bits(g->c) / 8.0,
                operands = ((double)g->m * (double)g->k + (double)g->n * (double)g->k) * size +
                           (double)g->m * (double)g->n * c_bytes;
@@ -78,8 +78,8 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   return fmax(seconds, LATENCY + operands / stream); /* each operand passes at least once */
 }
 
-/* The hand-scheduled plan: its loop costs as in GEMMs with such a loop, plus the kernels that pack, where they
- * matter. */
+/* The hand-scheduled plan: its loop has the cost of other hand-scheduled GEMM loops; the kernels that pack are added
+ * if they are part of the cost. */
 static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->b) / 8.0;
   const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n), step = 128 / size;
@@ -93,8 +93,8 @@ static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_t
   return ceil_div(rows * cols * p->split, cus) * each / clock + pack + add;
 }
 
-/* Short: a launch's latencies count more than its rates. A wave waits for memory unless steps are ahead; quantizing a
- * block of A takes some 60 instructions of a wave. */
+/* Short kernels: latencies of a launch matter more than rates. A wave waits for memory unless steps are prefetched;
+ * quantizing a block of A takes about 60 instructions of a wave. */
 double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
   if (p->hand_scheduled) return pinned_seconds(m, g, p);
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, step = 256;

@@ -37,8 +37,8 @@ static tw_status raw_arguments(const tw_raw_launch *l, cdna_memory *memory, uint
   return TW_OK;
 }
 
-/* TW_USAGE unless the kernel's metadata and the given arguments agree in size, where the metadata has sizes.
- * Some programs name arguments that they do not read: `spare` bytes at the end may be left out. */
+/* TW_USAGE unless the sizes of the given arguments agree with the kernel's metadata, if it has sizes. Some programs
+ * name arguments that they do not read, so `spare` bytes at the end may be missing. */
 static tw_status check_arguments(const cdna_kernel *k, size_t size, size_t spare, tw_error *error) {
   size_t needed = 0;
   for (size_t i = 0; i < k->n_parameters; i++)
@@ -103,9 +103,9 @@ tw_status cdna_launch_by_hand(const tw_target *t, const void *data, size_t size,
     launch.count = l->groups;
     launch.spread = l->spread_groups;
   }
-  /* timed later, on copies of its outputs */
+  /* timed later, with copies of its outputs */
   cdna_memory copies = memory;
-  const size_t copied = memory.n; /* a launch adds its own */
+  const size_t copied = memory.n; /* each launch adds its own allocations */
   if (status == TW_OK) status = copy_writable(&copies, error);
   cdna_checker *checker = NULL;
   if (status == TW_OK && l->inspection && !l->time_only) status = cdna_checker_new(l->inspection, &checker, error);
@@ -121,7 +121,7 @@ tw_status cdna_launch_by_hand(const tw_target *t, const void *data, size_t size,
   cdna_checker_free(checker);
   launch.observer = NULL;
   launch.limit = cdna_patience(counts.most);
-  /* a launch whose workgroups wait for one another has its results, but no times */
+  /* a launch whose workgroups wait for each other has results, but no times */
   tw_error why = {0};
   tw_status timed = TW_OK;
   launch.count = 0;

@@ -31,7 +31,7 @@ static const tw_object_rules rules = {.machine = EM_AMDGPU_MACHINE,
                                       .groups = true,
                                       .section_of_machine = SHN_AMDGPU_LDS};
 
-/* HIP's driver makes no object alone: its device code is compiled to assembly. */
+/* HIP's driver cannot make only a device object, so its device code is compiled to assembly. */
 static tw_status assemble(const tw_toolchain *tools, const char *directory, cdna_arch arch, bool trust,
                           tw_error *error) {
   const char *const argv[] = {"",

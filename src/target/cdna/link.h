@@ -1,5 +1,5 @@
-/* link.h - from the compiler's output for a kernel to a code object: the object is inspected before the linker reads
- * it. */
+/* link.h - links the compiler's output for a kernel to a code object. The object is inspected before the linker
+ * reads it. */
 #ifndef TW_CDNA_LINK_H
 #define TW_CDNA_LINK_H
 

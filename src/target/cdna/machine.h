@@ -1,5 +1,5 @@
-/* machine.h - a machine as a text file in configs/ describes it: sizes that layouts, grids and occupancy are about, and
- * rates that kernels are timed with. Each number's source is in the file. */
+/* machine.h - a machine, as described by a text file in configs/: sizes for layouts, grids and occupancy, and rates
+ * for the times of kernels. The file has the source of each number. */
 #ifndef TW_CDNA_MACHINE_H
 #define TW_CDNA_MACHINE_H
 
@@ -32,9 +32,10 @@ typedef struct cdna_machine {
 
 extern const tw_config_schema cdna_machine_schema;
 const char *cdna_processor(cdna_arch); /* "gfx950" */
-/* The machine that is named like the architecture: cdna3 or cdna4. */
+/* The machine whose name is the architecture: cdna3 or cdna4. */
 const cdna_machine *cdna_machine_of_arch(cdna_arch);
-/* The rate, in bytes a second, at which operands of `bytes` bytes pass once: of the LLC if it holds them all, else of memory. */
+/* The rate in bytes per second at which operands of `bytes` bytes pass once: the LLC's if it holds them all,
+ * otherwise memory's. */
 double cdna_stream_rate(const cdna_machine *, double bytes);
 
 /* ---- occupancy.c ---- */
@@ -50,11 +51,11 @@ typedef struct cdna_occupancy {
   int registers;                                   /* registers allocated to a wave */
   int lds_bytes;                                   /* LDS allocated to a workgroup */
   int waves_of_workgroup;                          /* of 64 lanes */
-  int by_registers, by_lds, by_waves, by_barriers; /* workgroups of a CU that each would allow */
+  int by_registers, by_lds, by_waves, by_barriers; /* workgroups of a CU that each resource would allow */
   /* waves per CU; waves of the fullest SIMD: waves / simds, rounded up */
   int workgroups, waves;
   int waves_of_simd;
-  const char *limit; /* the resource that limits the number, in words */
+  const char *limit; /* name of the limiting resource */
 } cdna_occupancy;
 
 tw_status cdna_occupancy_of(const cdna_machine *, const cdna_resources *, cdna_occupancy *, tw_error *);

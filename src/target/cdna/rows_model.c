@@ -6,9 +6,9 @@
 
 /* ---- the model of rows ----
  *
- * The time is that of memory's bandwidth, unless too few bytes are in flight to cover its latency (Little's law), or
- * the blocks run in too few rounds. The latency is that of a miss in both caches: HipKittens' cost model, 300 and 500
- * ns. */
+ * Memory's bandwidth determines the time, unless too few bytes are in flight to cover its latency (Little's law), or
+ * the blocks run in too few rounds. The latency is that of a miss in both caches: HipKittens' cost model, 300 and
+ * 500 ns. */
 
 static const double MEMORY_LATENCY = 8e-7, PIECE_BYTES = 16 * CDNA_LANES;
 
@@ -23,7 +23,7 @@ double cdna_predict_rows(const void *with, const void *plan) {
   const double under_way = cus * blocks * waves * PIECE_BYTES * (double)p->chunks;
   const double bytes = r->problem->op->bytes(r->problem), bandwidth = cdna_stream_rate(m, bytes);
   const double needed = bandwidth * MEMORY_LATENCY, rounds = (double)p->blocks / (resident * cus);
-  /* less than a round has fewer bytes in flight, which `under_way` says */
+  /* less than a round has fewer bytes in flight */
   return MEMORY_LATENCY + bytes / bandwidth * fmax(1, needed / under_way) * (rounds > 1 ? ceil(rounds) / rounds : 1);
 }
 

@@ -2,11 +2,11 @@
  *
  * The first and last workgroup and some at random are executed one by one, each on outputs that are poisoned. The
  * elements that a workgroup writes must fill a box of the output without holes, and the largest such box, times the
- * number of workgroups, must cover the output. The randomly drawn workgroups may leave no more work to others than the
- * grid's surplus. If the grid has no surplus, no two executed workgroups may write the same elements. Some workgroups are
- * executed only for this: they have distances at which wrong mappings repeat. Random elements in each box, and its corners,
- * are compared with their exact values. So a wrong workgroup is found as surely as if all were executed; only a workgroup
- * that differs from all drawn ones remains undetected. */
+ * number of workgroups, must cover the output. The randomly drawn workgroups may leave no more work to other
+ * workgroups than the grid's surplus allows. If the grid has no surplus, no two executed workgroups may write the
+ * same elements. Some workgroups are executed only for this: they have distances at which wrong mappings repeat.
+ * Random elements in each box, and its corners, are compared with their exact values. So a wrong workgroup is found
+ * as surely as if all were executed; only a workgroup that differs from all drawn ones remains undetected. */
 #include "target/cdna/sample.h"
 
 #include <math.h>
@@ -20,11 +20,11 @@
 #include "op/exact.h"
 #include "op/sample.h"
 
-static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of the emulator, of the host */
+static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of the emulator; of the host */
 enum {
   GROUPS_LEAST = 3,
   GROUPS_USUAL = 12,
-  GROUPS_MOST = 32, /* of a trusted kernel */
+  GROUPS_MOST = 32, /* maximum for a trusted kernel */
   GROUPS_UNTRUSTED = 512,
   PARTNERS = 8,
   PLACES_LEAST = 64,
@@ -54,7 +54,7 @@ bool cdna_sample_is_large(const tw_case *c) {
 }
 
 double cdna_sample_work(const tw_case *c) {
-  static const double OF_AN_ELEMENT = 60; /* of a row operation, in units of a product's multiply-adds */
+  static const double OF_AN_ELEMENT = 60; /* cost of an element of a row operation, in multiply-adds */
   return fmax(c->problem->op->operations(c->problem), OF_AN_ELEMENT * output_elements(c));
 }
 
@@ -65,7 +65,7 @@ static int64_t rows_of(const tw_operand *o) {
 }
 static int64_t columns_of(const tw_operand *o) { return o->rank ? o->dims[o->rank - 1] : 1; }
 
-/* Index of each dimension but the last, of a row. */
+/* The index in each dimension except the last, for a row. */
 static void indices_of(const tw_operand *o, int64_t row, int64_t index[TW_RANK_MAX]) {
   for (int i = o->rank - 2; i >= 0; i--) {
     index[i] = row % o->dims[i];
@@ -87,8 +87,8 @@ static void widen(box *b, int dimension, int64_t low, int64_t high) {
   if (high > b->high[dimension]) b->high[dimension] = high;
 }
 
-/* The part of the output that is no longer poison. An integer may equal the poison: then it counts if it is between
- * others of its row. */
+/* The part of the output that no longer holds poison. An integer result may equal the poison; then it counts as
+ * written if it is between written elements of its row. */
 static box find_box(const tw_operand *o, const uint8_t *data) {
   static const uint8_t all[256] = {[0 ... 255] = TW_POISON};
   const int64_t size = tw_type_bits(o->type) / 8, rows = rows_of(o), columns = columns_of(o);
@@ -154,8 +154,8 @@ static tw_place place_in(const tw_operand *o, const box *b, tw_random *r, int co
 typedef struct drawn {
   double elements, compared;
   int64_t largest;
-  int drawn;     /* workgroups that were chosen by chance alone, */
-  double filled; /* and how many elements they wrote */
+  int drawn;     /* number of workgroups that were drawn by chance only, */
+  double filled; /* and number of elements that they wrote */
 } drawn;
 
 /* Compares some of the elements that a workgroup has written in the box. */
@@ -202,8 +202,8 @@ static tw_status take_output(const tw_case *c, size_t index, uint64_t group, int
   return status;
 }
 
-/* Workgroups leave to others at most the grid's surplus: the probability that the randomly chosen ones write this
- * little, although all together fill the output, is below e^-14 (Chernoff). */
+/* Rejects samples whose workgroups leave more to other workgroups than the grid's surplus: the probability that the
+ * randomly chosen ones write this little, although all together fill the output, is below e^-14 (Chernoff). */
 static bool leaves_too_much(const drawn *d, uint64_t groups, double elements) {
   if (!d->drawn || !d->largest) return false;
   const double idle = fmax(1 - elements / ((double)groups * (double)d->largest), 0),
@@ -214,7 +214,7 @@ static bool leaves_too_much(const drawn *d, uint64_t groups, double elements) {
   return d->drawn * divergence > 14;
 }
 
-/* How many workgroups may be drawn: each takes a search through the outputs. */
+/* The number of workgroups that may be drawn; each costs a search through the outputs. */
 static int most_groups(const cdna_sampler *s, const tw_case *c) {
   static const double SEARCHED = 8e9; /* bytes */
   double bytes = 1;
@@ -225,7 +225,7 @@ static int most_groups(const cdna_sampler *s, const tw_case *c) {
 
 static int choose(uint64_t groups, double operations, int limit, tw_random *r, uint64_t id[]) {
   const double each = operations / (double)groups;
-  /* more where a workgroup's part is small */
+  /* more if the part of a workgroup is small */
   const int most = groups / 8 > (uint64_t)limit ? limit : groups / 8 > GROUPS_USUAL ? (int)(groups / 8) : GROUPS_USUAL;
   int n = RUN_BUDGET / each > most ? most : (int)(RUN_BUDGET / each);
   if (n < GROUPS_LEAST) n = GROUPS_LEAST;
@@ -238,8 +238,8 @@ static int choose(uint64_t groups, double operations, int limit, tw_random *r, u
   return n;
 }
 
-/* Workgroups that a mapping of workgroups to tiles that is not one to one would send to the tile of another: each has a distance
- * of its own to a workgroup that was drawn. Appends them to `id`; returns the number of all. */
+/* Adds partners. A mapping from workgroups to tiles that is not one-to-one sends two workgroups to one tile. So each
+ * partner has a different distance to a drawn workgroup. Appends them to `id`; returns the total number. */
 static int add_partners(uint64_t groups, tw_random *r, uint64_t *id, int n) {
   if ((uint64_t)n == groups) return n;
   const int wanted = n / 2 < PARTNERS ? n / 2 : PARTNERS, first = (int)tw_random_below(r, PARTNERS);
@@ -282,8 +282,8 @@ static int64_t shared_elements(const tw_operand *o, const box *a, const box *b) 
   return n;
 }
 
-/* Elements that are written twice are missing elsewhere, except for the number that all workgroups may write beyond the
- * output. */
+/* Elements that are written twice are missing elsewhere, except for the number by which all workgroups may exceed
+ * the output. */
 static tw_status refuse_twins(const tw_operand *o, size_t index, const part *of, int n, double surplus,
                               tw_error *error) {
   for (int i = 0; i < n; i++)
@@ -313,7 +313,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     if (buffer[i] && o->is_output) memset(buffer[i], TW_POISON, o->bytes);
   }
   drawn all = {0};
-  double most[TW_OPERANDS_MAX] = {0}; /* elements that the kernels can make of an output at most */
+  double most[TW_OPERANDS_MAX] = {0}; /* maximum number of elements that the kernels can write of each output */
   uint64_t groups = 0;
   int executed = 0;
   for (size_t k = 0; k < s->kernels && status == TW_OK; k++) {
@@ -366,7 +366,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
       "sampled: %d of %llu %s, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
       "elements compared",
       executed, (unsigned long long)groups, what, all.compared, all.elements);
-  /* all but 1 % of samples find errors in a larger share */
+  /* the share of wrong workgroups above which 99% of samples find an error */
   if ((uint64_t)executed < groups && n > 0 && (size_t)n < size)
     snprintf(text + n, size - (size_t)n, "; errors in less than %.2g%% of the %s can escape",
              100 * (1 - pow(0.01, 1. / executed)), what);

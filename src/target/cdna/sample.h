@@ -7,21 +7,21 @@
 
 typedef struct cdna_sampler {
   size_t kernels; /* workgroups of the launch that are sampled */
-  /* number for each kernel, none of which reads another's output, of this kernel or of other kernels */
+  /* number of workgroups of each kernel; no kernel reads output of these kernels */
   const uint64_t *groups;
   /* Executes one workgroup on buffers of the case's operands, with the case's inputs. */
   tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *);
   void *context;
-  bool trust;    /* of an untrusted kernel more workgroups are executed */
+  bool trust;    /* more workgroups are executed for an untrusted kernel */
   bool of_parts; /* the unit of execution is not a workgroup but an independent part of the launch */
 } cdna_sampler;
 
 /* Operations of a problem (multiply-adds) up to which everything is executed. */
 #define CDNA_SAMPLE_ABOVE 3e9
-/* True if the op has what sampling needs. */
+/* Can the op be sampled? */
 bool cdna_sample_possible(const tw_problem *);
-/* True if executing the whole grid with checks takes longer than a minute: for its operations, or for the elements of
- * its outputs, of which row operations have many. */
+/* Does executing the whole grid with checks take longer than a minute? The cause may be its operations or, for row
+ * operations, the number of output elements. */
 bool cdna_sample_is_large(const tw_case *);
 /* Work of executing all of it, in multiply-adds. */
 double cdna_sample_work(const tw_case *);

@@ -1,4 +1,4 @@
-/* target.c - see target.h. A kernel's source says in its header how it is launched (launch/launch.h). */
+/* target.c - see target.h. The header of a kernel's source describes its launch (launch/launch.h). */
 #include "target/cdna/target.h"
 
 #include <stdio.h>
@@ -37,8 +37,8 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* The op's first type suggests the types of its other operands: bf16 is summed in f32, integers in i32; floats of 8
- * bits and less give bf16. */
+/* The op's first type suggests the types of its other operands: bf16 is summed in f32, integers in i32; 8-bit and
+ * smaller floats give bf16. */
 static tw_type usual_type(const char *key, tw_type first) {
   const bool integer = first == TW_I8 || first == TW_U8;
   if (!strcmp(key, "acc")) return integer ? TW_I32 : TW_F32;
@@ -62,7 +62,7 @@ static tw_status settle_problem(const tw_target *t, tw_problem *p, tw_error *err
   return status;
 }
 
-/* Bytes of the lines in front of a code object that say how it is launched. */
+/* Bytes of the lines before a code object that describe its launch. */
 static size_t header_length(const char *source, size_t length) {
   size_t at = 0;
   while (length - at > 3 && !memcmp(source + at, "//:", 3)) {
@@ -150,7 +150,7 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
   return status;
 }
 
-/* An output as a timed run finds it. */
+/* Fills an output with the contents that a timed run finds. */
 static void poison(const tw_operand *o, const void *given, void *to) { tw_blank_output(o, 0, given, to); }
 
 static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_measurement *out,
@@ -174,7 +174,7 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, t
                            .packing = &packing};
   if (status == TW_OK) status = cdna_case_run(a, k, buffer, &how, error);
   if (status == TW_OK && e->trace) status = cdna_write_trace(&spans, times.mhz, e->trace, error);
-  /* the workgroups that were executed are taken to be alike */
+  /* the executed workgroups are assumed to represent all */
   if (status == TW_OK) cdna_report(cdna_machine_of(t), &a->counts, a->whole, &times, k->problem, out);
   if (status == TW_OK && packing > 0 && out->n_counters < TW_COUNTERS_MAX)
     out->counter[out->n_counters++] =
@@ -230,13 +230,13 @@ static void fill_target(const void *values, tw_target *out) {
       .traits = {.simulated = true,
                  .deterministic = true,
                  .measures_first = true, /* timing needs no result */
-                 /* by a kernel that is known to be correct, with the same work in the timed run */
+                 /* only for a kernel that is known to be correct, if the timed run does the same work */
                  .measures_checked = 1,
                  .own_reference = true,
                  .reference_up_to = CDNA_SAMPLE_ABOVE,
                  .error = m->error,
                  .error_of = m->error_of,
-                 .simulation_rate = 8e-4, /* so that a search at 8192 has some hundred candidates, of 2 s each */
+                 .simulation_rate = 8e-4, /* chosen so that a search at 8192 has some hundred candidates of 2 s each */
                  .language = "C",
                  .source_name = "kernel.c",
                  .prompts = "cdna",

@@ -26,7 +26,7 @@ static int product_bytes4(tw_type t) { return is_float8(t) ? 32 : 16; }
 
 /* ---- swizzles ---- */
 
-/* Does it undo itself? Copies past the registers need its inverse. */
+/* Is it its own inverse? Direct-to-LDS copies need the inverse. */
 static bool is_involution(const cdna_swizzle *s, uint32_t bytes) {
   for (uint32_t o = 0; o < bytes; o += 16)
     if (cdna_swizzle_of(s, cdna_swizzle_of(s, o)) != o) return false;
@@ -35,12 +35,12 @@ static bool is_involution(const cdna_swizzle *s, uint32_t bytes) {
 
 enum { READS_MAX = 8 };
 
-/* The lanes' addresses of one read in tile_mma.hpp: 16 bytes per lane, `side` rows, and the neighbouring columns. */
+/* The lanes' addresses of one read in tile_mma.hpp: 16 bytes per lane, for `side` rows and neighbouring columns. */
 static void read_rows(const tw_tile_access *a, int first, uint32_t address[CDNA_LANES]) {
   for (int l = 0; l < CDNA_LANES; l++) address[l] = (uint32_t)(l % a->side * a->row_bytes + (first + l / a->side) * 16);
 }
 
-/* As above where k runs down the rows: a transposing read of 8 bytes per lane, from `half` of its rows. */
+/* The same if k runs down the rows: a transposing read of 8 bytes per lane, from `half` of its rows. */
 static void read_across(const tw_tile_access *a, int half, int first, uint32_t address[CDNA_LANES]) {
   for (int l = 0; l < CDNA_LANES; l++) {
     const int set = l / 16, in = l % 16, sets = a->side / 16;
@@ -81,14 +81,14 @@ static void swizzle(const tw_tile_machine *machine, const tw_tile_access *a, cha
       read_rows(a, i * pieces, read[n]);
       access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_READ, 16), 16, read[n]};
     }
-  if (a->across || a->values) { /* copies write 16 bytes of a lane, which then stay together */
+  if (a->across || a->values) { /* a copy writes 16 bytes of a lane, which must then stay together */
     for (uint32_t l = 0; l < CDNA_LANES; l++) read[n][l] = 16 * l;
     access[n] = (cdna_wave_access){cdna_lds_rule_of(arch, CDNA_LDS_WRITE, 16), 16, read[n]};
     n++;
   }
   snprintf(text, TW_TILE_SWIZZLE, "plain");
   const int deep =
-      16 / a->element_bytes * (64 / a->side); /* rows that a product takes of a tile with k down its rows */
+      16 / a->element_bytes * (64 / a->side); /* number of rows that a product uses, of a tile with k down its rows */
   const uint32_t tile = (uint32_t)((a->values && !a->rows_too ? 256 / a->side
                                     : a->across               ? deep
                                                               : a->side) *
@@ -161,7 +161,8 @@ static bool is_mx(const tw_problem *p, const tw_schedule *s) {
   return b == TW_MXFP4 || b == TW_MXFP6 || b == TW_MXFP8;
 }
 
-/* The kind of a problem is the first kind that accepts it. Kinds without `plainest` have a kernel for the empty schedule. */
+/* The kind of a problem is the first kind that accepts it. Kinds without `plainest` have a kernel for the empty
+ * schedule. */
 enum { CDNA = 1 };
 static const tw_tile_kind table[] = {
     {"gemm", CDNA, is_mx, &tw_tile_block_scaled, predict_block_scaled, {NULL}},

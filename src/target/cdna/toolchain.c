@@ -27,7 +27,7 @@ static const tw_toolchain_kind kind = {.title = "the compiler for AMD GPUs",
                                        .program = {"clang-22", "ld.lld-22"},
                                        .driver = true,
                                        .read = (const char *const[]){"/usr/lib/llvm-22", NULL}};
-/* for the key: change it when the following code changes */
+/* part of the cache key: change it with the following code */
 static const char options[] = "-O3 -nogpulib -ffreestanding -g1 9";
 
 tw_status cdna_toolchain_find(tw_error *error) {
@@ -35,7 +35,7 @@ tw_status cdna_toolchain_find(tw_error *error) {
   return tw_toolchain_open(&kind, &tools, error);
 }
 
-/* Assembly says which GPU or kernel it is for. */
+/* Assembly names its GPU or kernel. */
 static bool is_assembly(const char *source) {
   return strstr(source, ".amdgcn_target") || strstr(source, ".amdhsa_kernel");
 }
@@ -43,7 +43,7 @@ static bool is_assembly(const char *source) {
 /* A tile kernel: C++, with the headers of the tile library; for C there is tile.h. */
 static bool is_tiles(const char *source) { return strstr(source, "#include \"tile.hpp\"") != NULL; }
 
-/* OpenCL C and HIP C++ say so by their words for a kernel. */
+/* OpenCL C and HIP C++ are recognized by their keyword for a kernel. */
 typedef enum language { ASSEMBLY, TILES, OPENCL, HIP, C } language;
 static language language_of(const char *source) {
   return is_assembly(source)                ? ASSEMBLY
@@ -147,7 +147,7 @@ static void add(command *c, const char *const words[]) {
 }
 #define ADD(c, ...) add(c, (const char *const[]){__VA_ARGS__, NULL})
 
-/* A folder of the user's has HIP's headers itself, as ROCm's has. */
+/* Does a folder of the user have HIP's headers, as ROCm's folder has? */
 static bool has_hip(const headers *own) {
   char path[PATH_MAX + 32];
   for (int i = 0; i < own->n; i++) {
@@ -158,8 +158,8 @@ static bool has_hip(const headers *own) {
 }
 
 #define CLANG_WRAPPERS "/usr/lib/llvm-22/lib/clang/22/include/cuda_wrappers"
-#define GCC_HEADERS "/usr/lib/gcc/x86_64-linux-gnu/12/include" /* omp.h, that host code may ask for */
-/* A file that includes HIP's header, or a replacement of its own, is compiled unchanged; other files get ours. */
+#define GCC_HEADERS "/usr/lib/gcc/x86_64-linux-gnu/12/include" /* for omp.h, which host code may include */
+/* A file that includes HIP's header, or its own replacement, is compiled unchanged; other files get our header. */
 static bool brings_hip(const char *source) {
   for (const char *p = source; (p = strstr(p, "#include")); p++) {
     const char *hip = strstr(p, "hip"), *end = strchr(p, '\n');
@@ -173,15 +173,15 @@ static void add_hip(command *c, cdna_arch arch, bool includes, bool own, bool br
       "--no-gpu-bundle-output", "-nogpuinc", "-std=gnu++17", "-fdeclspec", "-O3", "-ffp-contract=fast",
       "-mprintf-kind=buffered", "-include", "hip/printf_alloc.h");
   if (includes) ADD(c, "-isystem", CLANG_WRAPPERS, "-include", "__clang_hip_runtime_wrapper.h");
-  /* ROCm's headers count on what its compiler says and this one no longer does */
+  /* ROCm's headers rely on macros that its compiler defines and this one no longer does */
   if (own) ADD(c, "-D__HIP_PLATFORM_AMD__=1", "-D__AMDGCN_WAVEFRONT_SIZE=64", "-Wno-invalid-constexpr");
   ADD(c, "-idirafter", ".");
-  if (!own) ADD(c, "-idirafter", "hip"); /* <hip_bf16.h>, as some name it */
+  if (!own) ADD(c, "-idirafter", "hip"); /* <hip_bf16.h>, as some sources name it */
   ADD(c, "-idirafter", GCC_HEADERS);
   if (!own && !brings) ADD(c, "-include", "hip/hip_runtime.h");
 }
 
-/* The missing part where a library is absent. */
+/* Names the missing library. */
 static tw_status name_library(language l, const libraries *found, tw_status status, tw_error *error) {
   char text[sizeof error->text];
   if (status != TW_FAILED || found->n || !error || !strstr(error->text, "undefined symbol")) return status;
@@ -191,8 +191,8 @@ static tw_status name_library(language l, const libraries *found, tw_status stat
                  l == OPENCL ? "OpenCL's" : "HIP's mathematical", l == OPENCL ? "libclc-22" : "rocm-device-libs", text);
 }
 
-/* clang's commands for its own tests end it, or never end. The tool chain runs it so that they have no effect
- * (toolchain.c); this says so. */
+/* clang's commands for its own tests end the compiler, or never end. The tool chain disables them (toolchain.c);
+ * this reports their use. */
 static tw_status refuse_debugging(const char *source, tw_error *error) {
   for (const char *p = source; (p = strstr(p, "__debug")); p++) {
     const char *line = p;
@@ -223,12 +223,12 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   if (l == TILES) ADD(&c, "-std=gnu++17", "-I.");
   if (l == C) ADD(&c, "-std=gnu17", "-I.");
   if (l == C || l == TILES) ADD(&c, "-O3", "-ffreestanding", "-nostdinc", "-ffp-contract=fast");
-  /* ROCm's own functions are requested by clang's headers, which come with an #include */
+  /* clang's headers use ROCm's functions, so these are needed if there is an #include */
   for (int i = 0; i < found.n && (l == OPENCL || includes); i++)
     ADD(&c, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", found.path[i]);
   for (int i = 0; i < n_defines; i++) c.argv[c.n++] = define[i];
   ADD(&c, name, "-o", l == HIP ? CDNA_ASSEMBLY : CDNA_OBJECT);
-  /* a source in HIP may include what its host code needs: headers of C and C++ */
+  /* HIP sources may include headers of C and C++ for their host code */
   static const char *const usual[] = {"/usr/include", "/usr/lib/gcc", "/usr/lib/clc"};
   enum { USUAL = sizeof usual / sizeof *usual, LIBRARIES = sizeof device_libraries / sizeof *device_libraries };
   const char *folders[USUAL + LIBRARIES + TW_HEADERS_MAX + 1] = {NULL};

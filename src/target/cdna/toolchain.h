@@ -14,16 +14,16 @@
 #include "tilewright/extend/target.h"
 #include "tilewright/status.h"
 
-/* TW_NO_COMPILER with what to install. */
+/* TW_NO_COMPILER with the name of the package to install. */
 tw_status cdna_toolchain_find(tw_error *);
 
 /* The name by which tile kernels include a file of the library; NULL: it is not a header for them. */
 const char *cdna_header(const tw_embedded *);
 
 /* The compiler runs confined; where the system cannot confine it, only trusted sources are compiled. It may read the
- * user's folders of headers (-I); code objects with such headers are not cached. `launch` gives macros (its lets) and may
- * be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the compiler's message, TW_USAGE if a folder cannot
- * be read. */
+ * user's folders of headers (-I); code objects with such headers are not cached. `launch` gives macros (its lets)
+ * and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the compiler's message, TW_USAGE if a
+ * folder cannot be read. */
 tw_status cdna_compile(cdna_arch, const char *source, size_t length, const tw_evaluation *, const tw_launch *launch,
                        char **object, size_t *size, tw_error *);
 

@@ -17,14 +17,14 @@
 
 static const double EXPONENTIALS = 16;
 
-/* Blocks of keys that a block of queries goes through, on average, of `all`. */
+/* The average number of blocks of keys that a block of queries reads, of `all` blocks. */
 static double seen_blocks(const tw_attention *a, double all, double rows, double queries, double keys) {
   const double causal = a->causal ? all - (rows - 1) / 2 * queries / keys : all;
   return a->window ? fmin(causal, ((double)a->window + queries) / keys) : causal;
 }
 
-/* Backward: five products of each group, whose exponentials other groups' products cover; kernels before and after move
- * 4 and 2 bytes of each element of dQ's sums and as many of its operands. */
+/* Backward: each group computes five products; their exponentials overlap with other groups' products. The kernels
+ * before and after this kernel move 14 bytes for each element of Q. */
 double cuda_predict_attention_backward(const void *with, const void *plan) {
   const cuda_model *m = with;
   const tw_tile_attention_plan *p = plan;
@@ -58,7 +58,8 @@ double cuda_predict_attention(const void *with, const void *plan) {
   return rounds * each / ((double)m->config->clock_mhz * 1e6);
 }
 
-/* Without wgmma: products, reads of shared memory and exponentials of a block follow one another unless another block is there. */
+/* Without wgmma, a block's products, reads of shared memory and exponentials follow one another, unless the
+ * multiprocessor has another block to run. */
 double cuda_predict_attention_mma(const void *with, const void *plan) {
   const cuda_model *m = with;
   const tw_tile_attention_mma_plan *p = plan;

@@ -72,9 +72,9 @@ static void key_of(const cuda_config *c, const options *o, const char *source, s
 
 /* ---- making it ---- */
 
-/* The header's lets as constants, and the source, whose lines keep their numbers. Not macros: names such as T are also
- * names of templates in CUDA's own headers. Enumerators and not variables: NVRTC would give each a place in device
- * memory. */
+/* The header's lets as constants, then the source with its line numbers unchanged. The constants are not macros,
+ * because names such as T are also names of templates in CUDA's own headers. They are enumerators, because NVRTC
+ * would place variables in device memory. */
 static char *whole_source(const tw_launch *l, const char *source, size_t length) {
   tw_text s = {0};
   for (size_t i = 0; i < l->n_lets; i++) {
@@ -94,7 +94,7 @@ static tw_status write_headers(const char *directory, tw_error *error) {
   return status;
 }
 
-/* NVRTC works in the runner; nvcc starts a preprocessor, which is the C compiler's, and a shell. */
+/* NVRTC works in the runner. nvcc starts the C compiler's preprocessor and a shell. */
 enum { NVRTC_RUNNER = 0, NVCC = 1 };
 static tw_status open_tools(const char *reads[3], tw_toolchain *out, tw_error *error) {
   const cuda_here *here = cuda_look();

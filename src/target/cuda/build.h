@@ -22,10 +22,11 @@ typedef struct cuda_kernel {
 tw_status cuda_build(const cuda_config *, const tw_problem *, const char *source, size_t length, bool trust,
                      cuda_kernel *out, tw_error *);
 void cuda_kernel_free(cuda_kernel *);
-/* The launch in the source's header, for the problem. Launches that the machine does not support are rejected. */
+/* The launch that the source's header states, for the problem. Launches that the machine does not support are
+ * rejected. */
 tw_status cuda_launch_of(const cuda_config *, const tw_problem *, const char *source, size_t length, tw_launch *,
                          tw_error *);
-/* A source without a header: its cubin, and the compiler's log with '\0' after it. Both are part of *entry,
+/* Compiles a source without a header: the cubin, and the compiler's log with '\0' after it. Both are part of *entry,
  * malloc'ed. */
 tw_status cuda_compile(const cuda_config *, const char *source, size_t length, bool trust, char **entry,
                        const char **cubin, size_t *bytes, tw_error *);

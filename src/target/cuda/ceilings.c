@@ -14,8 +14,8 @@
 
 static const char KIND[] = "cuda-ceilings", SOURCE[] = "cuda/runtime/ceilings.cu";
 static const double SECONDS = 60;
-/* Operations of a step of one block of multiply_bf16: 8 products of 64 x 256 x 16; or in each of 8 warps 8 of 16 x 8 x
- * 16. */
+/* Operations of a step of one block of multiply_bf16: eight products of 64 x 256 x 16 with wgmma; with mma.sync,
+ * eight products of 16 x 8 x 16 in each of 8 warps. */
 static const double OPERATIONS_90 = 2.0 * 8 * 64 * 256 * 16, OPERATIONS_80 = 2.0 * 64 * 16 * 8 * 16;
 
 static void key_of(const cuda_device *d, char key[TW_HASH_TEXT]) {
@@ -30,7 +30,7 @@ static void key_of(const cuda_device *d, char key[TW_HASH_TEXT]) {
   tw_hash_finish_text(&h, key);
 }
 
-/* "copy 3e12" and so on, a line each. */
+/* Reads lines such as "copy 3e12". */
 static bool parse(const char *text, cuda_ceilings *out) {
   *out = (cuda_ceilings){0};
   for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {

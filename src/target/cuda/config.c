@@ -1,4 +1,4 @@
-/* config.c - see config.h. A table of the keys has the destination and range of each value. */
+/* config.c - see config.h. A table of the keys has the field and the range of each value. */
 #include "target/cuda/config.h"
 
 #include <stddef.h>

@@ -11,7 +11,7 @@
 
 typedef struct cuda_config {
   char name[32], summary[120];
-  char device[48];       /* in the name that the driver shows */
+  char device[48];       /* part of the name that the driver reports */
   char architecture[16]; /* "sm_90a" */
   int64_t multiprocessors, clock_mhz, shared_block, shared_multiprocessor, registers, threads, cluster, l2_bytes;
   int64_t memory_gbs;
@@ -22,14 +22,15 @@ extern const tw_config_schema cuda_config_schema;
 /* Parses "key = value" lines; '#' starts a comment; each key once. Errors (TW_USAGE) name `origin` and the line. */
 tw_status cuda_config_parse(const char *text, const char *origin, cuda_config *out, tw_error *);
 
-/* target.c: the descriptions in the program by position, NULL past the last; valid for ever. */
+/* The description at `index` in the program; NULL if `index` is too large. Always valid. Implemented in target.c. */
 const cuda_config *cuda_config_at(size_t index);
 const cuda_config *cuda_config_find(const char *name);
 
-/* 80 of "sm_80", 90 of "sm_90a". */
+/* The number in the architecture's name: 80 for "sm_80", 90 for "sm_90a". */
 int cuda_config_architecture(const cuda_config *);
 
-/* Operations a second of all multiprocessors with operands of that type (f32: without tensor cores); 0: unsupported. */
+/* Operations per second of all multiprocessors with operands of that type (f32: without tensor cores); 0:
+ * unsupported. */
 double cuda_config_peak(const cuda_config *, tw_type);
 
 #endif

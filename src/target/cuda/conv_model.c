@@ -7,10 +7,11 @@
 
 /* ---- the model of convolutions ----
  *
- * Data that are written first pass through memory twice; then the products, as in gemm's model, or the output's
- * bytes. */
+ * Data that the kernel rearranges first pass through memory twice. Then the time is the time of the products, as in
+ * gemm's model, or of the output's bytes. */
 
-static const double MULTIPLIED = 0.8, WRITTEN = 0.6; /* share of peaks: tensor cores in long sums; DRAM, with strides */
+/* share of peak: of tensor cores in long sums; of DRAM with strides */
+static const double MULTIPLIED = 0.8, WRITTEN = 0.6;
 
 double cuda_predict_conv(const void *with, const void *plan) {
   const cuda_model *m = with;

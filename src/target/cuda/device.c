@@ -62,7 +62,7 @@ static void look_for_nvrtc(void) {
 
 /* ---- the toolkit ---- */
 
-/* "ROOT/NAME" of the first root that has it. */
+/* Finds the first "ROOT/NAME" that exists. */
 static void find_in_toolkit(const char *name, char *out, size_t size) {
   const char *const roots[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda", "/usr"};
   for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
@@ -103,7 +103,7 @@ const cuda_here *cuda_look(void) {
 
 /* ---- which machine that is ---- */
 
-/* A longer name is another product: an A10 is not an A100 or A10G, an RTX 3090 not an RTX 3090 Ti. */
+/* A longer name is another product: an A10 is not an A100 or A10G, and an RTX 3090 is not an RTX 3090 Ti. */
 bool cuda_is_named(const char *driver_name, const char *device) {
   static const char *const others[] = {" Ti", " D", " SUPER", " Laptop"};
   const char *found = strstr(driver_name, device);
@@ -122,7 +122,7 @@ static const cuda_config *config_of(const cuda_device *d) {
   return NULL;
 }
 
-/* Is it from a user's file? Such a machine has the devices that its file names. */
+/* Does the description come from a user's file? Then the devices are the devices that the file names. */
 static bool is_users(const cuda_config *c) {
   const cuda_config *known;
   for (size_t i = 0; (known = cuda_config_at(i)); i++)

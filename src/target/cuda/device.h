@@ -23,7 +23,7 @@ typedef struct cuda_here {
   char nvrtc[400];      /* path of the library; "" = not found */
   char nvcc[400];       /* path of nvcc if NVRTC is missing; otherwise "" */
   char include[400];    /* the folder of CUDA's own headers; "" = not found */
-  char no_devices[300]; /* the reason for having none; "" = there is one */
+  char no_devices[300]; /* the reason why no device was found; "" = a device was found */
   int driver;           /* 13000 = CUDA 13.0 */
   size_t n_devices;
   cuda_device device[CUDA_DEVICES_MAX];
@@ -31,9 +31,9 @@ typedef struct cuda_here {
 
 const cuda_here *cuda_look(void); /* valid for ever */
 
-/* The devices that a machine's description is about; with NULL all. Returns how many. */
+/* The devices that a machine's description matches; NULL matches all devices. Returns their number. */
 size_t cuda_devices_of(const cuda_config *, const cuda_device *out[CUDA_DEVICES_MAX]);
-/* The description of the first device of this computer; without a device or a description, the H200's. */
+/* The description of the first device of this computer. Without a device or a description of it, the H200's. */
 const cuda_config *cuda_config_here(void);
 /* Does the driver's name of a device mean this product? */
 bool cuda_is_named(const char *driver_name, const char *device);

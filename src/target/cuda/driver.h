@@ -62,7 +62,7 @@ enum { /* CUfunction_attribute */
 };
 enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0 };
 
-/* Each function that is used: its return type is CUresult. */
+/* Every function that is used. Each returns a CUresult. */
 #define CUDA_FUNCTIONS(F)                                                                                              \
   F(cuInit, (unsigned flags))                                                                                          \
   F(cuDriverGetVersion, (int *version))                                                                                \

@@ -1,6 +1,7 @@
-/* export.c - see export.h. launch.cu holds the tile library, the kernels, and host code that does what their header
- * states, with the numbers of one problem: tilewright_start() on a stream. It compiles with nvcc alone and gets the one
- * driver function, which encodes tensor maps, from the CUDA runtime. test.cu is the program around it. */
+/* export.c - see export.h. launch.cu holds the tile library, the kernels, and host code that launches them as their
+ * header states, with the numbers of one problem: tilewright_start() on a stream. nvcc compiles it without other
+ * files. The one driver function that it needs, which encodes tensor maps, comes from the CUDA runtime. test.cu is a
+ * program that calls it. */
 #include "target/cuda/export.h"
 
 #include <inttypes.h>

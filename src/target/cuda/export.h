@@ -1,4 +1,5 @@
-/* export.h - a kernel as one file of CUDA C++ with all that starts it: for programs that do not link tilewright. */
+/* export.h - a kernel as one file of CUDA C++ with all host code that it needs: for programs that do not link
+ * tilewright. */
 #ifndef TW_CUDA_EXPORT_H
 #define TW_CUDA_EXPORT_H
 

@@ -19,23 +19,23 @@
 
 #include "target/cuda/models.h"
 
-/* for a wgmma: rows of A, bytes along k; per cycle */
+/* of a wgmma: rows of A, bytes along k; shared memory's bytes per cycle */
 enum { PRODUCT_ROWS = 64, PRODUCT_BYTES = 32, SHARED_BYTES = 128 };
 
-static const double MULTIPLIED = 0.807;   /* FIT: share of the tensor core's rate, under the power limit */
+static const double MULTIPLIED = 0.807;   /* FIT: share of the tensor core's peak rate, under the power limit */
 static const double SHARED = 0.85;        /* FIT: share of shared memory's rate */
 static const double LATENCY = 2643;       /* FIT: cycles from a request to a full stage, under load */
 static const double START = 3482;         /* FIT: cycles before the first product and after the last */
-static const double CLUSTER_WAIT = 0.662; /* FIT: how much longer both are for two blocks that wait for each other */
+static const double CLUSTER_WAIT = 0.662; /* FIT: factor for both, if two blocks wait for each other */
 static const double COPIED =
-    0.85; /* share of DRAM's bandwidth, by kernels that only copy (docs/lab/2026-11-nvidia-kernels.md) */
-static const double DRAM = 0.454; /* FIT: share of its nominal bandwidth, for operands in tiles */
+    0.85; /* share of DRAM's bandwidth that copy kernels reach (docs/lab/2026-11-nvidia-kernels.md) */
+static const double DRAM = 0.454; /* FIT: share of DRAM's nominal bandwidth, for operands in tiles */
 static const double PIECES =
     1.8; /* FIT: a cycle, that a group copies by threads: 4096 in bf16, pitches of 4 and 8 bytes, H200 */
-static const double ELEMENTS = 1.34; /* FIT: likewise, one by one */
+static const double ELEMENTS = 1.34; /* FIT: likewise, copied element by element */
 static const double CLEARED =
-    1e-6; /* a kernel of one block, which the next overlaps (docs/lab/2026-11-nvidia-kernels.md) */
-enum { STEP_POWER = 6, WHOLE_POWER = 3 }; /* how sharply the slowest part decides */
+    1e-6; /* launch of a kernel of one block, which overlaps with the next (docs/lab/2026-11-nvidia-kernels.md) */
+enum { STEP_POWER = 6, WHOLE_POWER = 3 }; /* exponents: the larger, the more the slowest part decides */
 
 static double together(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
 
@@ -43,7 +43,8 @@ static double rate_of(const cuda_config *c, tw_type type) {
   return cuda_config_peak(c, type) / ((double)c->multiprocessors * (double)c->clock_mhz * 1e6);
 }
 
-/* Bytes from DRAM. A wave of tiles is `band` tiles high (or wide); its other side follows from the number of tiles. */
+/* Bytes read from DRAM. A wave of tiles is `band` tiles high (or wide); its other side follows from the number of
+ * tiles. */
 static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm_plan *p, double tiles,
                       double clusters) {
   const double size = tw_type_bits(g->a) / 8.0, m = (double)g->m, n = (double)g->n, k = (double)g->k;
@@ -56,13 +57,13 @@ static double traffic(const cuda_config *c, const tw_gemm *g, const tw_tile_gemm
   return fmax(least, least * kept + tiles / wave * each * (1 - kept)) + m * n * tw_type_bits(g->c) / 8.0;
 }
 
-/* Cycles in which a warpgroup copies its part of an operand's stage; 0: the copy is asynchronous. */
+/* Cycles in which the threads of a warpgroup copy their part of an operand's stage; 0: the copy is asynchronous. */
 static double by_threads(bool copies, int piece, double elements, double size) {
   return copies ? 0 : piece ? elements * size / piece / PIECES : elements / ELEMENTS;
 }
 
-/* f32 as bf16 parts: bf16 products along a longer k. Writing the parts moves f32 and the parts once; partial sums of
- * blocks move twice. */
+/* A product of f32 as bf16 parts is a bf16 product with a longer k. The kernel that writes the parts moves the f32
+ * operands and the parts once; partial sums of blocks move twice. */
 double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_tile_gemm_plan *p) {
   tw_gemm parts = *problem;
   const tw_gemm *g = &parts;
@@ -79,7 +80,7 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
   const double tiles = ceil((double)g->m / (p->m * p->cluster_m)) * ceil((double)g->n / (p->n * p->cluster_n));
   const double clusters = floor((double)c->multiprocessors / cluster);
   const double rounds = p->stream_k ? tiles / clusters : ceil(tiles / clusters);
-  /* A block leaves a tile of sums in the L2 and reads another's; a kernel before clears flags. */
+  /* A block writes the sums of one tile to the L2 and reads another block's; a kernel before it clears the flags. */
   const double left = p->stream_k ? 2.0 * p->m * p->n * 4 / CUDA_L2_BYTES / ((double)c->clock_mhz * 1e6) + CLEARED : 0;
   const double steps = ceil((double)g->k / ((double)p->k * shares));
   const double multiply = 2.0 * p->m * p->n * p->k / rate_of(c, g->a) / MULTIPLIED;
@@ -98,14 +99,14 @@ double cuda_gemm_seconds(const cuda_config *c, const tw_gemm *problem, const tw_
 
 /* ---- mma.sync ----
  *
- * A multiprocessor has `blocks` tiles at once. One step of all of them takes as long as the slowest of multiplication,
- * shared memory (operands that warps read, tiles that arrive) and the latency of copies divided by the tiles in flight.
- * A single block also waits for its barrier. Several blocks cover each other's waits, and start and store while others
- * multiply. Constants are not fitted. */
+ * A multiprocessor has `blocks` tiles at once. One step of all of them takes as long as the slowest of
+ * multiplication, shared memory (operands that warps read, tiles that are copied) and the latency of copies divided
+ * by the tiles in flight. A single block also waits for its barrier. Several blocks hide each other's waits, and one
+ * can start or store while another multiplies. The constants are not fitted. */
 
-static const double MMA_SYNC_HOPPER = 0.629; /* relative to wgmma's peak: arXiv 2402.13499, table of mma on H100 */
+static const double MMA_SYNC_HOPPER = 0.629; /* share of wgmma's peak: arXiv 2402.13499, table of mma on H100 */
 static const double MMA_LATENCY = 33;        /* cycles of an m16n8k16: arXiv 2402.13499 */
-static const double COPY_LATENCY = 479;      /* cycles from DRAM: likewise */
+static const double COPY_LATENCY = 479;      /* cycles of a copy from DRAM: likewise */
 
 double cuda_mma_sync_rate(const cuda_config *c, tw_type type) {
   return (type == TW_F32 ? (double)c->flops_tf32 : rate_of(c, type)) *

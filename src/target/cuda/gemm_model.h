@@ -9,7 +9,7 @@
 
 /* Seconds of a launch, without the host's part. */
 double cuda_gemm_seconds(const cuda_config *, const tw_gemm *, const tw_tile_gemm_plan *);
-/* Operations of a multiprocessor in a cycle by mma.sync. */
+/* Operations per cycle of a multiprocessor with mma.sync. */
 double cuda_mma_sync_rate(const cuda_config *, tw_type);
 double cuda_gemm_mma_seconds(const cuda_config *, const tw_gemm *, const tw_tile_gemm_mma_plan *);
 

@@ -15,7 +15,7 @@
 
 enum { KEPT = 2, ALIGNMENT = 4096 };
 static const uint64_t SEED_STEP =
-    UINT64_C(0x9e3779b97f4a7c15); /* the golden ratio: far from seeds that people choose */
+    UINT64_C(0x9e3779b97f4a7c15); /* the golden ratio: far from the seeds that people choose */
 
 static cuda_inputs *kept[KEPT]; /* the latest first */
 static uint64_t last_id;
@@ -36,7 +36,7 @@ static void free_inputs(cuda_inputs *x) {
   free(x);
 }
 
-/* The inputs in a file that can only be read. */
+/* Writes the inputs to a file that is then read-only. */
 static tw_status write_file(cuda_inputs *x, int s, uint64_t bytes, tw_error *error) {
   char path[64];
   const int file = memfd_create("tilewright inputs", MFD_CLOEXEC);
@@ -71,8 +71,9 @@ static void draw_set(void *context, size_t set) {
   drawing *d = context;
   cuda_inputs *x = d->inputs;
   tw_error *error = &d->error[set];
-  const uint64_t of_kind = x->seed & TW_SEED_WHOLE ? TW_SEED_KIND : TW_SEED_WHOLE, /* sets are of one kind */
-      seed = ((x->seed + set * SEED_STEP) & ~of_kind) | (x->seed & of_kind);
+  /* kinds of inputs: the sets of a problem are all of one kind */
+  const uint64_t of_kind = x->seed & TW_SEED_WHOLE ? TW_SEED_KIND : TW_SEED_WHOLE,
+                 seed = ((x->seed + set * SEED_STEP) & ~of_kind) | (x->seed & of_kind);
   tw_status status = x->problem.op->exact ? tw_case_make_inputs(&x->problem, seed, &x->set[set], error)
                                           : tw_case_make(&x->problem, seed, tw_cores(), &x->set[set], error);
   if (status == TW_OK) status = write_file(x, (int)set, d->bytes, error);
@@ -105,7 +106,7 @@ static tw_status make(const tw_case *data, cuda_inputs **out, tw_error *error) {
 
 tw_status cuda_inputs_take(const tw_case *data, cuda_inputs **out, tw_error *error) {
   tw_status status = TW_OK;
-  pthread_mutex_lock(&lock); /* also while they are computed: other threads that need them wait */
+  pthread_mutex_lock(&lock); /* held while the results are computed: other threads that need them wait */
   size_t i = 0;
   while (i < KEPT && !(kept[i] && kept[i]->seed == data->seed && same_problem(&kept[i]->problem, data->problem))) i++;
   if (i == KEPT) {

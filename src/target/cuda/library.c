@@ -19,7 +19,7 @@ struct tw_device_plan {
   CUfunction function[TW_LAUNCH_KERNELS];
   size_t n_operands;
   tw_schedule schedule;
-  bool ours; /* emitted from a schedule: its launch lines can be trusted */
+  bool ours; /* emitted from a schedule, so its launch lines can be trusted */
 };
 
 enum { INVALID_CONTEXT = 201 };

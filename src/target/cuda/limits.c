@@ -7,7 +7,7 @@
 #include "target/cuda/build.h"
 
 enum { BLOCK_THREADS = 1024, GRID_YZ = 65535, WARP = 32, BLOCKS_MAX = 32, REGISTER_UNIT = 256, SYSTEM_SHARED = 1024 };
-enum { CLUSTER_MAX = 16 }; /* 8 of them everywhere; more on demand */
+enum { CLUSTER_MAX = 16 }; /* 8 blocks work on every machine; more need an attribute */
 
 static tw_status check_map(const tw_launch_map *m, const cuda_config *c, tw_error *error) {
   const int64_t inner = m->box[0] * tw_type_bits(m->type) / 8;

@@ -48,10 +48,10 @@ struct tw_artefact {
   const cuda_config *config;
   cuda_kernel kernel;
   bool trust;                                    /* kernels from schedules, and trusted sources, share a process */
-  char coverage[sizeof((tw_coverage *)0)->text]; /* of the last comparison */
-  known_case checked, measured;                  /* on which it was right; the second needs no check */
-  struct session *later; /* of a measurement: the kept data are compared when the verdict is requested */
-  const tw_stop *stop;   /* of the present check or measurement */
+  char coverage[sizeof((tw_coverage *)0)->text]; /* text about the last comparison */
+  known_case checked, measured;                  /* cases on which the kernel was right; `measured` needs no check */
+  struct session *later; /* of a measurement: its kept data are compared when the verdict is requested */
+  const tw_stop *stop;   /* of the current check or measurement */
   double limit;          /* seconds: slower kernels are timed briefly; 0: none */
 };
 
@@ -60,12 +60,12 @@ _Static_assert((int)MOST_LAUNCHES <= (int)CUDA_TIMED_MAX, "");
 static const double ENOUGH_SECONDS = 0.25, BATCH_SECONDS = 0.05, CHAINS_SECONDS = 1;
 static const double SLOW_SECONDS = 0.05; /* seconds of a launch: a few launches suffice */
 static const double SLOWEST = 1e11;      /* operations a second: slower kernels are stopped */
-static const double ALLOWANCE = 5;       /* seconds, for other work of the driver */
-static const double COPIES = 2e9;        /* bytes a second to and from a device, at least */
+static const double ALLOWANCE = 5;       /* seconds for other work of the driver */
+static const double COPIES = 2e9;        /* bytes per second to and from a device, at least */
 /* a launch on new inputs may take longer by this factor and this time */
 static const double LONGER = 2, LATER = 5e-5;
-static const double MORE = 1.02; /* times the useful time, for three launches of four */
-/* share of the wall time that the events must show; seconds per launch */
+static const double MORE = 1.02; /* limit relative to the useful time, for three of four launches */
+/* minimum share of the wall time that the events must show; seconds beside each launch */
 static const double HIDDEN = 0.7, BESIDES = 6e-5;
 
 tw_status cuda_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
@@ -92,14 +92,14 @@ typedef struct session {
   cuda_lease lease;
   cuda_inputs *inputs;
   cuda_process *process;
-  bool keeps, is_used; /* the process: for several kernels; had some before */
+  bool keeps, is_used; /* keeps: the process may run several kernels; is_used: it has run one before */
   tw_coverage coverage;
   double launch_limit, copy_limit; /* seconds */
-  /* Outputs that are compared when the device is free for others. */
+  /* Outputs that are compared after the device is free for other kernels. */
   struct {
     void *output[TW_OPERANDS_MAX];
     uint32_t set;
-    const char *when; /* the first one: NULL */
+    const char *when; /* when this set was run; NULL for the first */
   } kept[KEPT_RESULTS];
   size_t n_kept;
   cuda_timed *timed; /* of the timed launches: NULL if there were none */
@@ -107,7 +107,7 @@ typedef struct session {
   void *whole[TW_OPERANDS_MAX];
 } session;
 
-/* A process that has done all its work leaves the device idle: its end need not be awaited. */
+/* A process that has done all its work leaves the device idle: the device is free before the process ends. */
 static void free_device(session *s, bool is_at_rest) {
   if (is_at_rest && s->keeps) {
     cuda_lease_leave(&s->lease, s->process);
@@ -152,7 +152,7 @@ static tw_status need_device(const tw_artefact *a, tw_error *error) {
                  a->config->architecture, r->registers, r->spill_stores + r->spill_loads, why.text);
 }
 
-/* The process of the last kernel, if it may serve this one. */
+/* Finds the process of the previous kernel, if it may run this kernel. */
 static tw_status find_process(const tw_artefact *a, bool fresh, session *s, tw_error *error) {
   s->process = cuda_lease_find(&s->lease);
   s->is_used = s->process && !fresh && cuda_process_change(s->process, a->config, &a->kernel, s->inputs);
@@ -256,7 +256,7 @@ static void compare_one(void *context, size_t which) {
 /* Compares all kept outputs with the expected ones. A kernel that is correct first and wrong later gets a message
  * that says so. */
 static tw_status compare(session *s, double budget, tw_error *error) {
-  static atomic_int in_flight; /* they share this machine's cores */
+  static atomic_int in_flight; /* comparisons of several kernels share this machine's cores */
   comparison *all = calloc(COMPARISONS, sizeof *all);
   if (!all) return tw_no_memory(error, "the comparison");
   const int cores = tw_cores() / ++in_flight;
@@ -281,7 +281,7 @@ static tw_status compare(session *s, double budget, tw_error *error) {
 static bool is_known(const known_case *k, const tw_case *data) { return k->is_any && k->seed == data->seed; }
 static known_case known(const tw_case *data) { return (known_case){true, data->seed}; }
 
-/* The deferred comparison of a measurement: its session. */
+/* The deferred comparison of a measurement: compares its session's outputs. */
 static tw_status compare_later(tw_artefact *a, double budget, tw_error *error) {
   const known_case on = {true, a->later->inputs->seed};
   const tw_status status = compare(a->later, budget, error);
@@ -315,8 +315,8 @@ static tw_status check(tw_artefact *a, const tw_case *data, bool fresh, bool *ag
 typedef struct timing {
   double median;    /* seconds */
   tw_spread rounds; /* in seconds; the cost is their median */
-  double hot;       /* seconds of a launch that follows others directly */
-  double alone;     /* seconds of a single launch, where it is not the cost; otherwise 0 */
+  double hot;       /* seconds of a launch that directly follows another launch */
+  double alone;     /* seconds of a single launch, if the cost is another figure; otherwise 0 */
   uint32_t launches;
   double shown, taken; /* seconds of all launches, by the driver's events and by the wall clock */
 } timing;
@@ -367,7 +367,7 @@ static uint32_t limited(double x, uint32_t least, uint32_t most) {
   return x >= most ? most : x > least ? (uint32_t)x : least;
 }
 
-/* Are the events to be believed? */
+/* Do the events agree with the wall clock? */
 static bool is_believable(const timing *t) {
   return isfinite(t->shown) && t->shown >= HIDDEN * (t->taken - t->launches * BESIDES);
 }
@@ -409,7 +409,7 @@ static tw_status time_launches(session *s, double limit, double idle, timing *ou
   return TW_OK;
 }
 
-/* On a busy machine the wall clock sometimes runs ahead of the events. Such timings are discarded and repeated. */
+/* On a busy machine the wall clock is sometimes ahead of the events. Such timings are discarded and repeated. */
 static tw_status time_many(session *s, double expected, double idle, timing *out, tw_error *error) {
   double fresh = 0, again;
   void *actual[TW_OPERANDS_MAX];
@@ -427,7 +427,7 @@ static tw_status time_many(session *s, double expected, double idle, timing *out
   return status == TW_OK ? check_new_inputs(fresh, out->median, error) : status;
 }
 
-/* A kernel above the cost limit is not timed more exactly, and none of its outputs are kept. */
+/* A kernel above the cost limit is not timed more exactly, and its outputs are not kept. */
 static tw_status time_slow(session *s, double until, double expected, double idle, timing *out, bool *is_slow,
                            tw_error *error) {
   double fresh;
@@ -435,7 +435,7 @@ static tw_status time_slow(session *s, double until, double expected, double idl
   if (until <= 0 || expected <= until) return TW_OK;
   const uint32_t n = expected >= SLOW_SECONDS ? SLOW_LAUNCHES : LEAST_LAUNCHES;
   tw_status status = draw(s, n, error);
-  for (uint32_t i = 0; status == TW_OK && i < n; i++) /* the last set stays new to the kernel */
+  for (uint32_t i = 0; status == TW_OK && i < n; i++) /* the kernel never sees the last set here */
     if (s->timed->command.set[i] == CUDA_INPUT_SETS - 1) s->timed->command.set[i] = 0;
   if (status == TW_OK) status = time_launches(s, ALLOWANCE + n * (4 * expected + 2 * idle), idle, out, &fresh, error);
   *is_slow = status == TW_OK && is_believable(out) && out->rounds.lower > MORE * until;
@@ -531,7 +531,7 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
   bool is_slow = false;
   tw_status status = open_session(a, data, fresh, &s, error);
   if (status == TW_OK && cuda_measure_ceilings_of(s.lease.device, a->config, &top, NULL) != TW_OK)
-    top = (cuda_ceilings){0}; /* then nothing is related to them */
+    top = (cuda_ceilings){0}; /* unknown: the result is then not compared with them */
   if (status == TW_OK) status = time_idle(&s, &idle, error);
   if (status == TW_OK) status = time_few(&s, &expected, error);
   if (status == TW_OK && is_chained(a) && expected < SLOW_SECONDS) {
@@ -558,7 +558,8 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
     close_session(&s);
     return status;
   }
-  if (status == TW_OK && (a->later = malloc(sizeof s))) { /* most that a search measures is too slow to be compared */
+  /* most measured kernels are too slow to be worth the comparison */
+  if (status == TW_OK && (a->later = malloc(sizeof s))) {
     *a->later = s;
     if (is_known(&a->checked, data)) status = compare_later(a, CUDA_LOOK, error);
     *again = is_doubtful(&s, status);
@@ -614,7 +615,7 @@ tw_status cuda_measure(const tw_target *t, tw_artefact *a, const tw_case *data, 
 
 /* ---- the bound ---- */
 
-/* f32 as three products of bf16 is the fastest that a tensor core can do within its rounding. */
+/* The fastest way on a tensor core to stay within the rounding of f32 is three products of bf16. */
 static double fastest(const cuda_config *c, tw_type type) {
   const double own = cuda_config_peak(c, type);
   return type == TW_F32 ? fmax(own, cuda_config_peak(c, TW_BF16) / 3) : own;

@@ -14,10 +14,10 @@ typedef struct cuda_model {
   const tw_problem *problem;
 } cuda_model;
 
-/* L2 to a multiprocessor, and L2 in total, in bytes per cycle: from DeepGEMM's model (its heuristics for sm90). */
+/* Bytes per cycle from the L2 to one multiprocessor, and to all: from DeepGEMM's model (its heuristics for sm90). */
 #define CUDA_L2_BYTES 64.0
 #define CUDA_L2_BYTES_ALL 6154.0
-/* Latency of DRAM in cycles, at the start of a kernel: arXiv 2402.13499. */
+/* Latency of DRAM in cycles at the start of a kernel: arXiv 2402.13499. */
 #define CUDA_DRAM_LATENCY 479.0
 
 static inline double cuda_ceil_div(double a, double b) { return ceil(a / b); }

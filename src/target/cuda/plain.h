@@ -1,13 +1,13 @@
-/* plain.h - the baseline of an op in CUDA C++: where a search starts, and slow, obvious and right. */
+/* plain.h - the baseline of an op in CUDA C++: the slow, obvious and right kernel at which a search starts. */
 #ifndef TW_CUDA_PLAIN_H
 #define TW_CUDA_PLAIN_H
 
 #include "base/template.h"
 #include "tilewright/extend/op.h"
 
-/* Has the op such a kernel? */
+/* Is there such a kernel for the op? */
 bool cuda_has_plain(const tw_problem *);
-/* TW_UNSUPPORTED for types that have none. */
+/* TW_UNSUPPORTED for types without such a kernel. */
 tw_status cuda_plain(const tw_problem *, char **source, tw_error *);
 /* plain_rows.c: plain row kernels, for problems and machines without tile kernels. */
 bool cuda_has_plain_rows(const tw_problem *);
@@ -19,7 +19,7 @@ typedef struct cuda_plain_words {
 } cuda_plain_words;
 cuda_plain_words cuda_plain_words_of(tw_type);
 
-/* `source` is the embedded template, filled, malloc'ed; frees the slots. */
+/* Fills the embedded template into `source`, malloc'ed; frees the slots. */
 tw_status cuda_plain_fill(tw_slots *, const char *file, char **source, tw_error *);
 
 #endif

@@ -1,6 +1,6 @@
-/* plain_rows.c - layernorm and softmax of rows of any length, on any machine: a block for each row, which it reads once
- * for each pass. kernels/plain_layernorm.cu.in and plain_softmax.cu.in are the kernels. If tile kernels support a
- * problem, the plainest tile kernel is the baseline. */
+/* plain_rows.c - layernorm and softmax of rows of any length, on any machine. Each row has a block, which reads it
+ * once for each pass. kernels/plain_layernorm.cu.in and plain_softmax.cu.in are the kernels. If tile kernels support
+ * a problem, the plainest tile kernel is the baseline instead. */
 #include <string.h>
 
 #include "target/cuda/plain.h"

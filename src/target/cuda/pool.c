@@ -9,15 +9,15 @@
 #include "base/clock.h"
 #include "base/device.h"
 
-static bool busy[CUDA_DEVICES_MAX];             /* by place in cuda_look()->device */
-static cuda_process *resting[CUDA_DEVICES_MAX]; /* used by the owner of the device */
+static bool busy[CUDA_DEVICES_MAX];             /* by index of cuda_look()->device */
+static cuda_process *resting[CUDA_DEVICES_MAX]; /* idle processes; only the owner of the device uses its entry */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed = PTHREAD_COND_INITIALIZER;
-static const long LOOK_NANOSECONDS = 100 * 1000 * 1000; /* for a waiter that must notice when to stop */
+static const long LOOK_NANOSECONDS = 100 * 1000 * 1000; /* how often a waiting thread checks whether it must stop */
 
 static size_t index_of(const cuda_device *d) { return (size_t)(d - cuda_look()->device); }
 
-/* Waits until no other process has the device; without a place for a lock file, no lock. */
+/* Waits until no other process has the device. Without a folder for a lock file, nothing is locked. */
 static tw_status lock_device(const cuda_device *d, const tw_stop *stop, int *held, tw_error *error) {
   char name[80];
   tw_error why = {0};

@@ -1,5 +1,5 @@
-/* pool.h - the devices of this machine, each for one kernel at a time: among the threads of this process and, by a
- * lock in the cache's folder, among the processes of this user. */
+/* pool.h - the devices of this machine. Each runs one kernel at a time: locks keep other threads of this process
+ * away, and a lock file in the cache's folder keeps this user's other processes away. */
 #ifndef TW_CUDA_POOL_H
 #define TW_CUDA_POOL_H
 
@@ -15,7 +15,7 @@ typedef struct cuda_lease {
 tw_status cuda_lease_take(const cuda_config *, const tw_stop *, cuda_lease *, tw_error *);
 void cuda_lease_give_back(cuda_lease *);
 
-/* The owner of a device may leave an idle process for the next owner; NULL: there is none. */
+/* The owner of a device may leave an idle process for the next owner; NULL: no process. */
 void cuda_lease_leave(const cuda_lease *, cuda_process *);
 cuda_process *cuda_lease_find(const cuda_lease *);
 

@@ -19,17 +19,17 @@
 #include "base/clock.h"
 #include "target/cuda/verdict.h"
 
-static const double START_SECONDS = 120; /* driver, context, copies of the inputs */
-static const double END_SECONDS = 20;    /* for a driver to take a kernel off a device */
+static const double START_SECONDS = 120; /* to load the driver, create a context and copy the inputs */
+static const double END_SECONDS = 20;    /* for the driver to remove a kernel from a device */
 
-enum { CUBIN_ROOM = 4 << 20 }; /* for a process that serves several kernels */
+enum { CUBIN_ROOM = 4 << 20 }; /* size of the cubin's buffer in a process that runs several kernels */
 
 struct cuda_process {
   const cuda_inputs *inputs;
   uint64_t inputs_id, cubin_room;
   const tw_launch *launch;
   pid_t pid;
-  int file[3], channel; /* orders, results, the other's end of the channel; ours */
+  int file[3], channel; /* files of orders and of results, and the process's end of the channel; our end of it */
   cuda_orders *orders;
   cuda_results *results;
   uint64_t orders_bytes, results_bytes, workspace_guard;
@@ -165,7 +165,7 @@ tw_status cuda_process_open(const cuda_config *c, const cuda_kernel *k, const cu
   tw_status status = make_files(p, c, k, keeps, error);
   if (status == TW_OK) status = start(p, error);
   if (p->file[2] >= 0) close(p->file[2]);
-  p->file[2] = -1; /* so that its end is seen */
+  p->file[2] = -1; /* close it, so that the process's end can be noticed */
   if (status == TW_OK) status = listen_to(p, START_SECONDS, CUDA_STARTING, &p->ready, error);
   if (status == TW_OK)
     *out = p;

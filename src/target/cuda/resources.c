@@ -88,7 +88,8 @@ static const char *largest_variable(Elf *elf, size_t names) {
   return largest;
 }
 
-/* The device's heap outlives a launch: a pointer in a few bytes of variables would keep as much as it likes. */
+/* The device's heap outlives a launch: with a pointer in a few bytes of variables a kernel could keep any amount of
+ * data there. */
 static bool uses_heap(Elf *elf) {
   Elf_Scn *s = NULL;
   while ((s = elf_nextscn(elf, s))) {

@@ -9,7 +9,8 @@
 
 typedef struct cuda_resources {
   int registers, stack, spill_stores, spill_loads, shared, barriers; /* per thread, per block; bytes */
-  int wgmma_serialized; /* 1: ptxas serialized wgmma: warnings C7510, C7511, C7514, C7515; each a build that is not meant */
+  /* 1: ptxas serialized wgmma (warnings C7510, C7511, C7514, C7515); no kernel should be built like this */
+  int wgmma_serialized;
   int setmaxnreg_ignored; /* 1: C7508 */
 } cuda_resources;
 

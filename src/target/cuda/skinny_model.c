@@ -9,15 +9,16 @@
 
 /* ---- the model of skinny GEMM ----
  *
- * Memory's bandwidth, unless too few bytes are in flight to cover its latency, or warps cannot decode weights as fast:
- * instructions for each 32 weights, at four per cycle and multiprocessor. */
+ * Memory's bandwidth limits the rate, unless too few bytes are in flight to hide
+ * its latency, or warps decode weights more slowly: instructions for each 32 weights, at four per cycle and
+ * multiprocessor. */
 
 /* FIT: share of four instructions per cycle at the highest clock; i4 and ternary, m=1, H200 */
 static const double MADE = 0.55;
 static const double BEGIN = 2.0e-6,
-                    TEAMS = 1.0e-6; /* seconds: until data flow, and from the last of them; sums of a cluster */
+                    TEAMS = 1.0e-6; /* seconds: before the first data arrive, and after the last; sums of a cluster */
 
-/* Blocks of n rows of weights, `split` of which share their rows. Computes the number of concurrent blocks on a
+/* Blocks of n rows of weights; `split` blocks share their rows. Computes the number of concurrent blocks on a
  * multiprocessor, the share of multiprocessors that are busy, and the cost of partial waves. */
 typedef struct spread {
   double resident, busy, uneven;
@@ -31,8 +32,8 @@ static spread spread_of(const cuda_model *m, int n, int split, int fit) {
                   .uneven = waves > 1 ? sqrt(ceil(waves) / waves) : 1};
 }
 
-/* Weights are loaded, with `under_way` bytes in flight on a multiprocessor, while they are decoded. `hidden` is the
- * share of instructions that wait for nothing. */
+/* Weights are decoded while others are loaded, with `under_way` bytes in flight on a multiprocessor. `hidden` is the
+ * share of the instructions that do not wait. */
 static double flow(const cuda_model *m, const spread *s, double under_way, double instructions, double hidden) {
   const tw_gemm g = tw_gemm_of(m->problem);
   const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
@@ -62,19 +63,20 @@ double cuda_predict_skinny(const void *with, const void *plan) {
 
 /* ---- the model of sliced-K ----
  *
- * A launch among others, as these kernels are timed: memory and instructions, which overlap only in part, plus a
- * dependence from launch to launch. FIT: to 454 kernels with one row (i4, mxfp4, ternary; 4096 x 4096, 6144 x 4096,
- * 28672 x 8192) on an H200; tests/data/cuda/slices_search_h200.txt has other kernels. */
+ * One launch in a chain of launches, as these kernels are timed: memory and
+ * instructions, which overlap only in part, and the wait of each launch for the previous one. FIT: to 454 kernels
+ * with one row (i4, mxfp4, ternary; 4096 x 4096, 6144 x 4096, 28672 x 8192) on an H200;
+ * tests/data/cuda/slices_search_h200.txt has other kernels. */
 
-static const double SLICES_CHAIN = 1.9e-6, SLICES_ALONE = 1.6; /* seconds; times as long without `rest` */
-/* Share of memory's bandwidth; cycles; the cost of too few bytes in flight, and of too few warps: exponents. */
+static const double SLICES_CHAIN = 1.9e-6, SLICES_ALONE = 1.6; /* seconds; factor without `rest` */
+/* Share of memory's bandwidth; its latency in cycles; exponents for too few bytes in flight and for too few warps. */
 static const double SLICES_BANDWIDTH = 0.85, SLICES_LATENCY = 1350, SLICES_WINDOW = 0.6, SLICES_HIDDEN = 0.4;
-/* share of four instructions per cycle, because times add; enough */
+/* share of four instructions per cycle (above 1, because times are added); number of warps that suffices */
 static const double SLICES_MADE = 1.3, SLICES_WARPS = 14;
 static const double SLICES_OF_A = 200;      /* instructions for a slice of eight rows of A */
-static const double SLICES_TOGETHER = 1.75; /* the norm of both times */
+static const double SLICES_TOGETHER = 1.75; /* exponent of the norm that adds both times */
 
-/* Instructions of a weight for each 32, as the loops have them (sm_90a). */
+/* Instructions for each 32 weights, as counted in the loops (sm_90a). */
 static double made_in_slices(const tw_gemm *g) {
   if (g->m <= 2) return g->b == TW_TERNARY ? 0.45 : g->b == TW_I4 ? 0.6 : 2.4;
   return (g->b == TW_TERNARY ? 1.0 : g->b == TW_I4 ? 1.6 : 3.0) + 0.35 * (ceil((double)g->m / 8) - 1);

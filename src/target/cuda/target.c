@@ -51,7 +51,7 @@ static char *describe(const tw_target *t) {
   return tw_text_take(&s);
 }
 
-/* bf16 at first, summed in f32; integers in i32; products of 8-bit floats as bf16. */
+/* bf16 if no type is given, summed in f32; integers are summed in i32; products of 8-bit floats are bf16. */
 static tw_type usual_type(const char *key, tw_type a) {
   const bool integer = a == TW_I8 || a == TW_U8;
   if (strcmp(key, "acc") == 0) return integer ? TW_I32 : TW_F32;
@@ -116,7 +116,7 @@ static const tw_family families[] = {
      .keys = "m n k a_transposed b_transposed bias relu gelu glu scale lda ldb ldc ldd group packed a_rounding scales "
              "arithmetic a b c acc d",
      SCHEDULES},
-    {.op = "*", .keys = "*", SCHEDULES}, /* for any computation of a kernel's source */
+    {.op = "*", .keys = "*", SCHEDULES}, /* a kernel's source may compute any op */
 };
 
 static void fill_target(const void *values, tw_target *out) {
@@ -156,7 +156,7 @@ const cuda_config *cuda_config_find(const char *name) {
   return NULL;
 }
 
-/* The GPU of this machine, whichever it is. */
+/* The first GPU of this computer. */
 static tw_target here;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

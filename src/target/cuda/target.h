@@ -1,4 +1,4 @@
-/* target.h - NVIDIA GPUs as targets: `cuda` is the device here, `cuda-NAME` a machine of configs/. */
+/* target.h - NVIDIA GPUs as targets: `cuda` is this computer's device, `cuda-NAME` a machine of configs/. */
 #ifndef TW_CUDA_TARGET_H
 #define TW_CUDA_TARGET_H
 

@@ -27,9 +27,9 @@ static bool multiplies_ada(tw_type a, tw_type b) {
   return ((a == TW_E4M3 || a == TW_E5M2) && (b == TW_E4M3 || b == TW_E5M2)) || multiplies_ampere(a, b);
 }
 
-/* wgmma, TMA and setmaxnreg need the a. */
+/* wgmma, TMA and setmaxnreg need an architecture that ends in "a". */
 static bool is_hopper(const cuda_config *c) { return strcmp(c->architecture, "sm_90a") == 0; }
-/* mma.sync of bf16 and cp.async. */
+/* Does the machine have mma.sync of bf16 and cp.async? */
 static bool has_mma_sync(const cuda_config *c) { return cuda_config_architecture(c) >= 80; }
 
 tw_tile_machine cuda_tile_machine(const cuda_config *c) {
@@ -49,7 +49,8 @@ tw_tile_machine cuda_tile_machine(const cuda_config *c) {
                            .columns = 256,
                            .panel_bytes = 128,
                            .copy_alignment = 16,
-                           .cluster_max = hopper && c->cluster > 2 ? 2 : 1, /* larger ones leave multiprocessors idle */
+                           /* larger clusters leave multiprocessors idle */
+                           .cluster_max = hopper && c->cluster > 2 ? 2 : 1,
                            .blocks_together = hopper ? (int)c->cluster : 1,
                            .registers_move = hopper,
                            .few_rows = hopper,
@@ -163,7 +164,7 @@ static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};
 
 const tw_language *cuda_tiles_language(size_t i) { return tw_tile_kinds_language(&kinds, i); }
 
-/* Does the machine have the tile library, and the op a kernel that uses it? */
+/* The kind of kernel for the schedule, if the machine has the tile library and the op has kernels that use it. */
 static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, const tw_problem *p,
                          const tw_schedule *s, const tw_tile_kind **out, tw_error *error) {
   const char *step = s->n ? s->step[0] : "";
@@ -179,7 +180,7 @@ static tw_status kind_of(const cuda_config *c, const tw_tile_machine *machine, c
 }
 
 tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_schedule *out, tw_error *error) {
-  tw_error why = {0}, other = {0}; /* other: of kinds that do not fit the problem or the machine */
+  tw_error why = {0}, other = {0}; /* other: why kinds do not fit the problem or the machine */
   *out = (tw_schedule){0};
   if (!cuda_tile_machine(c).header)
     return tw_fail(
@@ -187,7 +188,7 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
         "no kernel for %s on %s, which is %s: tile kernels require sm_80 or later; write one (docs/guide/nvidia.md) "
         "and `tilewright run` it",
         p->op->name, c->name, c->architecture);
-  /* From the last kind on: skinny GEMM, which accepts fewer problems, before GEMM. */
+  /* Backwards: skinny GEMM, which accepts fewer problems, comes after GEMM in the list. */
   for (size_t i = kinds.n; i-- > 0;)
     for (int j = 0; j < TW_TILE_PLAINEST && table[i].plainest[j]; j++) {
       double cost;

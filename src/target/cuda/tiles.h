@@ -7,13 +7,13 @@
 #include "tilewright/extend/menu.h"
 #include "tilewright/extend/op.h"
 
-/* The traits of a machine; header NULL where the vocabulary does not reach (before sm_80). */
+/* The traits of a machine. `header` is NULL on machines that cannot use the vocabulary (before sm_80). */
 tw_tile_machine cuda_tile_machine(const cuda_config *);
 
 tw_status cuda_tiles_emit(const cuda_config *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
-/* The plainest schedule of an op that has tile kernels and no kernel for the empty schedule. */
+/* The plainest schedule of an op that has tile kernels but no kernel for the empty schedule. */
 tw_status cuda_tiles_plainest(const cuda_config *, const tw_problem *, tw_schedule *, tw_error *);
-/* No steps, without an error, for an op or machine that has none. */
+/* The possible next steps. None, without an error, if the op or the machine has none. */
 tw_status cuda_tiles_steps(const cuda_config *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
 /* The steps that may follow; NULL if there are none. */
 const tw_language *cuda_tiles_language_of(const cuda_config *, const tw_problem *, const tw_schedule *);

@@ -1,12 +1,12 @@
 /* timed.c - see timed.h.
  *
- * Pieces of the outputs of every launch are kept, and all outputs of one. Both are chosen here, at random, in another
- * process than the kernel's: skipped work shows in some launches. Pieces are compared with exact
- * values, within the bounds of the op, so that a launch has the same tolerance as any run.
+ * Every launch keeps pieces of its outputs, and one launch keeps all outputs. The pieces and this launch are chosen
+ * here at random, in another process than the kernel's, so a kernel that skips work fails in some launches. Pieces
+ * are compared with exact values within the bounds of the op: a launch has the same tolerance as any run.
  *
- * Sets of inputs repeat, so results that a kernel kept could serve later. Therefore A of a gemm is rotated, by another
- * amount each time: it begins with another of its elements and wraps around, along k at least, so that no element of C
- * is the sum of the same products twice. Only the lines that a piece needs are rotated here. */
+ * Sets of inputs repeat, so a kernel that stores results could return them later. Therefore A of a gemm is rotated by
+ * another amount each time: it begins at another element and wraps around, at least along k, and no element of C is
+ * the sum of the same products twice. Only the lines that a piece needs are rotated here. */
 #include "target/cuda/timed.h"
 
 #include <math.h>
@@ -18,13 +18,13 @@
 #include "op/gemm_problem.h"
 
 static const double BUDGET = 1e9; /* multiply-adds for all pieces */
-enum { SIDE_BY_SIDE = 8, GROUP = 64 /* elements of k: for every type with scales a whole number of blocks */ };
+enum { SIDE_BY_SIDE = 8, GROUP = 64 /* elements of k: a whole number of blocks for every type with scales */ };
 
 static size_t size_of(tw_type t) { return (size_t)tw_type_bits(t) / 8; }
 
 /* ---- turning ---- */
 
-/* How A rotates: by multiples of `step` elements; 0: not at all. Types with scales keep their blocks. */
+/* A is rotated by multiples of `step` elements; 0: not at all. Types with scales keep their blocks. */
 static int64_t turning_step(const cuda_inputs *x, tw_gemm *g) {
   if (strcmp(x->problem.op->name, "gemm") != 0) return 0;
   *g = tw_gemm_of(&x->problem);
@@ -38,7 +38,8 @@ static uint64_t draw_turn(const cuda_inputs *x, tw_random *r) {
   tw_gemm g;
   const int64_t step = turning_step(x, &g), all = step ? g.m * g.k / step : 0;
   if (all < 2) return 0;
-  const int64_t round = g.a_transposed ? all : g.k / step; /* returns the elements of a row to their original places */
+  /* moves the elements of a row back to their original places */
+  const int64_t round = g.a_transposed ? all : g.k / step;
   int64_t by = tw_random_between(r, 1, all - 1);
   if (by % round == 0 && round > 1) by += by + 1 < all ? 1 : -1;
   return (uint64_t)(by * step) * size_of(x->operand[0].type);
@@ -56,7 +57,7 @@ static void turn_row(const tw_gemm *g, const char *from, size_t size, uint64_t t
 
 /* ---- choosing ---- */
 
-/* The cost of the exact values of a piece. */
+/* The multiply-adds that the exact values of a piece take. */
 static double cost_of(const cuda_inputs *x, size_t operand, int64_t columns) {
   double element, row;
   if (!x->problem.op->exact) return (double)columns;
@@ -64,7 +65,7 @@ static double cost_of(const cuda_inputs *x, size_t operand, int64_t columns) {
   return fmin(element * (double)columns, row);
 }
 
-/* Every output has as many pieces, and at least one. */
+/* Every output has the same number of pieces, at least one. */
 static void choose_pieces(const cuda_inputs *x, cuda_timed *t) {
   size_t output[TW_OPERANDS_MAX], n = 0;
   double cost = 0;
@@ -117,7 +118,7 @@ void cuda_timed_draw(const cuda_inputs *x, tw_random *r, uint32_t n, cuda_timed 
 
 /* ---- comparing ---- */
 
-/* Memory of the size of A and of each output; only the needed parts are touched. */
+/* Memory of the size of A and of each output; only the parts in use are touched. */
 typedef struct room {
   const cuda_inputs *x;
   tw_gemm g;
@@ -159,7 +160,8 @@ static tw_status check_piece(room *m, const cuda_timed *t, uint32_t launch, uint
                            m->output[operand], 1, found, error);
 }
 
-/* Ops without exact values of single elements: the expected outputs, with the launch's outputs in some places. */
+/* For ops without exact values of single elements: compares the expected outputs, in which some elements are
+ * replaced by the launch's. */
 static tw_status check_in_place(room *m, const cuda_timed *t, uint32_t launch,
                                 const char bytes[CUDA_PIECES][CUDA_PIECE_BYTES], tw_error *error) {
   const cuda_command *c = &t->command;

@@ -7,15 +7,15 @@
 
 typedef struct cuda_timed {
   cuda_command command;
-  uint32_t fresh; /* the first launch on inputs of a set that no launch before had */
+  uint32_t fresh; /* the first launch with inputs that no earlier launch had */
   size_t operand[CUDA_PIECES];
-  int64_t columns[CUDA_PIECES];                /* elements of a piece, side by side */
+  int64_t columns[CUDA_PIECES];                /* adjacent elements of a piece */
   tw_place place[CUDA_TIMED_MAX][CUDA_PIECES]; /* of its first */
 } cuda_timed;
 
-/* n launches: random sets, rotations and places. All sets but the last have been used before. */
+/* Draws sets, rotations and places at random for n launches. All sets except the last have been used before. */
 void cuda_timed_draw(const cuda_inputs *, tw_random *, uint32_t n, cuda_timed *out);
-/* Are the pieces right that are kept of the launches? `pieces` is as cuda_results has them. */
+/* Are the pieces that the launches kept right? `pieces` has the form of cuda_results. */
 tw_status cuda_timed_check(const cuda_inputs *, const cuda_timed *,
                            const char pieces[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES], tw_error *);
 /* Are the outputs of launch `command.whole` right? */

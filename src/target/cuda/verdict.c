@@ -20,7 +20,7 @@ static const struct {
     {702, "the kernel did not end within the system's own limit"},
 };
 
-/* Printable, and one line: device code may have written it. */
+/* Makes a text printable and one line: device code may have written it. */
 static void clean(const char *from, size_t size, char *to) {
   size_t i = 0;
   for (; i + 1 < size && from[i]; i++) to[i] = from[i] < ' ' || from[i] > '~' ? '?' : from[i];

@@ -43,7 +43,7 @@ static tw_status make(gm_toolchain *tools, const char *program, const char *scri
   return status;
 }
 
-/* The compiler speaks of gm_signature_ where the user wrote `test`. */
+/* In messages of the compiler, replaces gm_signature_ by the user's name `test`. */
 static void say_the_users_name(tw_error *error, const char *name) {
   static const char made[] = "gm_signature_";
   for (char *at; (at = strstr(error->text, made));) {

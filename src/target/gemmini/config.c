@@ -92,10 +92,10 @@ static void check(void *whole, tw_config_file *f) {
   if (!integer && !real) {
     tw_config_wrong(f, "input_type acc_type",
                     "input_type and acc_type must be i8 and i32, or f32, bf16 or f16 and f32");
-    return; /* sizes of rows follow from the types */
+    return; /* the checks below need sizes of rows, which follow from the types */
   }
-  /* PE.scala assigns the sum of an f32 register to a result of 16 bits without conversion: its low half remains. So
-   * BF16DefaultConfig and FP16DefaultConfig compute (ucb-bar/gemmini, issue 401). */
+  /* PE.scala assigns the sum of an f32 register to a 16-bit result without conversion, so the low half of the sum
+   * remains. BF16DefaultConfig and FP16DefaultConfig compute in this way (ucb-bar/gemmini, issue 401). */
   if (real && c->mesh_output_bits != 32)
     tw_config_wrong(
         f, "mesh_output_bits input_type",
@@ -112,8 +112,8 @@ static void check(void *whole, tw_config_file *f) {
                     "the accumulator holds %d tiles of %d rows; the generator requires at most %d, two fewer than the "
                     "scratchpad holds",
                     gm_acc_rows(c) / c->dim, c->dim, gm_spad_rows(c) / c->dim - 2);
-  /* A weight-stationary compute feeds 4 rows at least, a number that the row counter of an array of 2 cannot hold:
-   * last_fire never comes (ExecuteController.scala:298, MeshWithDelays.scala:13, 112). */
+  /* A weight-stationary compute feeds at least 4 rows. The row counter of an array of size 2 cannot hold that
+   * number, so last_fire never comes (ExecuteController.scala:298, MeshWithDelays.scala:13, 112). */
   if (c->dim < 4 && c->dataflow != GM_OUTPUT_STATIONARY_ONLY)
     tw_config_wrong(
         f, "dim dataflow",

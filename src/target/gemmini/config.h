@@ -30,7 +30,7 @@ typedef struct gm_config {
   int mesh_output_bits;       /* width of a partial sum between PEs (spatialArrayOutputType); 32 in floating point */
   int tile_rows;              /* PEs of a tile in each direction, without registers between them (tileRows) */
   gm_dataflow dataflow;
-  /* What the generator may leave out. A program that uses an absent part ends with a message. */
+  /* Parts that the generator may leave out. A program that uses an absent part ends with a message. */
   bool has_mvin_scale;       /* mvin multiplies input-typed data by its scale (mvin_scale_args) */
   bool has_relu;             /* has_nonlinear_activations */
   bool has_max_pool;         /* of mvout */
@@ -39,11 +39,11 @@ typedef struct gm_config {
   bool has_loop_conv;        /* the hardware loop gemmini_loop_conv_ws */
   bool has_training_convs;   /* its flags for training: transposed tensors, rotated weights, dilated inputs */
   bool has_dw_convs;         /* its flag for depthwise convolutions */
-  bool ex_read_from_acc;     /* operands of a compute in the accumulator */
-  bool ex_write_to_spad;     /* results of a compute to the scratchpad */
+  bool ex_read_from_acc;     /* a compute may read operands from the accumulator */
+  bool ex_write_to_spad;     /* a compute may write results to the scratchpad */
   bool ex_adds_d;            /* weight-stationary computes add a D (not hardcode_d_to_garbage_addr) */
-  bool acc_read_full_width;  /* mvout of accumulator elements as they are */
-  bool acc_read_small_width; /* mvout of accumulator elements as input elements */
+  bool acc_read_full_width;  /* mvout can write accumulator elements without conversion */
+  bool acc_read_small_width; /* mvout can write accumulator elements as input elements */
   bool mvin_scales_acc;      /* mvin multiplies accumulator-typed data by its scale too (mvin_scale_acc_args) */
 
   /* command path (ReservationStation.scala, Controller.scala) */
@@ -64,14 +64,15 @@ typedef struct gm_config {
   /* memory at the bus */
   int l2_bytes, l2_ways, l2_banks, l2_latency; /* latency: a request leaves the DMA -> first beat is back, hit */
   int l2_misses;                               /* miss registers */
-  int l2_fill_latency;                         /* added when the line is not there, beyond llc_hit or llc_miss */
+  int l2_fill_latency;                         /* added if the L2 lacks the line, beyond llc_hit or llc_miss */
   int port_bytes;                              /* width of the memory port: bytes a cycle */
   int l2_write_interval;                       /* least cycles between two lines written to the memory */
   int llc_bytes, llc_hit, llc_miss;            /* latency of the memory port, cycles */
   int icache_bytes, icache_ways, dcache_bytes, dcache_ways;
 } gm_config;
 
-/* The C type of an element, as in the generator's header: of 16-bit floats the bits. NULL: no type of a machine. */
+/* The C type of an element, as in the generator's header; 16-bit floats have the type of their bits. NULL: no
+ * machine has elements of this type. */
 const char *gm_c_type(tw_type);
 
 /* Derived, used everywhere. */

@@ -16,7 +16,7 @@ static void write_array(tw_text *t, const char *name, size_t operand, int alignm
               name, operand, at, bytes);
 }
 
-/* As the simulated machine places them: inputs, then outputs; the first at the begin of a page. */
+/* Places operands as on the simulated machine: inputs, then outputs; the first at the beginning of a page. */
 static void write_places(tw_text *t, const tw_export *e) {
   const tw_case *k = &e->data;
   tw_text_add_string(t, "/* operands.S - the operands' places. */\n  .data\n");
@@ -131,7 +131,7 @@ tw_status gm_export(const tw_target *t, const tw_problem *p, const tw_schedule *
                     tw_error *error) {
   gm_entry entry;
   tw_export e = {0};
-  (void)s; /* the source has it all */
+  (void)s; /* the source contains everything */
   tw_status status = gm_kernel_inspect(source, strlen(source), &entry, error);
   if (status == TW_OK) status = tw_export_make(p, true, &e, error);
   if (status == TW_OK) status = add_all(t, &e, &entry, out, error);

@@ -1,14 +1,14 @@
 /* harness.c - see harness.h.
  *
- * The candidate is a separate translation unit: the runtime's headers, the problem's macros, its source. The harness is
- * another (runtime/start.S), compiled without it, which calls kernel_entry__ with the operands' addresses as arguments,
- * between the timing marks. Whatever the source defines, redefines or writes in assembly is in its own object: object.h
- * says what that may hold, and the machine takes the marks from the harness's section alone. A kernel may call
- * __harness_stop, which waits for all commands and ends the time: it has said that it is done.
+ * The candidate is a separate translation unit: the runtime's headers, the problem's macros, its source. The harness
+ * is another (runtime/start.S), compiled without it, which calls kernel_entry__ with the operands' addresses as
+ * arguments, between the timing marks. Everything that the source defines or writes in assembly is in its own
+ * object. object.h lists the allowed content, and the machine accepts marks only from the harness's section. A
+ * kernel may call __harness_stop, which waits for all commands and ends the measurement.
  *
- * Timing follows the yardstick (tests/data/gemmini/README.md): gemmini_flush(0), fence, start, the kernel, fence, stop.
- * There the kernel's body was pasted into the caller, with global arrays for its parameters. So it is here where that
- * can be done: a macro turns
+ * Timing follows the yardstick (tests/data/gemmini/README.md): gemmini_flush(0), fence, start, the kernel, fence,
+ * stop. There the kernel's body was pasted into the caller, with global arrays for its parameters. The same is done
+ * here where it is possible: a macro turns
  *
  *     void test(int8_t A[64][64], ...) {       into       void gm_signature_(int8_t A[64][64], ...);
  *       body                                              void kernel_entry__(void) { body }
@@ -33,7 +33,7 @@
 #include "op/conv2d.h"
 #include "op/operand.h"
 
-enum { ARGUMENTS = 8 }; /* that start.S takes from its table */
+enum { ARGUMENTS = 8 }; /* arguments that start.S takes from its table */
 
 static tw_status finish(tw_text *t, char **text, tw_error *error) {
   *text = tw_text_take(t);
@@ -53,7 +53,7 @@ static void add_integer_types(tw_text *t) {
                         "typedef int32_t acc_t;\ntypedef int64_t full_t;\n");
 }
 
-/* Elements of 16 bits are their bits, as in the generator's header. */
+/* Elements of 16 bits have integer types, as in the generator's header. */
 static void add_float_types(tw_text *t, tw_type input) {
   const bool half = input != TW_F32;
   const char *most = input == TW_F16 ? "65504.0f" : input == TW_BF16 ? "3.3895314e38f" : "3.4028235e38f";
@@ -211,10 +211,10 @@ static void add_source(tw_text *t, const char *source, size_t length) {
   tw_text_add_bytes(t, source, length);
 }
 
-/* The text around a pasted body. On the simulated machine a run ends in __harness_stop; what follows is for a real one:
- * it prints the counters and a checksum of the outputs. It is there because it shapes the code before it: what is still
- * needed after the kernel takes registers from the kernel, as in the yardstick's own harness
- * (docs/explain/compilers.md). */
+/* The text around a pasted body. On the simulated machine a run ends in __harness_stop. The code after it is for a
+ * real machine: it prints the counters and a checksum of the outputs. It is emitted in both cases, because it
+ * changes the code before it: values that are needed after the kernel occupy registers, as in the yardstick's own
+ * harness (docs/explain/compilers.md). */
 static void add_surroundings(tw_text *t, const tw_operand *operand, const gm_entry *e) {
   tw_text_add_string(t, "#define GM_READ_(counter, to) __asm__ volatile(\"rd\" counter \" %0\" : \"=r\"(to))\n"
                         "#define GM_HEAD_ uint64_t gm_cycles_, gm_instructions_; GM_READ_(\"cycle\", gm_cycles_); "
@@ -238,7 +238,7 @@ static void add_pasted(tw_text *t, const char *source, size_t length, const tw_o
   tw_text_add(t, "#define %s(...) gm_signature_(__VA_ARGS__); void kernel_entry__(void) { GM_HEAD_\n", e->name);
   add_source(t, source, length);
   tw_text_add_string(t, "\nGM_TAIL_ }\n");
-  /* Do the parameters' types fit the arrays? If not, it shows at the definition. */
+  /* If the parameters' types do not fit the arrays, the error is at the definition. */
   tw_text_add(t, "#pragma GCC diagnostic error \"-Wincompatible-pointer-types\"\n#line %d \"kernel.c\"\n", e->line);
   tw_text_add_string(t, "static inline void gm_check_(void) { gm_signature_(");
   for (size_t i = 0; i < e->n_parameters; i++) tw_text_add(t, "%s%s", i ? ", " : "", e->parameter[i]);
@@ -275,7 +275,7 @@ tw_status gm_harness_program(const tw_problem *p, const char *source, size_t len
 
 /* ---- The linker script ------------------------------------------------------------------------------------ */
 
-/* An operand's place is the script's, and no section of an object: gm_operand_N. */
+/* The linker script places operands as symbols gm_operand_N; they are in no section of an object. */
 static void add_operand(tw_text *t, const tw_operand *o, size_t i) {
   tw_text_add(t, "  .operand.%s%s (NOLOAD) : ALIGN(%d) { gm_operand_%zu = .; . += %zu; }\n", o->is_output ? "out." : "",
               o->name, i == 0 ? 4096 : 64, i, o->bytes);
@@ -300,9 +300,9 @@ static void add_table(tw_text *t, const tw_problem *p, const tw_operand *operand
   tw_text_add_string(t, "    QUAD(0) QUAD(0)\n  }\n");
 }
 
-/* Code and data low, operands high: between them is more than any relaxed address (gp +- 2 KiB) spans, so that what the
- * kernel's addresses cost does not depend on how much data the program has. Operands are the last, in the order of the
- * parameters, outputs after the inputs. */
+/* Code and data have low addresses, operands high ones. The distance exceeds the range of relaxed addresses (gp +- 2
+ * KiB), so the cost of the kernel's addresses does not depend on the size of its data. Operands come last, in the
+ * order of the parameters, outputs after inputs. */
 tw_status gm_harness_script(const tw_problem *p, char **text, tw_error *error) {
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n = p->op->operands(p, operand);
@@ -317,7 +317,7 @@ tw_status gm_harness_script(const tw_problem *p, char **text, tw_error *error) {
       "  . = ALIGN(8);\n  __global_pointer$ = . + 0x800;\n"
       "  .sdata : { *(.srodata.cst16) *(.srodata.cst8) *(.srodata.cst4) *(.srodata .srodata.*) *(.sdata .sdata.*) }\n"
       "  .sbss (NOLOAD) : { *(.sbss .sbss.*) }\n"
-      /* Input sections go where they match first: the operands before the rest of .bss. */
+      /* An input section goes to its first match, so operands come before the rest of .bss. */
       "  . = ALIGN(0x100000) + 0x100000;\n");
   for (int outputs = 0; outputs < 2; outputs++)
     for (size_t i = 0; i < n; i++)

@@ -21,7 +21,7 @@ tw_status gm_harness_program(const tw_problem *, const char *source, size_t leng
  * parameters (gm_operand_NAME unless the kernel is pasted), as symbols gm_operand_0, gm_operand_1, ... */
 tw_status gm_harness_declarations(tw_text *, const tw_problem *, const gm_entry *, tw_error *);
 
-/* The harness's code: it alone may write the timing marks. */
+/* The section of the harness's code. Only this section may write the timing marks. */
 #define GM_HARNESS_SECTION ".harness"
 
 /* The linker script: the harness, code, constants, data, then a section .operand.NAME (.operand.out.NAME) for each

@@ -22,8 +22,8 @@ typedef struct gm_entry {
   char parameter[TW_OPERANDS_MAX][GM_NAME_MAX];
 } gm_entry;
 
-/* Refuses (TW_FAILED, with kernel.c:LINE where there is one) an empty or oversized source, NUL bytes, no or more than
- * one entry point. Nothing else: what a source can do to the compiler is toolchain.h's business. */
+/* Rejects (TW_FAILED, with kernel.c:LINE if known) an empty or oversized source, NUL bytes, and sources without
+ * exactly one entry point. It checks nothing else: toolchain.h confines the compiler. */
 tw_status gm_kernel_inspect(const char *source, size_t length, gm_entry *out, tw_error *);
 
 #endif

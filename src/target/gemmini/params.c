@@ -74,7 +74,7 @@ static const char *half_of(const char *text) {
   return !strcmp(exponent, "5") && !strcmp(significand, "11") ? "f16" : NULL;
 }
 
-/* Values that such a header lacks or has wrong: the array's partial sums, and a scale of 16 bits. */
+/* Sets values that such a header lacks or has wrong: the width of the array's partial sums, and a scale of 16 bits. */
 static tw_status read_half(const char *text, const char *origin, const char *half, gm_params *out, tw_error *error) {
   char scale[32] = "";
   if (has(text, "HAS_MVIN_SCALE") && find_type(text, "scale_t", scale) && strcmp(scale, "float") != 0)
@@ -131,7 +131,7 @@ tw_status gm_params_read(const char *text, const char *origin, gm_params *out, t
   add(out, "has_mvin_scale", "HAS_MVIN_SCALE", has(text, "HAS_MVIN_SCALE"));
   add(out, "mvin_scales_acc", "HAS_MVIN_ACC_SCALE", has(text, "HAS_MVIN_ACC_SCALE"));
   add(out, "has_pixel_repeats", "HAS_FIRST_LAYER_OPTIMIZATIONS", has(text, "HAS_FIRST_LAYER_OPTIMIZATIONS"));
-  /* Headers of generators before these options have neither line: both parts are there. */
+  /* Headers of older generators have neither line. Then both parts exist. */
   const bool full = has(text, "ACC_READ_FULL_WIDTH"), small = has(text, "ACC_READ_SMALL_WIDTH");
   if (full || small) {
     add(out, "acc_read_full_width", "ACC_READ_FULL_WIDTH", full);

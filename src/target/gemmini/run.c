@@ -10,8 +10,8 @@
 #include "op/operand.h"
 #include "target/gemmini/harness.h"
 
-/* A program that takes this long has gone astray: 64 times the time of the array and the memory port, plus a start-up
- * time. */
+/* A program that takes longer than this is in an endless loop: 64 times the time of the array and the memory port,
+ * plus a start-up time. */
 static uint64_t cycle_limit(const gm_config *c, const tw_case *k) {
   const tw_op *op = k->problem->op;
   return 20000000 + (uint64_t)(64 * (op->operations(k->problem) / (c->dim * c->dim) + op->bytes(k->problem)));
@@ -45,8 +45,9 @@ static rv64_options core_options(const gm_config *c, const gm_run_options *optio
                         .interrupt = options->interrupt};
 }
 
-/* For seeds of TW_SEED_KIND the run that counts is the program's second one: static memory is as the first one left it,
- * and the stack holds TW_POISON. A kernel that is right once, or takes old memory for zeros, is wrong then. */
+/* For seeds of TW_SEED_KIND, the program runs twice and the second run counts. Static memory is as the first run
+ * left it, and the stack holds TW_POISON. A kernel that is right only once, or relies on zeros in memory, is then
+ * wrong. */
 static tw_status run_before(const gm_config *c, rv64_memory *memory, const tw_case *k, const gm_run_options *options,
                             void *actual[TW_OPERANDS_MAX], tw_error *error) {
   rv64_region *stack = rv64_region_named(memory, "stack");
@@ -61,7 +62,7 @@ static tw_status run_before(const gm_config *c, rv64_memory *memory, const tw_ca
   const rv64_options core = core_options(c, options, limit);
   if (rv64_run(memory, &ports, &core, &result, &ignored) == TW_OK)
     gm_machine_finish(machine, result.start_cycle,
-                      result.start_cycle + result.cycles); /* the second run says what is wrong */
+                      result.start_cycle + result.cycles); /* the second run reports errors */
   gm_machine_free(machine);
   if (stack) memset(stack->host, TW_POISON, stack->size);
   return copy_operands(memory, k, actual, error);

@@ -18,7 +18,7 @@
 struct tw_artefact {
   char *elf;
   size_t size;
-  const tw_case *ran_on; /* the case of the run below; NULL = not yet */
+  const tw_case *ran_on; /* the case of its last run; NULL = did not run yet */
   tw_status verdict;
   tw_error error;
   gm_run_result run;
@@ -76,8 +76,8 @@ static void execute(const tw_target *t, tw_artefact *a, const tw_case *k, const 
   a->ran_on = k;
 }
 
-/* A program whose loads overtake stores may be right on this machine, as published ones are. It is rejected because its
- * result depends on timing, but its cycles are reported. */
+/* A program whose loads overtake stores may be right on this machine; some published programs are. It is rejected,
+ * because its result depends on timing, but its cycles are reported. */
 static void report_cycles(const tw_target *t, const tw_artefact *a, const tw_case *k, tw_error *error) {
   const gm_run_options options = {.any_order = true};
   gm_run_result run;

@@ -31,11 +31,11 @@ static const tw_toolchain_kind kind = {
 #define CODE_OPTIONS                                                                                                   \
   "-O2", "-ffast-math", "-fno-common", "-fno-tree-loop-distribute-patterns", "-march=rv64gc", "-mabi=lp64d",           \
       "-mcmodel=medany", "-std=gnu99"
-/* No headers but the runtime's. -g1: line numbers for faults. */
+/* Only the runtime's headers are visible. -g1: line numbers for faults. */
 static const char options_text[] =
     "-O2 -ffast-math -fno-common -fno-tree-loop-distribute-patterns -march=rv64gc -mabi=lp64d -mcmodel=medany "
     "-std=gnu99 -g1 "
-    "layout 2"; /* for the identity: change it with any change below that changes the built files */
+    "layout 2"; /* part of the identity: change it with every change below that affects the built files */
 
 enum { FILE_BYTES_MAX = 64 << 20, ZERO_BYTES_MAX = 1 << 30 };
 static const char *const sections[] = {TW_OBJECT_SECTIONS_OF_C, ".sdata", ".sbss", ".srodata",
@@ -132,7 +132,7 @@ static tw_status copy_libgcc(const gm_toolchain *t, const char *directory, tw_er
 static tw_status build_runtime(const gm_toolchain *t, const char *directory, tw_error *error) {
   tw_status status = write_headers(t, directory, error);
   if (status != TW_OK) return status;
-  /* -fno-builtin: what defines memset must not become a call of memset. */
+  /* -fno-builtin: the function that defines memset must not become a call of memset. */
   const char *const libc[] = {"",    CODE_OPTIONS, "-nostdinc", "-fno-builtin", "-ffunction-sections",
                               "-g1", "-isystem",   "include",   "-c",           "libc.c",
                               "-o",  "libc.o",     NULL};
@@ -143,7 +143,7 @@ static tw_status build_runtime(const gm_toolchain *t, const char *directory, tw_
   return status;
 }
 
-/* On the disk before the directory gets its name, so that a power failure leaves a whole one or none. */
+/* Written to disk before the directory is renamed, so that after a power failure it is complete or absent. */
 static bool sync_directory(const char *directory) {
   int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   bool settled = fd >= 0 && syncfs(fd) == 0;

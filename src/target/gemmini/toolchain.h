@@ -1,7 +1,7 @@
 /* toolchain.h - the compiler for candidate programs, and the runtime compiled with it.
  *
- * Debian's gcc-riscv64-unknown-elf (docs/explain/compilers.md: why this compiler, why so). Whatever is given a
- * candidate's text runs confined (src/toolchain). */
+ * Debian's gcc-riscv64-unknown-elf (docs/explain/compilers.md has the reasons). Every tool that reads a candidate's
+ * text runs confined (src/toolchain). */
 #ifndef TW_GEMMINI_TOOLCHAIN_H
 #define TW_GEMMINI_TOOLCHAIN_H
 
@@ -17,15 +17,16 @@ typedef struct gm_toolchain {
   bool runtime_is_temporary;
 } gm_toolchain;
 
-/* Finds the compiler; TW_NO_COMPILER with what to install. */
+/* Finds the compiler. Returns TW_NO_COMPILER with the name of the package to install. */
 tw_status gm_toolchain_open(const gm_config *, gm_toolchain *out, tw_error *);
 void gm_toolchain_close(gm_toolchain *);
 
-/* Makes sure that the runtime is there: from the cache, else compiled into it, else into a temporary directory. */
+/* Makes sure that the runtime exists: found in the cache, else compiled into it, else compiled into a temporary
+ * directory. */
 tw_status gm_toolchain_prepare(gm_toolchain *, tw_error *);
 
-/* The candidate's C text -> kernel.o in `directory`, looked through. TW_FAILED with the compiler's message, or with the
- * part of the object that is not allowed. `trust`: see toolchain.h. */
+/* Compiles the candidate's C text to kernel.o in `directory` and inspects it. TW_FAILED with the compiler's message,
+ * or with the part of the object that is not allowed. `trust`: see toolchain.h. */
 tw_status gm_compile(const gm_toolchain *, const char *directory, const char *program, bool trust, tw_error *);
 /* Links the object that gm_compile left in `directory` by `script`. */
 tw_status gm_link(const gm_toolchain *, const char *directory, const char *script, bool trust, char **elf,

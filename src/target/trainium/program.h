@@ -53,7 +53,7 @@ typedef enum trn_opcode {
   TRN_REPLACE8,             /* dst, src, values */
   TRN_SHUFFLE,              /* dst, src; inside groups of 32 partitions */
   TRN_PARTITION_REDUCE,     /* dst, src */
-  TRN_ACCUMULATOR_READ,     /* dst, src: what an activation added up, after it */
+  TRN_ACCUMULATOR_READ,     /* dst, src: reads the sum that an activation accumulated */
   TRN_GATHER,               /* dst, src, index */
   TRN_DMA,                  /* dst, src; either in HBM or SBUF */
   TRN_OPCODES
@@ -66,7 +66,7 @@ enum { TRN_DIMS_MAX = 6, TRN_OPERANDS_MAX = 5 };
 typedef struct trn_region {
   int tensor;               /* index in trn_program.tensor */
   bool is_written, is_read; /* both: accumulation */
-  bool is_pointer;          /* one value a partition, beside the data: a scale, a bias, an operand of tensor_scalar */
+  bool is_pointer; /* one value per partition in addition to the data: a scale, a bias, an operand of tensor_scalar */
   tw_type type;
   int first_partition, partitions, partition_step;
   int64_t offset;
@@ -78,19 +78,21 @@ typedef struct trn_region {
 typedef struct trn_instruction {
   trn_opcode opcode;
   trn_engine engine;
-  int line;         /* of the source; 0: none */
-  int scope;        /* in trn_program.scope: the innermost iteration of a parallel loop; 0: none */
-  int64_t elements; /* of each partition that the instruction steps over; columns of the moving operand of a matmul */
-  int partitions;   /* at most 128; rows of the stationary operand of a matmul */
-  int columns;      /* of the stationary operand of a matmul; else 0 */
-  int passes;       /* of the data: 2 where the engine goes over it twice, as with an accumulating activation */
-  const char *function; /* of an activation: static text, "exp"; NULL: none. A change of function set loads a table */
+  int line;  /* line of the source; 0: none */
+  int scope; /* in trn_program.scope: the innermost iteration of a parallel loop; 0: none */
+  /* elements of each partition that the instruction steps over; for a matmul, columns of the moving operand */
+  int64_t elements;
+  int partitions; /* at most 128; for a matmul, rows of the stationary operand */
+  int columns;    /* for a matmul, columns of the stationary operand; else 0 */
+  int passes;     /* passes over the data: 2 if the engine goes over them twice, as for an accumulating activation */
+  /* for an activation: static text such as "exp"; NULL: none. Another set of functions needs a table load */
+  const char *function;
   bool is_transpose, is_software_dma; /* is_software_dma: descriptors are written by GpSimd */
-  bool is_first, is_last;             /* of a group that accumulates in PSUM */
+  bool is_first, is_last;             /* first or last of a group that accumulates in PSUM */
   int n_operands;
   trn_region operand[TRN_OPERANDS_MAX]; /* outputs first */
-  /* Instructions that must complete before, in trn_program.wait, where a trace says so. first_wait -1: that follows
-   * from the regions. */
+  /* Instructions that must complete first, in trn_program.wait, if a trace lists them. first_wait -1: dependencies
+   * follow from the regions. */
   int first_wait, n_waits;
 } trn_instruction;
 
@@ -99,15 +101,15 @@ typedef struct trn_tensor {
   tw_type type;
   int partitions;
   int64_t bytes;    /* of each partition */
-  int64_t address;  /* in the partition; -1: the compiler chooses */
-  int line;         /* of its definition; 0: none */
+  int64_t address;  /* address in the partition; -1: the compiler chooses */
+  int line;         /* line of its definition; 0: none */
   bool is_argument; /* an operand of the kernel, in HBM before it starts */
   char name[32];
 } trn_tensor;
 
 /* An iteration of a loop whose iterations may run in any order. */
 typedef struct trn_scope {
-  int parent; /* in trn_program.scope; 0: none */
+  int parent; /* index in trn_program.scope; 0: none */
   int loop;   /* one number for all iterations of a run of a loop */
   int iteration, line;
 } trn_scope;
@@ -119,7 +121,7 @@ typedef struct trn_program {
   size_t n_tensors, tensor_capacity;
   int *wait;
   size_t n_waits, wait_capacity;
-  trn_scope *scope; /* the first one represents the kernel outside of such loops */
+  trn_scope *scope; /* the first entry is the kernel outside of such loops */
   size_t n_scopes, scope_capacity;
 } trn_program;
 

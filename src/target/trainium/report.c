@@ -47,7 +47,7 @@ void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, 
                                    (size_t)(c->memory.psum_bank_bytes * c->memory.psum_banks)};
 }
 
-/* The lane of a span: an engine, or the DMA queue of one. */
+/* The lane of a span: an engine, or an engine's DMA queue. */
 static const char *lane_name(int lane) {
   static const char *const names[2 * TRN_ENGINES] = {"tensor",     "vector",     "scalar",     "gpsimd",
                                                      "sync",       "dma tensor", "dma vector", "dma scalar",

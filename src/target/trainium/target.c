@@ -21,15 +21,15 @@
 #include "target/trainium/timing/hazards.h"
 #include "target/trainium/timing/races.h"
 
-/* A problem of more multiply-adds is compared at a random sample. */
+/* Results of a problem with more multiply-adds are compared at a random sample. */
 static const double sample_above = 3e10;
-/* Multiply-adds of the host for the sample of a case: about as many as executing the kernel takes. */
+/* Multiply-adds of the host for a case's sample: they take about as long as executing the kernel. */
 static const double check_budget = 2.5e9;
 
 struct tw_artefact {
   char *source;
   nki_module module;
-  trn_program program; /* of the first run */
+  trn_program program; /* program of the first run */
   bool has_program;
   char coverage[320];
 };
@@ -39,10 +39,10 @@ static const trn_config *config(const tw_target *t) { return t->config; }
 static tw_status available(const tw_target *t, tw_error *error) {
   (void)t;
   (void)error;
-  return TW_OK; /* a simulator needs nothing */
+  return TW_OK; /* a simulator needs no device */
 }
 
-static double peak_macs(const trn_config *c) { /* of 16-bit types, in a second */
+static double peak_macs(const trn_config *c) { /* Multiply-adds of 16-bit types per second. */
   return (double)c->memory.partitions * c->memory.partitions * c->tensor.ghz * 1e9 / c->tensor.row_cycles_16;
 }
 
@@ -83,7 +83,8 @@ static tw_status settle_problem(const tw_target *t, tw_problem *p, tw_error *err
   return TW_OK;
 }
 
-/* Each operand once at the rate of the DMA engines; all processing elements busy. The launch comes before. */
+/* The larger of two times: moving each operand once at the rate of the DMA engines; all processing elements busy.
+ * The launch comes before. */
 static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
   const trn_config *c = config(t);
   const double launch = 1e-9 * c->launch_ns;
@@ -91,7 +92,7 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
   out->compute_cost = p->op->operations(p) / peak_macs(c) + launch;
   out->memory_cost = p->op->bytes(p) / hbm_rate(c) + launch;
   out->cost = fmax(out->compute_cost, out->memory_cost);
-  out->least = 0.5 * out->cost; /* operations of an op are not all multiplications of the Tensor engine */
+  out->least = 0.5 * out->cost; /* some operations of an op run on other engines than the Tensor engine */
   snprintf(out->limit, sizeof out->limit, "%s",
            out->compute_cost >= out->memory_cost ? "every processing element in every cycle"
                                                  : "each operand once at the rate of the DMA engines");
@@ -158,7 +159,7 @@ static void release(tw_artefact *a) {
   free(a);
 }
 
-/* buffer: NULL for times alone. needed: of each instruction of a->program; NULL: all are computed. */
+/* buffer: NULL for times only. needed: marks instructions of a->program that must be computed; NULL: all are. */
 static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, void *const buffer[],
                          const uint8_t *needed, tw_error *error) {
   nki_request request = {.n_operands = k->n_operands, .operand = k->operand, .buffer = buffer, .needed = needed};
@@ -222,11 +223,11 @@ static tw_status execute_and_compare(const tw_target *t, tw_artefact *a, const t
   for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
     const tw_operand *o = &k->operand[i];
     actual[i] =
-        o->is_output ? aligned_alloc(64, (o->bytes + 127) & ~(size_t)63) : k->buffer[i]; /* inputs are read only */
+        o->is_output ? aligned_alloc(64, (o->bytes + 127) & ~(size_t)63) : k->buffer[i]; /* inputs cannot be written */
     if (!actual[i]) status = tw_no_memory(error, NULL);
     if (status == TW_OK && o->is_output) tw_wish_large_pages(actual[i], o->bytes);
     if (status == TW_OK && o->is_output)
-      tw_blank_output(o, needed ? 0 : k->seed, k->buffer[i], actual[i]); /* of seed 0: poison alone */
+      tw_blank_output(o, needed ? 0 : k->seed, k->buffer[i], actual[i]); /* buffer of seed 0: only poison */
   }
   if (status == TW_OK) status = execute(t, a, k, actual, needed, error);
   if (status == TW_OK) status = trn_check_races(&a->program, error);
@@ -247,7 +248,7 @@ static tw_status check_part(const tw_target *t, tw_artefact *a, const tw_case *k
 
 static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_error *error) {
   tw_status status = e->in_part && is_sampled(k->problem) ? check_part(t, a, k, error) : TW_MISSING;
-  if (status == TW_MISSING) /* in full; or no element was written, or that cannot be told */
+  if (status == TW_MISSING) /* the slice failed: compare in full; an output that was not written fails as well */
     status = execute_and_compare(t, a, k, NULL, error);
   snprintf(e->coverage, sizeof e->coverage, "%s", a->coverage);
   return status;
@@ -276,7 +277,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const trn_kind *kind_of(const tw_problem *p) {
   size_t i = 0;
-  while (strcmp(kinds[i]->op, p->op->name) != 0) i++; /* its family is one of the kinds' */
+  while (strcmp(kinds[i]->op, p->op->name) != 0) i++; /* the family of one of the kinds */
   return kinds[i];
 }
 
@@ -300,7 +301,7 @@ static const tw_language *kind_language(const tw_target *t, const tw_problem *p,
 
 static const tw_language *language(size_t index) { return index < KINDS ? kinds[index]->language : NULL; }
 
-static tw_family families[KINDS + 1]; /* kinds, and any other op from source */
+static tw_family families[KINDS + 1]; /* one for each kind, and one for any other op from source */
 
 static void fill_families(void) {
   for (size_t i = 0; i <= KINDS; i++) {

@@ -7,12 +7,12 @@
 #include "tilewright/extend/target.h"
 
 extern tw_machine_list trn_machine_list;
-/* By position; NULL past the last. */
+/* The target at this index; NULL after the last. */
 const tw_target *trn_target_at(size_t index);
 
 /* The parts of the compiler's model that the problem's options leave on. */
 trn_compiler trn_compiler_of(const tw_problem *);
-/* The instructions of a source on the case's operands; nothing is computed. The program is the caller's to free. */
+/* The instructions of a source on the case's operands; nothing is computed. The caller frees the program. */
 tw_status trn_program_of(const tw_target *, const char *source, const tw_case *, trn_program *out, tw_error *);
 
 #endif

@@ -1,5 +1,5 @@
 /* activations.c - rounds rows of A to int8 with scales while they are packed. runtime/quantize.h has the arithmetic;
- * this file locates the rows: in place, or gathered from columns of a transposed A. */
+ * this file finds the rows: in A, or gathered from columns of a transposed A. */
 #include "target/x86/activations.h"
 
 #include <math.h>

@@ -63,7 +63,7 @@ static void *new_memory(size_t bytes) {
 
 static void *output_of(const subject *s) { return s->buffer[s->n_operands - 1]; }
 
-/* D is a row: the only bias that the library takes. */
+/* D is a row, the only form of bias that the library supports. */
 static tw_gemm_operands operands_of(const subject *s, size_t copy) {
   return (tw_gemm_operands){.size = sizeof(tw_gemm_operands),
                             .a = s->buffer[0],
@@ -98,7 +98,7 @@ static double at(const tw_operand *o, const void *data, int64_t row, int64_t col
   return tw_operand_element(o, data, row, column);
 }
 
-/* One element in double. */
+/* Checks one element in double. */
 static tw_status check_element(const subject *s, int64_t i, int64_t j, tw_error *error) {
   const tw_gemm g = tw_gemm_of(s->problem);
   const tw_gemm_numerics numerics = tw_gemm_numerics_of(&g);

@@ -148,10 +148,11 @@ static bool rows_spread(const tw_gemm_plan *p) {
   return p->kernel->isa == X86_AMX && p->a_stride % SPREAD != 0;
 }
 
-/* The number of parts for each thread. With more than one, a fast core relieves a slow one. Measured on 16 virtual
- * cores of an Intel server, some of which run at half speed at any time (bench/bench_x86_cores.c): four parts instead
- * of one are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096 of bf16. Smaller parts lose time:
- * parts that pack B pack it for few rows. One thread has one part. Large parts of vectors' kernels may be more. */
+/* The number of parts for each thread. With more than one, a fast core computes parts that a slow core has not
+ * begun. Measured on 16 virtual cores of an Intel server, some of which run at half speed at any time
+ * (bench/bench_x86_cores.c): four parts instead of one are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096
+ * of bf16. Smaller parts lose time, since parts that pack B pack it for few rows. With one thread one part is
+ * enough. Large parts of kernels with vectors may be divided further. */
 static int parts_for_each_thread(const tw_gemm_plan *p, int threads, double worth) {
   enum { MOST = 4, MOST_LARGE = 8, LARGE = 400, WORTH_A_PART = 4, WORTH_PACKING = 50 };
   const double each = worth / threads;
@@ -161,10 +162,10 @@ static int parts_for_each_thread(const tw_gemm_plan *p, int threads, double wort
   return parts < 2 ? 1 : parts > MOST ? MOST : (int)parts;
 }
 
-/* The cost of a part without its tiles, in rows of a panel and in panels of a row. */
+/* The cost of a part in addition to its tiles, in rows of a panel and in panels of a row. */
 typedef struct fetches {
-  double rows_of_panel;  /* a panel is fetched while this many rows are computed with it */
-  double panels_of_rows; /* rows of A are fetched, or packed, while they are computed with this many panels */
+  double rows_of_panel;  /* a panel is fetched while this number of rows is computed with it */
+  double panels_of_rows; /* rows of A are fetched, or packed, while they are computed with this number of panels */
   double split_of_n;     /* loss of each part when it overlaps with another */
 } fetches;
 
@@ -197,13 +198,13 @@ static void choose_parts(tw_gemm_plan *p) {
   const int most = threads * parts_for_each_thread(p, threads, worth);
   const int64_t tiles = x86_ceil_div(s->m, p->strip_rows), panels = x86_panels(p);
   const fetches f = fetches_of(p);
-  /* Real sums on codes are split by the rows of their tile: how rows are dealt to tiles must not depend on threads. */
+  /* Real sums on codes are split at tile boundaries: the distribution of rows to tiles must not depend on threads. */
   const int most_m = p->on_codes && !x86_sums_are_integers(p->kernel) ? 1 : most;
   double least = 1e300;
   for (int m = 1; m <= most_m; m++) {
     const int n = most / m;
     const int64_t most_tiles = x86_ceil_div(tiles, m), most_panels = x86_ceil_div(panels, n);
-    /* rows of the largest part decide; among equals the split of m wins, where A is packed once */
+    /* the rows of the largest part decide; if equal, m is split, because A is then packed once */
     const bool whole = p->kernel->step > 1; /* parts are whole tiles */
     const double rows = (double)(whole ? most_tiles * p->strip_rows : x86_ceil_div(s->m, m));
     const double columns = (double)most_panels;
@@ -218,8 +219,8 @@ static void choose_parts(tw_gemm_plan *p) {
   p->threads = (int)x86_min(threads, p->parts_m * p->parts_n);
 }
 
-/* Up to this number of rows codes are converted in registers, once for each strip; above it, a panel at a time, once
- * for all. */
+/* Up to this number of rows codes are converted in registers, again for each strip. Above it, a panel is converted
+ * once for all strips. */
 enum { ROWS_ON_CODES = 16, AHEAD = 8192, AHEAD_OF_TABLES = 12288 /* 2 % faster than 8192 or 16384 */ };
 
 bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {

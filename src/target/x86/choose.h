@@ -5,7 +5,7 @@
 
 #include "target/x86/plan.h"
 
-/* The fastest kernel that this CPU has for the description, or the named one. */
+/* The named kernel, or the fastest kernel of this CPU for the description. */
 tw_status x86_choose_kernel(const tw_gemm_spec *, const x86_kernel **out, tw_error *);
 /* Blocks of k are a multiple of this: of groups of units that share a scale (if there are several in `units`), and of
  * 16 units, which are a multiple of the unrolling, of the rows of units in lines of codes, and of AMX's units; for
@@ -15,7 +15,8 @@ int64_t x86_block_step(const tw_gemm_plan *, int64_t units);
  * serve every m. */
 int64_t x86_choose_block(const tw_gemm_plan *);
 bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for real A */
-/* True if tiles work on codes, so that no panel is expanded. `coded_rows`: of the kernel's (AMX has none). */
+/* True if tiles read codes and no panel is expanded. `coded_rows`: rows of the kernel's tile on codes (AMX has
+ * none). */
 bool x86_runs_on_codes(const tw_gemm_spec *, int coded_rows);
 /* Does the CPU have the kernel's instructions, and does the kernel compute the types? */
 bool x86_computes(const x86_kernel *, const tw_gemm_spec *);
@@ -24,8 +25,8 @@ void x86_choose_blocks(tw_gemm_plan *);
 
 int x86_kernel_group(const x86_kernel *);
 bool x86_sums_are_integers(const x86_kernel *);
-/* True if elements of A must be converted before the kernel can read them. After the last whole unit of k they always
- * must. */
+/* True if elements of A must be converted before the kernel can read them. Elements after the last whole unit of k
+ * always must. */
 bool x86_converts_a(const tw_gemm_plan *);
 
 #endif

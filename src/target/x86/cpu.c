@@ -17,7 +17,7 @@
 #include "base/parallel.h"
 #include "target/x86/variant.h"
 
-/* Where hwloc has no answer: cache sizes that every x86 server of the last ten years has at least. */
+/* Cache sizes if hwloc has no answer: every x86 server of the last ten years has at least these. */
 enum { L1_AT_LEAST = 32 << 10, L2_AT_LEAST = 256 << 10, L3_AT_LEAST = 2 << 20 };
 
 static x86_cpu cpu;
@@ -58,7 +58,7 @@ static void ask_sets(void) {
 #endif
 }
 
-/* TILEWRIGHT_GEMM_ISA: nothing beyond this set is used, as on a CPU without; unknown names limit nothing. */
+/* TILEWRIGHT_GEMM_ISA: no larger set is used, as on a CPU without it; unknown names are ignored. */
 static void limit_sets(const char *most) {
   x86_isa last;
   if (!most || !x86_isa_parse(most, &last)) return;
@@ -68,7 +68,7 @@ static void limit_sets(const char *most) {
 static bool amx_is_emulated;
 void x86_emulate_amx(void) { amx_is_emulated = true; }
 
-/* The last, since asking for it is not free: states of threads become larger. */
+/* Called last, because asking has a cost: the states of threads become larger. */
 static void ask_amx(void) {
 #if defined __x86_64__
   cpu.has[X86_AMX] = cpu.has[X86_AMX] && (amx_is_emulated || may_use_amx());
@@ -110,7 +110,7 @@ static void ask_caches(void) {
   hwloc_topology_destroy(topology);
 }
 
-/* Where OpenMP has bound this thread to a core, the process may still use more: OpenMP knows how many. */
+/* If OpenMP has bound this thread to a core, the process may still use more: OpenMP knows their number. */
 extern int omp_get_num_procs(void) __attribute__((weak));
 static void ask_cores(void) {
   cpu.limits = tw_core_limits_under("");

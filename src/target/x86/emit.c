@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-/* Addresses of rows in place use one pointer for three rows: x86 adds a stride or twice a stride for nothing. */
+/* Addresses of rows in place use one pointer for three rows, because x86 addresses can add a stride or twice a
+ * stride at no cost. */
 enum { ROWS_OF_POINTER = 3 };
 
 /* The variant of a tile function: rows in place or packed, one panel or two consecutive ones. */
@@ -44,7 +45,7 @@ static void emit_a(tw_text *t, const tile *k, int i, int u) {
                             : " + 2 * a_stride");
 }
 
-/* Vector j of a unit of the panel; a second panel is `b_stride` further. */
+/* Vector j of a unit of the panel; the second panel begins `b_stride` bytes further. */
 static void emit_b(tw_text *t, const tile *k, const char *word, int j, int u) {
   const int columns = k->s->vectors;
   tw_text_add(t, "%s(b + %d%s)", word, k->vector * (u * columns + j % columns), j < columns ? "" : " + b_stride");
@@ -85,7 +86,7 @@ static void emit_loop(tw_text *t, const tile *k, int steps) {
   tw_text_add(t, "  }\n");
 }
 
-/* Sums go out, row by row: a pointer that is moved on, since addresses that are computed in advance would take
+/* Stores sums row by row through a pointer that is advanced, since addresses computed in advance would take
  * registers. With `part`, under masks. */
 static void emit_stores(tw_text *t, const tile *k, bool part) {
   for (int i = 0; i < k->rows; i++) {
@@ -113,7 +114,8 @@ static void emit_accumulation(tw_text *t, const tile *k, bool part) {
   tw_text_add(t, "    }\n");
 }
 
-/* The code after the loops: complete sums, or those left of the right edge. Then `c` is at the next strip. */
+/* The code after the loops: stores complete sums, or at the right edge a part of them. Then `c` points to the next
+ * strip. */
 static void emit_end(tw_text *t, const tile *k) {
   const int lanes = k->vector / X86_UNIT;
   tw_text_add(t, "  if (columns == %d) {\n", k->vectors * lanes);
@@ -126,7 +128,7 @@ static void emit_end(tw_text *t, const tile *k) {
   tw_text_add(t, "  }\n");
 }
 
-/* Sums begin with nothing, or with the first row of the panel. */
+/* Sums begin with zero, or with the first row of the panel. */
 static void emit_start(tw_text *t, const tile *k) {
   const bool from_panel = k->s->arithmetic == X86_S8S8;
   for (int i = 0; i < k->rows; i++) {
@@ -143,7 +145,7 @@ static void emit_start(tw_text *t, const tile *k) {
   if (from_panel) tw_text_add(t, "  b += %d;\n", k->s->vectors * k->vector);
 }
 
-/* `lines` lines from the beginning of each row, which is at `row`. */
+/* Prefetches `lines` lines from the beginning of each row; `row` is its address. */
 static void emit_fetch_rows(tw_text *t, const tile *k, const char *word, const char *stride, int lines) {
   for (int i = 0; i < k->rows; i++) {
     for (int line = 0; line < lines; line++) tw_text_add(t, "      %s(row + %d);\n", word, line * X86_LINE);
@@ -184,8 +186,8 @@ static void emit_loops(tw_text *t, const tile *k) {
   tw_text_add(t, "  }\n");
 }
 
-/* Strip after strip: the code around the loops over k is as short as possible, because a tile of 64 units takes at most
- * 800 cycles. */
+/* Processes strips one after another. The code around the loops over k is as short as possible, because a tile of 64
+ * units takes at most 800 cycles. */
 static void emit_tile(tw_text *t, const tile *k, const char *name) {
   tw_text_add(t, "static void %s_%d(int64_t all_units, const void *a_first, int64_t a_stride, const void *b_first, ",
               name, k->rows);
@@ -241,7 +243,7 @@ void x86_emit_table(tw_text *t, const char *type, const char *which, int rows, u
   tw_text_add(t, "};\n\n");
 }
 
-/* The peak: as many independent chains as the tile has sums, nothing else. */
+/* The peak rate: the tile's number of independent chains of multiply-adds and nothing else. */
 static void emit_spin(tw_text *t, const x86_variant *s) {
   int chains = s->rows * s->vectors;
   tw_text_add(t, "static void spin(int64_t rounds) {\n  sums ");

@@ -1,15 +1,15 @@
-/* emit.h - a schedule becomes C with intrinsics. */
+/* emit.h - writes a schedule as C with intrinsics. */
 #ifndef TW_X86_EMIT_H
 #define TW_X86_EMIT_H
 
 #include "base/strings.h"
 #include "target/x86/variant.h"
 
-/* Appends the tile functions of one kernel and their `x86_kernel` (a global, x86_kernel_symbol).
- * The text includes headers of src/target/x86 alone. */
+/* Appends the tile functions of one kernel and their `x86_kernel` (a global, x86_kernel_symbol). The text includes
+ * only headers of src/target/x86. */
 void x86_emit_kernel(const x86_variant *, tw_text *);
 
-/* The table of functions on 1 .. rows rows: "WHICH_1", ... of the type; 0 for omitted ones. */
+/* The table of functions on 1 .. rows rows: "WHICH_1", ... of the type; 0 for functions that were left out. */
 void x86_emit_table(tw_text *, const char *type, const char *which, int rows, unsigned rows_left_out);
 bool x86_left_out(unsigned rows_left_out, int rows);
 

@@ -1,5 +1,5 @@
-/* emit_amx.c - kernels of AMX. Their tile has one shape, which the machine gives: runtime/tiles_amx.h says it once;
- * here it is instantiated for each number of rows. Panels of codes are expanded as for AVX-512. */
+/* emit_amx.c - kernels of AMX. The machine fixes the shape of their tile: runtime/tiles_amx.h contains it, and this
+ * file instantiates it for each number of rows. Panels of codes are expanded as for AVX-512. */
 #include "target/x86/emit.h"
 
 static void emit_rows(tw_text *t, int rows, bool direct) {

@@ -45,7 +45,7 @@ static tile tile_of(const x86_variant *s, x86_form form, int rows) {
   return t;
 }
 
-/* Two panels at once use each table that is loaded twice as often, and end half as often. */
+/* Two panels at once use each loaded table twice as often, and need half as many ends of groups. */
 static tile looking_up(const x86_variant *s, int rows) {
   tile t = tile_of(s, X86_T3, rows);
   t.looks_up = true, t.panels = 2, t.vectors = 2 * s->vectors, t.body = rows == 1 ? BODY_MOST : 1;
@@ -53,16 +53,16 @@ static tile looking_up(const x86_variant *s, int rows) {
   return t;
 }
 
-/* Bytes of a scale, in C: only weights of 8 bits have either. */
+/* Bytes of a scale, as a C expression: only 8-bit weights have both kinds. */
 static const char *scale_bytes(x86_form form) {
   return form == X86_S8 ? "o->scale_bytes" : form == X86_S4 || form == X86_S2 || form == X86_T3 ? "4" : "1";
 }
 
-/* For one panel; for all panels that are processed at once. */
+/* Columns of one panel; of all panels that are processed at once. */
 static int columns_of_panel(const tile *x) { return x->s->vectors * x86_isa_lanes(x->s->isa); }
 static int columns_of(const tile *x) { return x->vectors * x86_isa_lanes(x->s->isa); }
 
-/* The offset of the scales of vector `j` from `scale`: in C. */
+/* The offset of the scales of vector `j` from `scale`, as a C expression. */
 typedef struct scale_at {
   char c[64];
 } scale_at;
@@ -94,7 +94,7 @@ static void emit_scales(tw_text *t, const tile *x) {
                 scale_bytes(x->form));
 }
 
-/* The group's sums, scaled, go to the totals. */
+/* Multiplies the group's sums by their scale and adds them to the totals. */
 static void emit_group_end(tw_text *t, const tile *x) {
   const int lanes = x86_isa_lanes(x->s->isa), columns = columns_of_panel(x);
   for (int j = 0; j < x->vectors; j++) tw_text_add(t, "    fetch(scale + o->scales_ahead + %s);\n", scale_of(x, j).c);
@@ -148,7 +148,7 @@ static void emit_strip_end(tw_text *t, const tile *x) {
                   j * x86_vector_bytes(x->s), j, i, j);
 }
 
-/* The final totals are added to values that are far away, many at once. */
+/* Prefetches the values that the final totals are added to: they are far away, and many are needed at once. */
 static void emit_fetch_sums(tw_text *t, const tile *x) {
   tw_text_add(t, "  if (o->accumulate) {\n");
   for (int i = 0; i < x->rows; i++)
@@ -204,7 +204,7 @@ static void emit_tile(tw_text *t, const tile *x) {
   tw_text_add(t, "  const tables t = tables_%s();\n  (void)t;\n", x86_form_names[x->form]);
   if (x->looks_up) tw_text_add(t, "  const operand one = ones();\n");
   tw_text_add(t, "  for (int64_t columns = o->columns; columns > 0; columns -= %d) {\n", columns_of(x));
-  if (x->panels > 1) { /* an odd last one is taken twice */
+  if (x->panels > 1) { /* an odd last panel is computed twice */
     tw_text_add(t, "  const int64_t codes_apart = columns > %d ? o->codes_stride : 0;\n", columns_of_panel(x));
     tw_text_add(t, "  const int64_t scales_apart = columns > %d ? o->scales_stride : 0;\n", columns_of_panel(x));
   }

@@ -13,11 +13,11 @@ typedef x86_on_codes tile;
 
 const char *const x86_form_names[X86_FORMS] = {"s2", "t3", "s4", "e2m1", "e2m3", "s8", "e4m3"};
 
-/* Registers that a line is loaded to. */
+/* Number of registers for a line. */
 static int registers_of_line(const tile *x) { return x->by_bytes ? X86_UNIT : x86_form_registers(x->form); }
 
-/* The line of vector `j` at `at`, while others are fetched. `keep` stops the compiler from making the load an operand
- * of each field's shift: with one row loads are a limit. */
+/* Loads the line of vector `j` at `at`, while others are fetched. `keep` stops the compiler from making the load an
+ * operand of each field's shift: with one row, loads are the limit. */
 static void emit_load_line(tw_text *t, const tile *x, int j, int at) {
   const int step = x->by_bytes ? 1 : x86_vector_bytes(x->s), first = j / x->s->vectors * registers_of_line(x);
   for (int r = 0; r < x86_form_registers(x->form); r++)
@@ -49,13 +49,13 @@ void x86_emit_values(tw_text *t, const tile *x, int u) {
   }
 }
 
-/* A's unit `u` of row i. A rounded A is stored in runs of its rows. */
+/* Broadcasts unit `u` of row i of A. A rounded A is stored in runs of its rows. */
 static void emit_broadcast(tw_text *t, const tile *x, int run, int u, int i) {
   const int at = x86_is_real(x->s) ? u * x->rows + i : i * run + u;
   tw_text_add(t, "      x = broadcast(a + %d);", X86_UNIT * at);
 }
 
-/* Within a run the next eight elements are adjacent; after a run come the runs of other rows. */
+/* Within a run the next eight elements are adjacent; after a run follow the runs of other rows. */
 static void emit_next_of_a(tw_text *t, const tile *x, int units, int run) {
   if (x86_is_real(x->s) || units == run)
     tw_text_add(t, "a += %d;", X86_UNIT * units * x->rows);
@@ -64,7 +64,7 @@ static void emit_next_of_a(tw_text *t, const tile *x, int units, int run) {
                 X86_UNIT * run * (x->rows - 1));
 }
 
-/* A loop over `steps` steps at a time; a rounded A is stored in runs of `run` units. */
+/* A loop of `steps` steps per iteration; a rounded A is stored in runs of `run` units. */
 static void emit_loop(tw_text *t, const tile *x, int steps, int run) {
   const int units = x->step * steps;
   tw_text_add(t, "    do {\n");
@@ -96,8 +96,8 @@ static void emit_beginning(tw_text *t, const tile *x, int i, int j, int chain) {
     tw_text_add(t, "zero()");
 }
 
-/* `keep` stops the compiler from seeing that some sums begin alike: it would merge them, and copy registers in the
- * loop. */
+/* `keep` stops the compiler from seeing that some sums begin with equal values: it would merge them, and copy
+ * registers in the loop. */
 static void emit_start(tw_text *t, const tile *x, int chain) {
   for (int i = 0; i < x->rows; i++) {
     tw_text_add(t, "    sums");
@@ -112,7 +112,7 @@ static void emit_start(tw_text *t, const tile *x, int chain) {
   if (x->s->arithmetic == X86_U8S8 && chain == 0) tw_text_add(t, "    start += %d;\n", x->rows);
 }
 
-/* Chains but the first begin at zero and end in the first. */
+/* Chains except the first begin at zero, and are added to the first at the end. */
 static void emit_chains_end(tw_text *t, const tile *x) {
   for (int chains = x->chains; chains > 1; chains /= 2)
     for (int c = 0; c < chains / 2; c++)
@@ -123,7 +123,7 @@ static void emit_chains_end(tw_text *t, const tile *x) {
 
 /* Rows of A that are tables: each, in two registers, is used for all vectors of its units. */
 static void emit_look_ups(tw_text *t, const tile *x, int steps) {
-  const int vectors = x->s->vectors, fields = x->fields / x86_form_codes(x->form); /* fields: of a container */
+  const int vectors = x->s->vectors, fields = x->fields / x86_form_codes(x->form); /* fields of a container */
   const int tables = steps * x->step / X86_TABLE_UNITS;
   tw_text_add(t, "    do {\n");
   for (int p = 0; p < tables; p++) {
@@ -144,7 +144,7 @@ static void emit_look_ups(tw_text *t, const tile *x, int steps) {
               steps * x->lines * x86_line_bytes(x), tables * x->rows * X86_TABLE, steps * x->step);
 }
 
-/* A loop over `steps` steps at a time, of either kind. */
+/* A loop of `steps` steps per iteration, of either kind. */
 static void emit_steps(tw_text *t, const tile *x, int steps) {
   if (x->looks_up)
     emit_look_ups(t, x, steps);
@@ -171,7 +171,7 @@ static void emit_chains(tw_text *t, const tile *x) {
   emit_chains_end(t, x);
 }
 
-/* A group of a single step (bfp16) is not worth chains: it ends before they would wait. */
+/* With a single step per group (bfp16) chains are useless: the group ends before additions would wait. */
 void x86_emit_sums(tw_text *t, const tile *x) {
   emit_start(t, x, 0);
   const bool may_be_a_step = !x->looks_up && x86_is_real(x->s) && x->form == X86_S8 && x->chains > 1;

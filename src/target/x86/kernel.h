@@ -44,9 +44,9 @@
 enum {
   X86_UNIT = 4,
   X86_LINE = 64,
-  X86_EIGHT = 8 /* elements of k: the shortest group that shares a scale */,
+  X86_EIGHT = 8 /* elements of k in the shortest group that shares a scale */,
   X86_RUN = 32 /* contiguous elements of a row in a strip of rounded A */,
-  X86_TILE_ROWS_MAX = 16, /* of a tile in vector registers */
+  X86_TILE_ROWS_MAX = 16, /* rows of the largest tile in vector registers */
   X86_AMX_ROWS = 32,
   X86_ROWS_MAX = X86_AMX_ROWS,
   X86_COLUMNS_MAX = 64,
@@ -60,7 +60,7 @@ typedef enum x86_isa {
   X86_AVX512,
   X86_AVX512VNNI,
   X86_AVX512BF16,
-  X86_AMX, /* and all of the above */
+  X86_AMX, /* AMX, and all sets above */
   X86_ISAS
 } x86_isa;
 typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_S8S8, X86_ARITHMETICS } x86_arithmetic;
@@ -89,7 +89,7 @@ typedef struct x86_finish {
   x86_activation activation;
   float alpha, beta;
   const float *row_scale, *column_scale, *bias;
-  bool sums_are_real; /* of tiles on codes, even in integer kernels */
+  bool sums_are_real; /* true for tiles on codes, even in integer kernels */
 } x86_finish;
 
 /* The value of a code. The integers of u8s8 are made unsigned by adding x86_lift: then B is the unsigned factor of the
@@ -115,27 +115,27 @@ static inline int x86_form_codes(x86_form f) { return f == X86_T3 ? 3 : 1; }    
  * scale[group][j] * factor * a_scale[group][i] * row_scale[i] * (sum over the group's units). C's elements are f32, for
  * any arithmetic. The last two factors belong to a rounded A: for integers only. */
 typedef struct x86_coded {
-  int64_t units;           /* a multiple of the rows of units in a line; A is zero after k */
+  int64_t units;           /* a multiple of the units in a line; A is zero after k */
   int64_t group_units;     /* units that share a scale: also such a multiple; or more than all units */
   const void *a;           /* packed strips */
-  int64_t a_strip;         /* integers: bytes from a strip to the next one, ... */
-  int64_t a_run;           /* ... of a row's run (X86_RUN elements or X86_EIGHT) */
+  int64_t a_strip;         /* integers: bytes from a strip of A to the next, ... */
+  int64_t a_run;           /* ... and bytes of a row's run (X86_RUN or X86_EIGHT elements) */
   const void *codes;       /* lines */
   const void *scales;      /* [group][columns] */
   int64_t codes_stride;    /* bytes from a panel's codes to the next panel's */
   int64_t scales_stride;   /* likewise */
   int scale_bytes;         /* 1: e8m0; 4: f32 */
-  int64_t scales_ahead;    /* bytes by which scales are fetched before their use */
+  int64_t scales_ahead;    /* prefetch distance of scales in bytes */
   float factor;            /* on every scale */
-  const int32_t *start;    /* [group][row]: the initial sums of a group (u8s8: -lift * the sum of A); NULL: 0 */
+  const int32_t *start;    /* [group][row]: the initial sums of a group (u8s8: -lift * the sum of A); NULL: zeros */
   const float *a_scales;   /* [group][row]; NULL: 1 */
-  const float *row_scales; /* [row], on the sums of all groups; NULL: 1 */
-  const void *next;        /* while a line is used, the bytes here are fetched; then it moves on by `next_step` */
+  const float *row_scales; /* [row]: factor of the sums of all groups; NULL: 1 */
+  const void *next; /* address of the next prefetch, made while a line is used; then it advances by `next_step` */
   int64_t next_step;
   void *c;
-  int64_t c_stride, columns; /* columns: of C from here on; the panels that hold them are processed */
+  int64_t c_stride, columns; /* columns: of C from here on; all panels that hold them are processed */
   bool accumulate;
-  int64_t strips; /* strides between strips, one below the other: in A, in the data for A's rows, and in C */
+  int64_t strips; /* strides from one strip to the next: in A, in the data for A's rows, and in C */
 } x86_coded;
 typedef void x86_coded_tile(const x86_coded *);
 
@@ -149,11 +149,15 @@ enum { X86_POWER_MOST = 254 - 23 };
 /* Rows of A as tables for tiles on X86_T3, which look sums up: for units 3u, 3u + 1 and 3u + 2 the sum of their
  * products with each possible field value, in 32 places. `units` is a multiple of three; the tables of `rows` rows are
  * interleaved. */
-enum { X86_TABLE_UNITS = 3, X86_TABLE = 128 /* bytes */, X86_TABLES_ROWS = 4 /* rows of the largest such tile */ };
+enum {
+  X86_TABLE_UNITS = 3,
+  X86_TABLE = 128 /* rows of the largest such tile */,
+  X86_TABLES_ROWS = 4 /* rows of the largest such tile */
+};
 static inline int64_t x86_tables_bytes(int64_t units) { return units / X86_TABLE_UNITS * X86_TABLE; } /* of a row */
 typedef void x86_tabulate(void *to, const void *a, int64_t a_stride, int64_t rows, int64_t units);
 
-/* Codes become a panel of code times scale. Takes what describes codes, scales and the next panel. */
+/* Expands codes to a panel of code times scale. Reads the fields for codes, scales and the next panel. */
 typedef void x86_expand(const x86_coded *, void *panel);
 
 /* Rows of f32, bf16 or f16 become integers in -127..127, in int8 (u8s8) or int16 (s16): the nearest to x / scale, ties
@@ -164,16 +168,16 @@ typedef enum x86_real { X86_REAL_F32, X86_REAL_BF16, X86_REAL_F16 } x86_real;
 typedef struct x86_quantize {
   const void *from;
   x86_real type;
-  int64_t strips, rows, from_stride; /* strips of this number of rows, one below the other; bytes */
-  int64_t n, group;                  /* elements: of a row, of a group */
-  const float *row_scales;           /* [strip][row], of all groups of a row, if `scales` is NULL */
+  int64_t strips, rows, from_stride; /* strips of this number of rows, one below the other; from_stride: in bytes */
+  int64_t n, group;                  /* elements of a row, and of a group */
+  const float *row_scales;           /* [strip][row]: scales for all groups of a row, used if `scales` is NULL */
   int64_t run;                       /* X86_RUN, and `group` is a multiple of it or n; or X86_EIGHT */
   void *to;                          /* strips: [strip][run of to_n / run][row][run] */
   int64_t to_n;                      /* elements of a row, followed by zeros up to a multiple of eight */
   int64_t groups;                    /* of a row */
   float *scales;                     /* [strip][group][row], written */
   int lift;
-  int32_t *starts; /* [strip][group][row], written: -lift * the sum of the group's integers (x86_coded) */
+  int32_t *starts; /* [strip][group][row], output: -lift * the sum of the group's integers (x86_coded) */
 } x86_quantize;
 
 /* to[p * pitch + j] = unit p of column j, for `width` <= pitch columns. Rows of the source are `stride` bytes apart.
@@ -185,22 +189,23 @@ typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
   x86_isa isa;
   x86_arithmetic arithmetic;
-  int rows, columns;                                 /* rows of the largest tile */
-  int step;                                          /* units of k that it takes at once: blocks are multiples */
-  void (*begin)(void);                               /* a thread calls it before its first tile ... */
-  void (*end)(void);                                 /* ... and this after its last; NULL: there is nothing to do */
-  x86_tile *const *packed;                           /* [r - 1]: on r packed rows */
-  x86_tile *const *direct;                           /* likewise on rows in place */
-  int wide_rows;                                     /* rows of the highest wide tile; 0: none */
+  int rows, columns;       /* rows of the largest tile */
+  int step;                /* units of k that the tile processes at once: blocks are multiples of it */
+  void (*begin)(void);     /* a thread calls begin before its first tile ... */
+  void (*end)(void);       /* ... and end after its last; NULL: not needed */
+  x86_tile *const *packed; /* [r - 1]: the tile function for r packed rows */
+  x86_tile *const *direct; /* likewise for rows in place */
+  int wide_rows;           /* rows of the highest wide tile; 0: no wide tile */
   x86_tile *const *wide_packed, *const *wide_direct; /* likewise */
-  double operations_per_round;                       /* of `spin`: multiplications and additions */
-  void (*spin)(int64_t rounds);                      /* multiply-adds on registers alone: the peak */
+  double operations_per_round;                       /* multiplications and additions in a round of `spin` */
+  void (*spin)(int64_t rounds);                      /* multiply-adds on registers only: the peak rate */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
-  x86_pack *interleave; /* packs rows that hold one element of k each, of the kernel's own type: s16 has no such type */
-  x86_pack *gather;     /* packs rows of units */
+  /* packs rows of elements of the kernel's own type, one element of k in each row; s16 has no such type */
+  x86_pack *interleave;
+  x86_pack *gather; /* packs rows of units */
   void (*finish)(const x86_finish *);
-  int coded_rows; /* rows of the largest tile on codes; 0: none */
-  /* By form; NULL: none. */
+  int coded_rows; /* rows of the largest tile on codes; 0: no such tile */
+  /* By form; NULL: no such tiles. */
   x86_coded_tile *const *coded[X86_FORMS];  /* [r - 1] */
   x86_coded_tile *const *powers[X86_FORMS]; /* likewise, for scales of e8m0 up to X86_POWER_MOST, and a_scales */
   x86_expand *expand[X86_FORMS];            /* real arithmetic only */

@@ -3,7 +3,7 @@
  *   each part of C, for the next free thread:
  *     for nc columns, for mc rows:          a block of C, whose sums stay in cache
  *       for each block of k:
- *         for mc / rho rows:                pack them, rounded if need be (unless A is read in place)
+ *         for mc / rho rows:                pack them, rounded if necessary (unless A is read in place)
  *           for each panel of B, or two:    in order, so that the next one can be fetched; codes are expanded,
  *             for each strip of rows:       the kernel                              or the kernel is one on codes
  *
@@ -19,8 +19,8 @@
 typedef struct job {
   const tw_gemm_plan *p;
   const tw_gemm_operands *o;
-  const void *b;                      /* unpacked, if parts pack it */
-  float scale;                        /* size of its elements */
+  const void *b;                      /* unpacked, if each part packs it */
+  float scale;                        /* factor of its elements */
   char *workspace;                    /* of this thread */
   int64_t row, rows, column, columns; /* the current block of C; `column` is the first of a panel */
 } job;
@@ -31,18 +31,18 @@ typedef struct job {
 typedef struct strip {
   const char *a;
   int64_t stride, row, rows, n; /* row: within C */
-  int64_t units;                /* including the zeros that packing adds after k */
-  int64_t group_at;             /* of its sums and scales of groups, in elements */
+  int64_t units;                /* with the zeros that packing adds after k */
+  int64_t group_at;             /* index of its sums and scales of groups */
 } strip;
 
 /* The current panel, and the prefetch meanwhile: `next_step` bytes for each line that a tile reads. */
 typedef struct panel {
   const char *packed, *scales, *b, *next; /* b: the data that tiles read, units or codes */
-  int64_t next_step, columns;             /* columns: of several panels for a wide tile or one on codes */
-  int64_t stride, scales_stride;          /* from one to the next one's units or codes; scales */
+  int64_t next_step, columns;             /* columns: of several panels for a wide tile or a tile on codes */
+  int64_t stride, scales_stride;          /* bytes from one panel to the next, of units or codes; of scales */
 } panel;
 
-/* For a rounded A: data of the current block's rows. */
+/* For a rounded A: scales of the current block's rows. */
 static float *scales_of_rows(const job *j) { return (void *)(j->workspace + j->p->row_scale_at); }
 
 static void finish_columns(const job *j, const strip *t, int64_t column, int64_t columns, const void *sums,
@@ -114,8 +114,8 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
   tiles_on_codes(p, j->o->packed_b)[t->rows - 1](&o);
 }
 
-/* Prefetches C while its sums are computed, if they are stored there only at the end. Rows within one page are
- * prefetched by the hardware. */
+/* Prefetches C while its sums are computed, if they are stored only at the end. The hardware prefetches rows within
+ * one page. */
 static void fetch_c(const job *j, const strip *t, int64_t column, int64_t columns) {
   enum { PAGE = 4096 };
   const tw_gemm_plan *p = j->p;
@@ -133,10 +133,10 @@ static x86_tile *tile_on(const tw_gemm_plan *p, int64_t rows, int64_t columns) {
   return (wide ? direct ? k->wide_direct : k->wide_packed : direct ? k->direct : k->packed)[rows - 1];
 }
 
-/* May a tile go on from strip to strip? Not if sums are finished tile by tile. */
+/* May one call process several strips? Not if sums are finished tile by tile. */
 static bool takes_strips(const tw_gemm_plan *p, int64_t block, bool plain) { return plain || block < p->blocks - 1; }
 
-/* Sums go to C, to the workspace until the last block of k, or to a tile that is finished at once. */
+/* Where sums go: to C, to the workspace until the last block of k, or to a tile that is finished at once. */
 static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {
   const tw_gemm_plan *p = j->p;
   const int64_t columns = x86_min(b->columns, j->column + j->columns - column);
@@ -161,11 +161,11 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
 
 /* ---- strips of A ---- */
 
-/* Rows are dealt to strips (x86_strips_of): this walks over them. */
+/* How rows are divided into strips (x86_strips_of); a walk over the strips. */
 typedef struct strips {
   int64_t left, low, taller, next_row, end_row;
   int64_t packed_rows, units,
-      groups; /* packed_rows: before the next one in the buffer; units: of it, and their groups */
+      groups; /* packed_rows: rows before the next strip in the buffer; units, and the groups of them */
 } strips;
 
 static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) {
@@ -218,8 +218,8 @@ static void round_strips(const job *j, const strip *t, int64_t block, int64_t un
   x86_round_strips(p, j->o->a, t->row, t->n, t->rows, block * p->layout.block, units, &to);
 }
 
-/* Strips that are rounded at once: for a transposed A one, whose rows are gathered first; otherwise as many as stay in
- * L1, because each is read twice. */
+/* Number of strips to round at once. For a transposed A one, whose rows are gathered first; otherwise the strips
+ * that fit L1, because each is read twice. */
 static int64_t rounded_at_once(const tw_gemm_plan *p) {
   enum { ROOM = 16384 };
   if (p->spec.a_transposed) return 1;
@@ -260,9 +260,9 @@ static void pack_strips(const job *j, strips s, int64_t block) {
 
 /* ---- blocks ---- */
 
-/* The prefetch while strip `index` of `count` is on a panel of `bytes`, as many lines as the panel has. A single strip
- * prefetches a little further ahead. With several, the first few prefetch the next panel, which follows this one, in
- * equal parts. */
+/* The prefetch while strip `index` of `count` uses a panel of `bytes`; a line is prefetched for each line of the
+ * panel. A single strip prefetches a little further ahead. With several strips, the first few prefetch the next
+ * panel, which follows this one, in equal parts. */
 enum { PARTS_MOST = 4 };
 
 static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool last) {
@@ -275,7 +275,7 @@ static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, in
   b->next = b->b, b->next_step = 0; /* nothing */
 }
 
-/* The panels in the form that tiles read: codes are expanded, to units or, for tiles on codes, to 8-bit codes, unless
+/* Gives panels the form that tiles read. Codes are expanded, to units or, for tiles on codes, to 8-bit codes, unless
  * the tiles read them directly. */
 static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, int64_t scales) {
   const tw_gemm_plan *p = j->p;
@@ -293,8 +293,8 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
   }
 }
 
-/* For the panels that hold the next `columns`. A tile on codes processes all panels at once if their sums fit, and no
- * other strip waits for them: a call for each costs a tenth of the time with ternary codes, which have short panels. */
+/* Number of columns for one call: of all panels, for a tile on codes, if their sums fit and no other strip waits for
+ * them. A call for each panel costs a tenth of the time with ternary codes, which have short panels. */
 static int64_t panels_at_once(const tw_gemm_plan *p, int64_t strips_in_all, int64_t columns, bool plain) {
   const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
   if (p->on_codes && strips_in_all == 1 && !p->expands && (plain || p->blocks > 1)) return panels;
@@ -318,7 +318,7 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
     bring_units(j, block, &b, bytes, scales);
     const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
     strip t;
-    int64_t index = 0; /* of a strip: runs of them end where the prefetch does */
+    int64_t index = 0; /* index of a strip: a run of strips ends with the prefetch */
     for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);
          index += t.n) {
       fetch_ahead(j, &b, index, all.left, panels * bytes, column + b.columns >= end);

@@ -7,24 +7,25 @@
 #include "target/x86/plan.h"
 
 /* Computes part `part` of parts_m x parts_n of C. Parts do not overlap. `workspace`: bytes_per_thread of the calling
- * thread's own, aligned to TW_GEMM_ALIGNMENT. */
+ * thread, aligned to TW_GEMM_ALIGNMENT. */
 void x86_run_part(const tw_gemm_plan *, const tw_gemm_operands *, char *workspace, int part);
 
 /* As above for plans that pack B (`packs_b`): B unpacked, and the factor of its elements (x86_pack_panels). */
 void x86_run_part_on(const tw_gemm_plan *, const tw_gemm_operands *, const void *b, float scale, char *workspace,
                      int part);
 
-/* The assignment of parts to threads. Each begins with parts of its own, the same in each call: the operands are in its
- * core's caches if the program computes the product again. A thread that has no more takes parts of other threads,
- * which may be slower. */
+/* The assignment of parts to threads. Each thread begins with the same parts in each call: the operands are in its
+ * core's caches if the program computes the product again. A thread without remaining parts takes parts of other
+ * threads, which may be slower. */
 typedef struct x86_deal {
   int threads, parts;
-  atomic_int taken[X86_THREADS_MOST]; /* of the parts of each thread; side by side, so that looking at all is fast */
+  /* number of parts taken from each thread; adjacent, so that it is fast to read all of them */
+  atomic_int taken[X86_THREADS_MOST];
 } x86_deal;
 
 void x86_deal_parts(x86_deal *, const tw_gemm_plan *);
-/* The next part for a thread; -1: there is none. `*from`, 0 at first, is how far the thread has looked. Any number of
- * threads, each with any number of its own from 0 on, computes all parts. */
+/* The next part for a thread; -1: none. `*from`, initially 0, is how far the thread has looked. All parts are
+ * computed with any number of threads, numbered from 0. */
 int x86_next_part(x86_deal *, int thread, int *from);
 
 #endif

@@ -78,7 +78,7 @@ void x86_convert_rows(const tw_gemm_plan *p, const void *a, int64_t row, int64_t
       convert_row(arithmetic, s->a, line, (const char *)a + ((row + i) * s->lda + first) * bytes, n);
     else
       for (int64_t q = 0; q < n; q++) pack_element(arithmetic, line, q, s->a, a, (first + q) * s->lda + row + i);
-    /* B holds zeros after k: any finite value would do here */
+    /* B holds zeros after k, so any finite value could be here */
     memset(line + n * element, 0, (size_t)((units * group - n) * element));
   }
 }

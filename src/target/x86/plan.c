@@ -15,7 +15,7 @@
 #include "target/x86/weights.h"
 
 enum { MAGIC = 0x74773836 /* "tw86" */, SIZE_LIMIT = 1 << 30, WORKSPACES_MAX = 64 };
-static const int64_t ELEMENTS_MOST = INT64_C(1) << 56; /* of a matrix: its size in bytes always fits the type */
+static const int64_t ELEMENTS_MOST = INT64_C(1) << 56; /* largest matrix: its size in bytes fits the type */
 
 /* ---- the caller's request ---- */
 
@@ -157,7 +157,8 @@ static void lay_out_workspace(tw_gemm_plan *p) {
   }
   if (x86_quantizes(&p->spec)) {
     const size_t scales = buffer * (size_t)x86_groups(p, block) * real;
-    const int64_t rows = p->spec.a_transposed ? p->strip_rows : 0; /* gathered from its columns */
+    /* rows of a transposed A are gathered from its columns */
+    const int64_t rows = p->spec.a_transposed ? p->strip_rows : 0;
     p->row_at = reserve_bytes(&at, (size_t)(rows * block * x86_kernel_group(p->kernel)) * real);
     p->row_scale_at = reserve_bytes(&at, (size_t)p->mc * real);
     p->start_at = reserve_bytes(&at, scales);
@@ -222,8 +223,8 @@ static void settle_finish(tw_gemm_plan *p) {
   p->sums_in_c = (s->c == TW_F32 || s->c == TW_I32) && s->beta == 0;
 }
 
-/* A tuned kernel that does not fit (blocks follow from the caches, which may look other than when it was made) is
- * passed over. */
+/* Ignores a tuned kernel that does not fit: blocks follow from the caches, which may have another size than when it
+ * was tuned. */
 tw_status tw_gemm_plan_create(const tw_gemm_spec *given, tw_gemm_plan **out, tw_error *error) {
   tw_gemm_spec spec;
   if (!given) return tw_fail(error, TW_USAGE, "tw_gemm_plan_create: the description is NULL");

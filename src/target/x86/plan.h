@@ -17,7 +17,7 @@ enum { X86_HEADER = 64, X86_THREADS_MOST = 1024 };
 typedef struct x86_layout {
   uint32_t magic;
   uint16_t arithmetic, b_type;
-  uint32_t form, vector; /* of codes: x86_form, bytes of a register */
+  uint32_t form, vector; /* of weights with codes: x86_form, bytes of a register */
   int64_t columns;       /* width of a panel */
   int64_t n, k, group;
   int64_t block; /* units of k in a block; the last may have fewer */
@@ -26,31 +26,31 @@ typedef struct x86_layout {
 /* The next field of the header: 1 if there is a scale of e8m0 above X86_POWER_MOST, NaN included. */
 enum { X86_LARGE_SCALES = X86_HEADER - 1 };
 
-/* How rows of A reach the kernel. */
+/* How the kernel gets rows of A. */
 typedef enum x86_a_mode {
   X86_A_IN_PLACE, /* read in place */
-  X86_A_PACKED    /* converted if need be, then packed strip by strip */
+  X86_A_PACKED    /* converted if necessary, then packed strip by strip */
 } x86_a_mode;
 
-/* How B reaches the plan. The order of additions is the same in the last two. */
+/* How the plan gets B. The order of additions is the same in the last two. */
 typedef enum x86_b_mode {
-  X86_B_PACKED,          /* in advance, for any m */
-  X86_B_PACKED_FOR_ROWS, /* in advance, for few rows: in short blocks of k, so that many columns fit L2 */
-  X86_B_STORED           /* each part packs such blocks as it goes along */
+  X86_B_PACKED,          /* packed in advance, for any m */
+  X86_B_PACKED_FOR_ROWS, /* packed in advance for few rows, in short blocks of k: more columns fit L2 */
+  X86_B_STORED           /* each part packs short blocks while it computes */
 } x86_b_mode;
 
 /* How codes of weights are stored in a panel, and their meaning (kernel.h). */
 typedef struct x86_codes {
   x86_form form;
   int bits;            /* bits of a code */
-  int lift;            /* is added to a value before it meets A */
+  int lift;            /* added to a value before it is multiplied by A */
   int scale_bytes;     /* 1: e8m0; 4: f32 */
-  float factor;        /* on every code's value */
-  int64_t group_units; /* units of k that share a scale; larger than any block: all of them */
+  float factor;        /* factor of every code's value */
+  int64_t group_units; /* units of k that share a scale; larger than any block if all of them do */
   int fields;          /* vectors of the panel that a line holds */
   int vector;          /* bytes of a register */
   int line;            /* bytes of a line */
-  int step;            /* units that a tile takes at once: blocks are filled up to a multiple of them */
+  int step;            /* units that a tile processes at once: blocks are filled to a multiple of them */
 } x86_codes;
 
 typedef struct x86_workspaces {
@@ -58,7 +58,7 @@ typedef struct x86_workspaces {
   pthread_cond_t returned;
   int n;
   uint64_t taken; /* bit i: workspace i is in use */
-  char *memory;   /* n x threads x bytes_per_thread; pages are touched when they are first used */
+  char *memory;   /* n x threads x bytes_per_thread; the system provides pages at their first use */
 } x86_workspaces;
 
 struct tw_gemm_plan {
@@ -71,30 +71,30 @@ struct tw_gemm_plan {
   int64_t a_stride;      /* bytes from row to row of A as stored */
   int64_t mc, nc;        /* rows and columns of a block of C */
   int rho;               /* the buffer of A is mc / rho rows */
-  bool plain;            /* sums are C: nothing to finish */
+  bool plain;            /* sums need no conversion: they are C */
   bool adds;             /* if plain: sums begin with C (beta = 1) */
-  bool sums_in_c;        /* C holds the sums of all blocks of k except the last; otherwise in the workspace */
+  bool sums_in_c;        /* C holds the sums of all blocks of k except the last; otherwise the workspace does */
   bool has_codes;        /* B is kept as codes with scales */
-  bool on_codes;         /* and the tiles work on them: no panel is expanded */
-  bool expands;          /* though not on these: a panel at a time, codes become such of 8 bits (X86_S8) */
+  bool on_codes;         /* tiles read the codes: no panel is expanded to units */
+  bool expands;          /* ... but panels of these codes are first converted to 8-bit codes (X86_S8) */
   x86_codes codes;       /* if so */
-  bool looks_up;         /* and A is packed as tables for them */
-  bool wide;             /* tiles use two panels at once; an odd last panel is alone */
-  bool short_blocks;     /* along k: B is packed for this product only, and few rows use it */
+  bool looks_up;         /* A is packed as tables for the tiles */
+  bool wide;             /* tiles use two panels at once; an odd last panel uses a narrow tile */
+  bool short_blocks;     /* along k: B is packed only for this product, and few rows use it */
   bool packs_b;          /* B is given unpacked, and each part packs the blocks that it needs */
   int strip_rows;        /* rows of the largest tile that is used */
-  int ahead;             /* bytes that a single strip's codes are fetched before they are used */
+  int ahead;             /* prefetch distance in bytes of a single strip's codes */
   tw_packing packing;
   int parts_m, parts_n; /* C is divided into parts_m x parts_n parts */
   int threads;          /* threads that compute parts: a thread starts the next part when it is free */
-  /* a thread's workspace, in bytes from its start */
+  /* offsets in a thread's workspace, in bytes */
   size_t strip_at, rows_at, tile_at, sums_at, panel_at, row_at, row_scale_at, start_at, a_scale_at, b_at,
       bytes_per_thread;
-  x86_workspaces *workspaces; /* through a pointer: the plan itself is constant */
+  x86_workspaces *workspaces; /* a pointer, because the plan itself is constant */
 };
 
 static inline int64_t x86_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-/* The first of `n` items that belongs to part `index` of `count`. */
+/* The first of `n` items that belong to part `index` of `count`. */
 static inline int64_t x86_part_start(int64_t n, int index, int count) { return n * index / count; }
 static inline int64_t x86_min(int64_t a, int64_t b) { return a < b ? a : b; }
 

@@ -6,7 +6,7 @@
 #include "target/x86/tune/apply.h"
 
 enum {
-  FEW_ROWS = 512, /* for these, packed B is not worth the way to memory and back */
+  FEW_ROWS = 512, /* with at most this number of rows, packed B is not written to memory and read back */
   ROWS_OF_A_THREAD = 64,
   SMALL = 1 << 27, /* multiply-adds */
   TASKS_OF_A_THREAD = 2

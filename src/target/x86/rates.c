@@ -1,4 +1,4 @@
-/* rates.c - the peak and the bandwidth of the machine, measured the plain way. */
+/* rates.c - the peak and the bandwidth of the machine, measured with simple loops. */
 #include "target/x86/rates.h"
 
 #include <math.h>

@@ -17,7 +17,7 @@
 static tw_status available(const tw_target *t, tw_error *error) {
   (void)t;
   (void)error;
-  return TW_OK; /* the portable kernels run everywhere */
+  return TW_OK; /* the portable kernels run on every CPU */
 }
 
 static const char *compiler(void) {

@@ -38,13 +38,13 @@ int x86_lift(x86_arithmetic arithmetic, x86_form form) {
   return arithmetic == X86_U8S8 ? lift[form] : 0;
 }
 
-/* Beside the sums: vectors of B, one of A, a line, tables, a mask. Two strips of 8 rows make the highest decode
- * shape. */
+/* Registers besides the sums: vectors of B, one of A, a line, tables, a mask. Two strips of 8 rows make the highest
+ * decode shape. */
 enum { OTHER_REGISTERS = 6, CODED_ROWS_MOST = 8 };
 
 int x86_coded_rows(const x86_variant *s) {
   const bool integers =
-      s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8; /* also of large products: totals in registers */
+      s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8; /* totals in registers also for large products */
   const int rows = (x86_isa_registers(s->isa) - OTHER_REGISTERS) / s->vectors / (integers ? 2 : 1);
   if (s->isa == X86_AMX) return 0;
   const int most = s->rows < CODED_ROWS_MOST ? s->rows : CODED_ROWS_MOST;
@@ -52,7 +52,7 @@ int x86_coded_rows(const x86_variant *s) {
 }
 
 int x86_wide_rows(const x86_variant *s) {
-  enum { LEAST = 4 /* lower ones load more than they multiply */, OTHERS = 2 /* A; what some arithmetics need */ };
+  enum { LEAST = 4 /* lower tiles load more than they multiply */, OTHERS = 2 /* A; what some arithmetics need */ };
   const int vectors = 2 * s->vectors, rows = (x86_isa_registers(s->isa) - vectors - OTHERS) / vectors;
   if (s->isa == X86_AMX || rows < LEAST || vectors * x86_isa_lanes(s->isa) > X86_COLUMNS_MAX) return 0;
   return rows < s->rows ? rows : s->rows;

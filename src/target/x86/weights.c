@@ -13,8 +13,8 @@
 #include "target/x86/choose.h"
 #include "target/x86/variant.h"
 
-/* How the values of a type are kept, the smallest form first: as integers times `step`, or as results of `encode`.
- * Values of mxfp6 (e2m3) are multiples of 1/8 up to 7.5: 7-bit integers where its own codes have no tiles. */
+/* The forms in which values of a type are kept, the smallest first: as integers times `step`, or as results of
+ * `encode`. Values of mxfp6 (e2m3) are multiples of 1/8 up to 7.5: 7-bit integers if its own codes have no tiles. */
 static const struct kept {
   tw_type type;
   x86_form form;
@@ -32,7 +32,7 @@ static const struct kept kept[] = {
     {TW_BFP16, X86_S8, 0x1p-6f, NULL},
     {TW_I8, X86_S8, 1, NULL},
     {TW_I4, X86_S4, 1, NULL},
-    {TW_TERNARY, X86_T3, 1, NULL}, /* its scales belong to whole columns */
+    {TW_TERNARY, X86_T3, 1, NULL}, /* for scales that belong to whole columns */
     {TW_TERNARY, X86_S2, 1, NULL},
 };
 
@@ -128,9 +128,9 @@ size_t x86_scales_bytes(const tw_gemm_plan *p, int64_t units) {
 
 typedef struct column {
   float *value;         /* k decoded elements */
-  char *codes, *scales; /* planes of one row */
+  char *codes, *scales; /* codes and scales of one row */
   tw_packed_size size;
-  float scale; /* of all of it, if blocks share one */
+  float scale; /* scale of the whole column, if blocks share one */
 } column;
 
 static unsigned code_of(const tw_gemm_plan *p, const struct kept *w, float value, float scale) {
@@ -173,7 +173,7 @@ static void put_code(const tw_gemm_plan *p, char *lines, int64_t unit, int64_t j
   }
   const int64_t at_lane = j % lanes * group + q;
   if (x86_form_bits(c->form) == 6) {
-    const int64_t halves = container / 2; /* f32: one of each two vectors */
+    const int64_t halves = container / 2; /* f32: the fields of one of two vectors */
     put_six_bits(line, at_lane * halves + field % halves, c->vector / 2, field / halves, code);
     return;
   }
@@ -190,11 +190,11 @@ static void put_code(const tw_gemm_plan *p, char *lines, int64_t unit, int64_t j
   char *at = line + at_lane * container;
   uint32_t word = 0;
   memcpy(&word, at, (size_t)container);
-  word += code << (field * c->bits); /* into zeros, or beside other codes of the field */
+  word += code << (field * c->bits); /* a bit operation into zeros, or next to other codes of the field */
   memcpy(at, &word, (size_t)container);
 }
 
-/* Is it one that tiles for powers of two cannot take? */
+/* True if tiles for powers of two cannot use this scale. */
 static bool put_scale(const tw_gemm_plan *p, char *scales, int64_t at, float scale) {
   if (p->codes.scale_bytes == 4) {
     memcpy(scales + at * 4, &scale, sizeof scale);
@@ -212,7 +212,7 @@ static float scale_of(const tw_gemm_plan *p, const column *c, int64_t from, int6
   return tw_format_scale(&p->packing, 1, (size_t)p->spec.k, c->codes, c->scales, 0, (size_t)from);
 }
 
-/* One column of one block. Has it large scales? */
+/* Packs one column of one block; true if it has large scales. */
 static bool pack_block(const tw_gemm_plan *p, const column *c, int64_t block, int64_t j, char *panel, char *scales) {
   const struct kept *w = kept_by(p);
   const int64_t elements = x86_kernel_group(p->kernel), columns = p->kernel->columns;

@@ -6,9 +6,10 @@
 #include "target/x86/variant.h"
 #include "tilewright/format.h"
 
-/* How codes of the type are kept, of the forms whose bits are set: the smallest. X86_FORMS: in none. */
+/* The smallest form, of the forms whose bits are set, that can keep codes of the type. X86_FORMS: none. */
 x86_form x86_form_of(tw_type, unsigned forms);
-/* Forms that a kernel has tiles for, compiled or as a schedule; that the type could be kept in: a bit each. */
+/* A bit for each form: of the forms that a kernel has tiles for, compiled or as a schedule; of the forms that can
+ * keep the type. */
 unsigned x86_forms_of_kernel(const x86_kernel *);
 unsigned x86_forms_of_schedule(const x86_variant *);
 unsigned x86_forms_of_type(tw_type);
@@ -19,7 +20,7 @@ tw_status x86_settle_weights(tw_gemm_plan *, tw_error *);
 size_t x86_codes_bytes(const tw_gemm_plan *, int64_t units);
 size_t x86_scales_bytes(const tw_gemm_plan *, int64_t units);
 
-/* Packs all of B. `b` is f32 and rounded to the type; or, if `codes` is not NULL, its planes are taken
+/* Packs all of B. `b` is f32 and is rounded to the type. If `codes` is not NULL, its planes are packed instead
  * (tw_gemm_pack_codes). */
 tw_status x86_pack_weights(const tw_gemm_plan *, const float *b, const void *codes, const void *scales, char *packed,
                            tw_error *);

@@ -1,4 +1,4 @@
-/* checks.c - see checks.h: lists, findings, what happens at the begin and end of a workgroup; barriers and defects. */
+/* checks.c - see checks.h: lists of findings, the begin and end of a workgroup, barriers and defects. */
 #include "target/cdna/checks/checks.h"
 
 #include <inttypes.h>
@@ -47,7 +47,7 @@ static void lock(cdna_checker *c) {
 }
 static void unlock(cdna_checker *c) { atomic_flag_clear(&c->lock); }
 
-/* One for each instruction and check: from the workgroup with the lowest number, and there the first. */
+/* The entry for an instruction and check: the first occurrence in the workgroup with the lowest number. */
 static cdna_finding *place_for(cdna_checker *c, cdna_check check, size_t at) {
   for (size_t i = 0; i < c->n; i++)
     if (c->finding[i].check == check && c->finding[i].at == at) return &c->finding[i];
@@ -200,7 +200,7 @@ static bool meet_program(cdna_checker *c, const cdna_group *group) {
   c->program = group->program;
   c->effects = cdna_program_effects(group->program);
   if (!c->effects) return false;
-  if (c->counts && c->n_count != group->program->n) { /* counts go on over kernels of the same code */
+  if (c->counts && c->n_count != group->program->n) { /* counts continue over kernels with the same code */
     free(c->count);
     c->n_count = group->program->n;
     c->count = calloc(c->n_count, sizeof *c->count);
@@ -247,7 +247,8 @@ static group_state *new_state(cdna_checker *c, const cdna_group *group) {
   return NULL;
 }
 
-/* Times and numbers go on from the wave before, for which all has ended, long ago: its entries need not be cleared. */
+/* Times and numbers continue from the previous wave, whose operations ended long ago. So its entries need not be
+ * cleared. */
 static void begin_wave(cdna_wave *w, wave_state *s) {
   enum { FULL = 1 << 29, LONG_AGO = 1000 };
   wait_state *t = &s->waits;
@@ -287,8 +288,8 @@ static bool begin_group(void *context, cdna_group *group) {
   return true;
 }
 
-/* All waves of a workgroup must arrive at barriers equally often. AMD's rules do not say how to wait for a wave that
- * ended earlier, and a wave that passes one barrier more passed it by chance. */
+/* All waves of a workgroup must arrive at barriers equally often. AMD's rules do not define waiting for a wave that
+ * ended earlier, and a wave that passes one more barrier does so by chance. */
 static void compare_barriers(cdna_group *group, const group_state *g) {
   int most = 0, least = 0;
   for (int i = 0; i < g->n_waves; i++) {
@@ -320,7 +321,7 @@ static void end_group(void *context, cdna_group *group) {
   unlock(c);
 }
 
-/* All waves left the barrier: accesses before it happened before accesses after it. */
+/* All waves left the barrier, so accesses before it precede accesses after it. */
 static void pass_barrier(void *context, cdna_group *group) {
   group_state *g = group->observed;
   const cdna_checker *c = context;
@@ -351,7 +352,8 @@ static void barrier_before(cdna_wave *w, const cdna_checker *c) {
             __builtin_popcountll(off), __builtin_popcountll(s->first_exec));
 }
 
-/* v_pk_fma_f32 that takes the upper half of its second source for both results: ROCm/rocMLIR, pull request 2459. */
+/* Finds v_pk_fma_f32 that uses the upper half of its second source for both results: ROCm/rocMLIR, pull request
+ * 2459. */
 static void look_for_defects(cdna_wave *w, const seen *x) {
   const uint32_t *word = &w->program->word[w->at];
   if (!(x->e->traits & CDNA_SUSPECT) || w->program->object->arch != CDNA4) return;
@@ -405,7 +407,7 @@ tw_status cdna_checker_new(const tw_inspection *i, cdna_checker **out, tw_error 
   return TW_OK;
 }
 
-/* Has a run on other inputs found it, at the same instruction? */
+/* Did a run on other inputs find it at the same instruction? */
 static bool is_listed(const tw_inspection *i, const tw_check_finding *f) {
   for (size_t k = 0; f->key && k < i->n_findings; k++)
     if (i->finding[k].at == f->at && !strcmp(i->finding[k].key, f->key)) return true;

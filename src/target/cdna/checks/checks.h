@@ -20,7 +20,7 @@
 #include "tilewright/extend/target.h"
 
 typedef enum cdna_check {
-  CDNA_CHECK_BOUNDS, /* the emulator's own: it stops the kernel */
+  CDNA_CHECK_BOUNDS, /* found by the emulator itself, which stops the kernel */
   CDNA_CHECK_UNINITIALIZED,
   CDNA_CHECK_RACES,
   CDNA_CHECK_WAITS,
@@ -33,8 +33,8 @@ typedef enum cdna_check {
 } cdna_check;
 
 const char *cdna_check_name(cdna_check); /* "races", ... */
-/* A comma-separated list, "all", "none", or "usual": all, but hazards are warnings, since AMD's own kernels have some.
- * Bits of cdna_check, and CDNA_CHECKS_LENIENT. TW_USAGE with what there is. */
+/* A comma-separated list, "all", "none", or "usual": all checks, but hazards are warnings, because AMD's own kernels
+ * have some. Gives bits of cdna_check, and CDNA_CHECKS_LENIENT. TW_USAGE with the list of checks. */
 enum { CDNA_CHECKS_LENIENT = 1 << 30 };
 tw_status cdna_checks_parse(const char *text, unsigned *out, tw_error *);
 /* True if the inspection ignores accesses out of bounds. Without inspection they are detected. */
@@ -54,9 +54,9 @@ typedef struct cdna_checker cdna_checker;
 /* The observer of the inspection; *out is NULL if no check needs one. */
 tw_status cdna_checker_new(const tw_inspection *, cdna_checker **out, tw_error *);
 void cdna_checker_free(cdna_checker *);
-/* Before each run: its observer. */
+/* The observer for a run; call it before each run. */
 const cdna_observer *cdna_checker_start(cdna_checker *);
-/* After the runs: adds findings and counts to the inspection, in words. */
+/* Call after the runs: adds findings and counts to the inspection, as text. */
 void cdna_checker_report(cdna_checker *, const cdna_object *, const cdna_kernel *, const cdna_machine *,
                          tw_inspection *);
 /* Findings of the last run: missing barriers and waits first, each by instruction, then check. */

@@ -34,7 +34,7 @@ static void count_lds(const cdna_wave *w, const cdna_op *op, const cdna_access *
   }
 }
 
-/* Different lines of 128 bytes that the lanes reach, and how many their bytes would fill. */
+/* Counts the different lines of 128 bytes that the lanes reach, and the lines that their bytes would fill. */
 static void count_lines(const cdna_access *a, cdna_count *c) {
   uint64_t line[2 * CDNA_LANES];
   int n = 0;
@@ -242,7 +242,7 @@ void cdna_counts_report(const cdna_count *count, size_t n, const cdna_object *o,
     const cdna_fidelity fidelity = cdna_fidelity_of(o->arch, &c, &why);
     s.by_fidelity[fidelity] += count[at].executions;
     char *plus = strrchr(place, '+');
-    if (!strchr(place, ':') && plus) *plus = '\0'; /* without lines: by function */
+    if (!strchr(place, ':') && plus) *plus = '\0'; /* without line numbers: sums by function */
     add_line(&s, place, &count[at]);
     tw_text t = {0};
     cdna_print(&c, &t);

@@ -15,15 +15,16 @@ typedef struct cdna_count {
   uint64_t executions, vector, lanes; /* executions by waves; of vector instructions, the lanes that were active */
   uint64_t phases, turns, lds_bytes;  /* turns - phases are lost to bank conflicts */
   int worst;                          /* turns in the worst phase */
-  uint64_t bytes, lines, least_lines; /* bytes of global memory; lines that this number of bytes would fill */
+  /* bytes of global memory; lines accessed; lines that this number of bytes would fill */
+  uint64_t bytes, lines, least_lines;
 } cdna_count;
 
-/* `a` is the memory that it reaches; NULL: none. */
+/* `a` is the accessed memory; NULL: none. */
 void cdna_count_instruction(const cdna_wave *, const cdna_op *, bool vector, uint64_t exec, const cdna_access *a,
                             cdna_count *);
 void cdna_count_add(cdna_count *to, const cdna_count *from);
-/* As text and as JSON, from counts for the dwords of a kernel's code; the work-items of a workgroup and its LDS
- * determine how many fit on a CU. */
+/* Reports counts of a kernel's code dwords as text and as JSON. The work-items of a workgroup and its LDS determine
+ * how many workgroups fit on a CU. */
 void cdna_counts_report(const cdna_count *, size_t n, const cdna_object *, const cdna_kernel *, const cdna_machine *,
                         int work_items, int lds, tw_inspection *);
 

@@ -37,7 +37,7 @@ static void check_address(cdna_wave *w, const seen *x, uint64_t address, int lan
                                                 : "");
 }
 
-/* The address of a scalar load as its registers have it, before bits are cut off. */
+/* The address of a scalar load in its registers, before low bits are cut off. */
 static void look_scalar(cdna_wave *w, const seen *x) {
   const cdna_source *base = &x->op->s[0], *more = &x->op->s[1];
   const uint64_t sum =
@@ -108,7 +108,7 @@ void global_before(cdna_wave *w, const seen *x) {
     _Atomic(uint32_t) *owner = owners_of(w, a->address[0][l], a->bytes);
     if (!owner) continue;
     if (!quiet) {
-      /* neither stops the run: the bytes are there, as owners are */
+      /* this lookup does not stop the run: the bytes exist, because owners exist */
       const uint8_t *old = cdna_reach(w, a->address[0][l], a->bytes, true, l);
       if (old) quiet = overlap(w, x, l, owner, old, a->address[0][l]);
     }

@@ -22,7 +22,7 @@ static uint8_t kind_of(const cdna_mfma *m) { return m->c == CDNA_F64 ? BY_F64 : 
 
 static const char *const reasons[] = {"reads", "writes"};
 
-/* Wait states that are between an instruction and now. */
+/* The number of wait states between an instruction and now. */
 static int since(const hazard_state *s, const written *x) { return (int)(s->time - x->time) - 1; }
 
 static void report(cdna_wave *w, int code, const char *what, const written *by, int needed) {
@@ -42,15 +42,15 @@ static bool too_early(cdna_wave *w, int code, const char *what, const written *b
   return true;
 }
 
-/* Results of matrix instructions, used by any other instruction: read, or overwritten. */
+/* Required wait states after a matrix instruction until another kind of instruction reads or overwrites its result. */
 static int after_matrix(cdna_arch arch, const written *by, bool memory, bool write) {
-  const bool wide = arch == CDNA4 && by->passes == 16; /* f64 16x16x4 takes twice as long there */
+  const bool wide = arch == CDNA4 && by->passes == 16; /* f64 16x16x4 takes twice as long on CDNA4 */
   if (by->how & BY_F64) return by->passes == 4 ? (memory && !write ? 9 : 6) : wide ? 19 : memory && !write ? 18 : 11;
   if (by->how & BY_XDL) return by->passes + 3 + (arch == CDNA4 && by->passes != 2);
   return by->passes + 2;
 }
 
-/* Results of matrix instructions for another's A and B (and scales), and for C. */
+/* Required wait states until another matrix instruction uses the result as A, B (or scales), or as C. */
 static int matrix_to_factor(cdna_arch arch, const written *by) {
   if (by->how & BY_F64) return by->passes == 4 ? 6 : arch == CDNA4 && by->passes == 16 ? 19 : 11;
   return after_matrix(arch, by, false, false);
@@ -145,7 +145,7 @@ static bool read_scalar(cdna_wave *w, const seen *x, const cdna_register_range *
   return false;
 }
 
-/* Wait states that an entry matters for: the longest of a matrix instruction's result is 19. */
+/* Number of wait states for which an entry matters; the longest, for a matrix instruction's result, is 19. */
 enum { VALU_SPAN = 8, MATRIX_SPAN = 32 };
 
 static void remember_write(hazard_state *s, const cdna_effects *e, const cdna_register_range *t, written now) {
@@ -178,7 +178,7 @@ static void remember(cdna_wave *w, const seen *x) {
     s->matrix_until = s->time + 24;
   }
   for (int r = 0; r < e->n_writes; r++) remember_write(s, e, &e->write[r], now);
-  /* stores of more than 8 bytes read their data late; buffers do so without a register as offset */
+  /* stores of more than 8 bytes read their data late; among buffer stores, only those without an offset register do */
   const bool buffer = x->op->instruction->encoding == CDNA_MUBUF || x->op->instruction->encoding == CDNA_MTBUF;
   const bool late = e->klass == CDNA_CLASS_VMEM && e->access == CDNA_STORE && e->bytes > 8 &&
                     !(buffer && x->op->s[3].kind == CDNA_SCALAR);

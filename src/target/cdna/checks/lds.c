@@ -11,7 +11,8 @@
 
 static bool is_one(uint16_t waves) { return waves && !(waves & (waves - 1)); }
 
-/* Has the write ended, for a wave that reads? For its own, and of others at the barrier that is between them. */
+/* Has the write ended for a wave that reads? For its own write: by its waits. For other waves' writes: by the
+ * barrier between them. */
 static bool has_ended(const group_state *g, const lds_cell *c, int reader) {
   if (!is_one(c->writers) || c->written < g->first) return true;
   const int writer = __builtin_ctz(c->writers);
@@ -66,7 +67,7 @@ void lds_settle(cdna_group *group) {
     const doubtful *d = &g->doubtful[k];
     const size_t at = w->at;
     if (!memcmp(&d->old, group->lds + d->address, g->checker->narrow ? 1 : 4)) continue;
-    w->at = g->doubtful_at; /* findings are placed where the wave is */
+    w->at = g->doubtful_at; /* a finding's place is the wave's current instruction */
     report(w, d->lane, d->address, "write", d->others, "write", d->other_at);
     w->at = at;
     return;
@@ -115,12 +116,12 @@ static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint
   return true;
 }
 
-/* The usual case: it was read before, because no wave has written it. */
+/* The usual case: the wave has read the cell before, and no wave has written it. */
 static inline bool is_read_again(const lds_cell *c, uint32_t epoch, int wave) {
   return c->read == epoch && c->written != epoch && c->readers >> wave & 1;
 }
 
-/* Reads alone, the most frequent: lanes that read the address of the lane before need no look. */
+/* Only reads, the most frequent case. A lane that reads the same address as the previous lane needs no check. */
 static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
   group_state *g = w->group->observed;
   const int shift = g->checker->narrow ? 0 : 2, wave = w->id;
@@ -135,7 +136,7 @@ static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
       const uint64_t at = address[l];
       if (at == before) continue;
       before = at;
-      if (at > last_start) return; /* the run stops here */
+      if (at > last_start) return; /* the emulator stops the run here */
       const lds_cell *const end = &g->cell[((uint32_t)at + bytes - 1) >> shift];
       for (lds_cell *c = &g->cell[(uint32_t)at >> shift]; c <= end; c++)
         if (!is_read_again(c, epoch, wave) && !touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, true, false, 0))
@@ -152,7 +153,7 @@ static void touch_all(cdna_wave *w, const seen *x, uint64_t lanes, bool reads, b
     for (uint64_t left = lanes; left; left &= left - 1) {
       const int l = __builtin_ctzll(left);
       const uint64_t at = x->access.to_lds ? x->access.lds[l] : x->access.address[part][l];
-      if (at >= g->lds_bytes || bytes > g->lds_bytes - at) return; /* the run stops here */
+      if (at >= g->lds_bytes || bytes > g->lds_bytes - at) return; /* the emulator stops the run here */
       for (uint32_t c = (uint32_t)at >> shift; c <= ((uint32_t)at + bytes - 1) >> shift; c++)
         if (!touch(w, x, g, &g->cell[c], c << shift, l, reads, writes, sequence)) return;
     }

@@ -8,19 +8,19 @@
 #include "target/cdna/checks/checks.h"
 #include "target/cdna/checks/counts.h"
 
-/* An instruction as the checks see it. */
+/* An instruction, as the checks see it. */
 typedef struct seen {
   const cdna_op *op;
   const cdna_effects *e;
-  uint64_t exec; /* lanes that are on; all for what ignores EXEC */
-  bool reaches;  /* memory: access is filled in */
+  uint64_t exec; /* active lanes; all lanes for instructions that ignore EXEC */
+  bool reaches;  /* accesses memory; `access` is filled in */
   cdna_access access;
 } seen;
 
 /* ---- sets of registers, by code: the checks skip ranges that have nothing young, in flight or undefined ---- */
 
 typedef struct register_set {
-  uint64_t bit[CDNA_REGISTER_CODES / 64 + 1]; /* one more, for ranges at the end */
+  uint64_t bit[CDNA_REGISTER_CODES / 64 + 1]; /* one additional word, for ranges at the end */
 } register_set;
 
 /* Bits of n registers (at most 64), the first in bit 0. */
@@ -43,10 +43,10 @@ static inline void add_registers(register_set *s, int first, int n) {
   if (shift + n > 64) s->bit[word + 1] |= all >> (64 - shift);
 }
 
-/* Registers of the last `span` to 2 * span units of time, and perhaps some of before. */
+/* Registers of the last `span` to 2 * span units of time, and perhaps some earlier ones. */
 typedef struct recent_set {
-  register_set now, all; /* all: with the span before */
-  uint32_t since;        /* the time that `now` begins at */
+  register_set now, all; /* all: includes the previous span */
+  uint32_t since;        /* the time at which `now` begins */
 } recent_set;
 
 static inline void add_recent(recent_set *s, uint32_t time, uint32_t span, int first, int n) {
@@ -69,12 +69,13 @@ static inline uint64_t recent_in(const recent_set *s, int first, int n) { return
  * end in any order: all in flight have number `scalar`. */
 typedef struct wait_state {
   uint32_t vm, vm_done, lds, lds_done, scalar, scalar_done;
-  uint32_t vm_of[CDNA_REGISTER_CODES], lds_of[CDNA_REGISTER_CODES]; /* the last that writes the register */
+  /* number of the last operation that writes the register */
+  uint32_t vm_of[CDNA_REGISTER_CODES], lds_of[CDNA_REGISTER_CODES];
   uint32_t scalar_of[CDNA_ZERO];
   uint32_t at_of[CDNA_REGISTER_CODES];    /* its instruction */
   register_set in_flight;                 /* registers that an operation may still write */
-  uint32_t vm_at_barrier, lds_at_barrier; /* done when the wave arrived there, */
-  uint32_t vm_passed, lds_passed;         /* and at the last one that it has left */
+  uint32_t vm_at_barrier, lds_at_barrier; /* number that had ended when the wave arrived at a barrier, */
+  uint32_t vm_passed, lds_passed;         /* and at the last barrier that it passed */
 } wait_state;
 
 /* ---- hazards.c ---- */
@@ -88,12 +89,14 @@ typedef struct written {
 
 typedef struct hazard_state {
   uint32_t time, matrix_free;
-  written matrix[512], vector[512], addend[512], data[512]; /* by MFMA, by VALU; read as C, read as data of a store */
-  written scalar[CDNA_ZERO];                                /* by VALU */
-  /* registers with young entries above; others need no look: of VALU (scalars too), of `data`, of the matrix unit */
+  /* written by MFMA, by VALU; read as C, read as data of a store */
+  written matrix[512], vector[512], addend[512], data[512];
+  written scalar[CDNA_ZERO]; /* by VALU */
+  /* registers with recent entries above (other registers need no check): of VALU, including scalars; of `data`; of
+   * the matrix unit */
   recent_set by_valu, by_store, by_matrix;
-  size_t next;           /* instruction, if no branch is taken */
-  uint32_t matrix_until; /* no matrix result is younger than this */
+  size_t next;           /* dword of the next instruction, if no branch is taken */
+  uint32_t matrix_until; /* no matrix result is more recent than this */
 } hazard_state;
 
 /* ---- undefined.c ---- */
@@ -113,7 +116,7 @@ typedef struct undefined_state {
   uint8_t origin_of[CDNA_REGISTER_CODES];
   int n_origins;
   origin origin[ORIGINS];
-  uint8_t *scratch; /* a byte each: is undefined */
+  uint8_t *scratch; /* for each byte: is it undefined? */
 } undefined_state;
 
 typedef struct wave_state {
@@ -126,9 +129,9 @@ typedef struct wave_state {
 
 /* ---- lds.c ---- */
 
-/* For each cell (a dword, or a byte where the kernel has narrow accesses). */
+/* State of a cell of LDS (a dword, or a byte if the kernel has narrow accesses). */
 typedef struct lds_cell {
-  uint32_t written, read; /* epoch: workgroups and barriers, counted */
+  uint32_t written, read; /* epoch of the last write and read; epochs count workgroups and barriers */
   uint32_t write_at, read_at;
   uint32_t sequence : 30;    /* number of the write in its wave's counter */
   uint32_t direct : 1;       /* a load to LDS wrote it */
@@ -139,7 +142,7 @@ typedef struct lds_cell {
 /* A cell that two waves write without a barrier in between: a race, unless both values are equal. */
 enum { DOUBTFUL_MAX = 256 };
 typedef struct doubtful {
-  uint32_t address, old; /* bytes of LDS, as many as a cell has */
+  uint32_t address, old; /* bytes of LDS, as many as in a cell */
   uint32_t other_at;
   uint16_t others; /* waves, a bit each */
   int16_t lane;
@@ -149,13 +152,13 @@ typedef struct group_state {
   struct group_state *next;
   cdna_checker *checker;
   const cdna_group *group;
-  uint32_t epoch, first; /* now, and when the workgroup began */
+  uint32_t epoch, first; /* the current epoch, and the epoch in which the workgroup began */
   uint32_t lds_bytes;
   lds_cell *cell;
   uint8_t *lds_undefined; /* for each byte */
-  bool lds_defined;       /* all of them are not, as was found at a barrier */
+  bool lds_defined;       /* no byte is undefined, as found at a barrier */
   int n_waves;
-  int n_doubtful; /* for the last instruction executed, by wave doubtful_wave */
+  int n_doubtful; /* of the last executed instruction, by wave doubtful_wave */
   doubtful doubtful[DOUBTFUL_MAX];
   cdna_wave *doubtful_wave;
   size_t doubtful_at;
@@ -163,8 +166,8 @@ typedef struct group_state {
   cdna_count *count; /* for each dword of code; NULL: not counted */
 } group_state;
 
-/* Bytes of memory that a launch writes: 0 never written, else 1 + the workgroup that wrote it last, or GIVEN,
- * SHARED. */
+/* For each byte of memory that a launch writes: 0 never written, else 1 + the workgroup that wrote it last, or
+ * GIVEN, SHARED. */
 enum { OWNERS_MAX = CDNA_ALLOCATIONS_MAX };
 static const uint32_t OWNER_GIVEN = UINT32_MAX, OWNER_SHARED = UINT32_MAX - 1;
 
@@ -172,10 +175,10 @@ struct cdna_checker {
   unsigned checks;
   cdna_observer observer;
   atomic_flag lock;
-  /* the program that runs */
+  /* the running program */
   const cdna_program *program;
   cdna_effects *effects;
-  bool narrow; /* it reaches bytes and halves of LDS */
+  bool narrow; /* it accesses bytes and halves of LDS */
   _Atomic(uint32_t) *owner[OWNERS_MAX];
   group_state *idle;
   bool counts;
@@ -194,10 +197,10 @@ static inline wave_state *state_of(const cdna_wave *w) {
   return &g->wave[w->id];
 }
 
-/* Was it found at the instruction before, by this workgroup or an earlier one? Then it is counted, and words for it
- * need not be made. */
+/* Did this workgroup or an earlier one have the same finding at this instruction? Then it is only counted, without a
+ * text. */
 bool found_before(cdna_wave *, cdna_check, size_t at);
-/* A finding of this wave at the instruction; lane -1: none in particular. */
+/* Adds a finding of this wave at the instruction; lane -1: no particular lane. */
 void find_at(cdna_wave *, cdna_check, size_t at, int lane, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 /* "v5", "s[4:5]", "vcc", "a0". */
@@ -210,11 +213,11 @@ void hazards_before(cdna_wave *, const seen *);
 void undefined_begin(cdna_wave *);
 void undefined_before(cdna_wave *, const seen *);
 void lds_before(cdna_wave *, const seen *);
-/* After the instruction: which of its doubtful writes have changed LDS. */
+/* Call after the instruction: finds which of its doubtful writes have changed LDS. */
 void lds_settle(cdna_group *);
 void alignment_before(cdna_wave *, const seen *);
 void global_before(cdna_wave *, const seen *);
-/* Owners of an address's bytes; NULL where nothing is kept. */
+/* Owners of the bytes at an address; NULL if none are recorded. */
 _Atomic(uint32_t) *owners_of(cdna_wave *, uint64_t address, uint64_t bytes);
 
 #endif

@@ -1,11 +1,11 @@
 /* undefined.c - values that were never written: in registers when a wave begins, in LDS, in scratch, in memory that is
  * output only.
  *
- * Reading such a value alone is no mistake: compilers copy and mask values that they do not use. So each byte of a
+ * Only reading such a value is not an error: compilers copy and mask values that they do not use. So each byte of a
  * register has a mask of the lanes where it is undefined, each bit of a scalar one bit; instructions propagate these
  * masks. A finding is an undefined value that decides an address, a branch, EXEC or a stored value; its place is the
- * first read of the value. Moves, masks, shifts and packing are followed byte by byte, matrix instructions by rows and
- * columns; all other instructions make their result undefined in a lane where one of their sources is. */
+ * first read of the value. Moves, masks, shifts and packing are followed byte by byte, matrix instructions by rows
+ * and columns; all other instructions make their result undefined in a lane where one of their sources is. */
 #include <stdio.h>
 #include <string.h>
 
@@ -107,9 +107,9 @@ static void report(cdna_wave *w, uint8_t from, int lane, const char *decides) {
 /* ---- sources of a vector instruction ---- */
 
 typedef struct source {
-  const cdna_register_range *r; /* NULL: none, or a constant */
-  bytes4 und[32];               /* for each register; after DPP and SDWA */
-  uint64_t lanes;               /* any of the bytes that are read */
+  const cdna_register_range *r; /* registers; NULL: none, or a constant */
+  bytes4 und[32];               /* undefined lanes of each byte of each register, after DPP and SDWA */
+  uint64_t lanes;               /* lanes in which any byte that is read is undefined */
   bool is_constant;
   uint32_t value; /* bytes of a constant or scalar */
 } source;
@@ -196,7 +196,7 @@ static void shifted(const bytes4 low, const bytes4 high, int bits, bytes4 out) {
   for (int b = 0; b < 4; b++) {
     out[b] = 0;
     for (int edge = 0; edge < 2; edge++) {
-      const int from = (8 * b + bits + (edge ? 7 : 0)) >> 3; /* for example -16 bits, as for 16: rounded down */
+      const int from = (8 * b + bits + (edge ? 7 : 0)) >> 3; /* rounded down: -16 bits is treated like 16 */
       if (from >= 0 && from < 4) out[b] |= low[from];
       if (from >= 4 && from < 8) out[b] |= high[from - 4];
     }
@@ -220,7 +220,8 @@ static void united(const bytes4 a, const bytes4 b, const bytes4 c, bytes4 out) {
   for (int k = 0; k < 4; k++) out[k] = a[k] | b[k] | c[k];
 }
 
-/* Bits of both where they are; each where the other has ones, or is unknown. */
+/* Undefined bits after AND or OR: bits that are undefined in both sources, or in one where the other source does not
+ * mask them. */
 static void both_masked(const source *a, const source *b, bytes4 out) {
   bytes4 other;
   masked(a, b, out);
@@ -264,7 +265,7 @@ static void packed(const seen *x, const source *s, bytes4 out[2]) {
   }
 }
 
-/* Instructions that are followed more closely than lane by lane. False: the instruction is not one of them. */
+/* Follows some instructions more precisely than lane by lane. False: not one of these instructions. */
 static bool follow_bytes(const cdna_wave *w, const seen *x, const source *s, bytes4 out[2]) {
   static const bytes4 zero;
   switch ((cdna_flow)x->e->flow) {
@@ -337,7 +338,7 @@ static void set_mask(cdna_wave *w, int code, uint64_t und, uint8_t from) {
   if (code + 1 < CDNA_ZERO) set_scalar(u, code + 1, (uint32_t)(und >> 32), from);
 }
 
-/* Rows of 16 or 32 lanes of D and source 0 change places. */
+/* Rows of 16 or 32 lanes of D and of source 0 are exchanged. */
 static void follow_row_swap(undefined_state *u, const seen *x, const source *from_s, int rows, uint8_t from) {
   const uint64_t even = rows == 16 ? 0x0000FFFF0000FFFFull : 0xFFFFFFFFull;
   bytes4 a, b, old;
@@ -350,7 +351,7 @@ static void follow_row_swap(undefined_state *u, const seen *x, const source *fro
   set_bytes(u, CDNA_VGPRS + x->op->s[0].code, 15, b, ~0ull, from);
 }
 
-/* Lanes that change places whole. */
+/* Whole lanes are exchanged. */
 static bool follow_lanes(cdna_wave *w, const seen *x, const source *s, uint8_t from) {
   undefined_state *u = &state_of(w)->undefined;
   const int d = CDNA_VGPRS + x->op->d;
@@ -514,7 +515,7 @@ static void follow_scalar(cdna_wave *w, const seen *x) {
 
 /* ---- memory ---- */
 
-/* Undefined bytes of what lane l reaches: bit b of the result. */
+/* Undefined bytes of the memory that lane l accesses: bit b of the result. */
 static uint32_t memory_und(cdna_wave *w, const seen *x, int space, int part, int l) {
   const group_state *g = w->group->observed;
   const undefined_state *u = &state_of(w)->undefined;
@@ -550,7 +551,7 @@ static uint8_t memory_origin(cdna_wave *w, const seen *x, int space, int part, i
   return new_origin(w, l, text);
 }
 
-/* The usual: LDS that is full, or an input. */
+/* The usual case: LDS without undefined bytes, or an input. */
 static bool is_surely_defined(const cdna_wave *w, const seen *x) {
   const group_state *g = w->group->observed;
   const cdna_access *a = &x->access;
@@ -566,7 +567,7 @@ static bool is_surely_defined(const cdna_wave *w, const seen *x) {
   return true;
 }
 
-/* The lanes' loaded bytes, as in a register: und[register][byte]. True if any is undefined. */
+/* Undefined lanes of the loaded bytes, as in a register: und[register][byte]. True if any byte is undefined. */
 static bool fetch(cdna_wave *w, const seen *x, bytes4 und[8], uint8_t *from) {
   const int dwords = (x->access.bytes + 3) / 4;
   bool any = false;
@@ -593,7 +594,7 @@ static void transpose(const seen *x, bytes4 und[8]) {
   bytes4 out[8] = {{0}};
   for (int l = 0; l < CDNA_LANES; l++)
     for (int n = 0; n < items; n++) {
-      if (bits < 8) { /* a byte is of several: any of the 16 lanes */
+      if (bits < 8) { /* a byte holds items of several lanes: undefined in any of the 16 lanes */
         for (int k = 0; k < dwords; k++)
           for (int b = 0; b < 4; b++)
             if (und[k][b] >> (l & 48) & 0xFFFF) out[k][b] |= 1ull << l;
@@ -608,7 +609,7 @@ static void transpose(const seen *x, bytes4 und[8]) {
   memcpy(und, out, sizeof out);
 }
 
-/* One or two bytes in a register: the lower half or the upper, and what extends them. */
+/* One or two bytes in a register: in the lower or upper half, with their extension. */
 static void extend(const seen *x, bytes4 und) {
   if (x->access.bytes >= 4) return;
   const uint64_t sign = x->access.bytes == 1 ? und[0] : und[1];
@@ -631,7 +632,7 @@ static void store_undefined(cdna_wave *w, const seen *x, int space, int part, in
   for (uint32_t b = 0; bytes && b < n; b++) bytes[b] = und >> b & 1;
 }
 
-/* Data of a store: undefined bytes of lane l, bit by byte. */
+/* Undefined bytes of lane l's data of a store; bit b is byte b. */
 static uint32_t data_und(const undefined_state *u, const seen *x, const cdna_register_range *r, int l) {
   const int first = r->bytes == 12 ? 2 : 0;
   uint32_t und = 0;
@@ -696,7 +697,7 @@ static bool load(cdna_wave *w, const seen *x) {
   return true;
 }
 
-/* Lanes through the crossbar of LDS. */
+/* Lanes that are exchanged through the crossbar of LDS. */
 static void follow_crossbar(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
   const cdna_flow flow = (cdna_flow)x->e->flow;
@@ -720,7 +721,7 @@ static void follow_crossbar(cdna_wave *w, const seen *x) {
   set_bytes(u, t->first, 15, out, x->exec, from);
 }
 
-/* Addresses and what describes them; M0 of loads to LDS. */
+/* Checks addresses and their descriptors, and M0 of loads to LDS. */
 static bool check_address(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
   for (int r = 0; r < x->e->n_reads; r++) {
@@ -762,7 +763,8 @@ static void follow_memory(cdna_wave *w, const seen *x, bool dirty) {
 void undefined_before(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
   const cdna_effects *e = x->e;
-  if (!x->exec && e->klass > CDNA_CLASS_TRANS && !e->mfma) return; /* VALU may write scalars, and lanes that are off */
+  /* VALU instructions may write scalars, and inactive lanes */
+  if (!x->exec && e->klass > CDNA_CLASS_TRANS && !e->mfma) return;
   bool dirty = false;
   for (int r = 0; r < e->n_reads && !dirty; r++) dirty = is_dirty(u, e->read[r].first, e->read[r].n);
   switch ((cdna_class)e->klass) {

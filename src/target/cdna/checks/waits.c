@@ -1,8 +1,9 @@
 /* waits.c - registers that a load has not filled yet when they are read or written.
  *
- * Vector memory operations end in the order of their issue, LDS operations too, scalar loads in any. The counters hold
- * at most 63 and 15: with that many in flight the hardware issues no more, so the oldest has ended (effects.h). A FLAT
- * operation raises both counters; here only the counter of the memory that its addresses reach is used. */
+ * Vector memory operations end in the order of their issue, LDS operations too, scalar loads in any. The counters
+ * hold at most 63 and 15. The hardware issues no operation beyond these numbers in flight, so older operations have
+ * ended (effects.h). A FLAT operation raises both counters; here only the counter of the memory that its addresses
+ * reach is used. */
 #include "target/cdna/checks/state.h"
 
 static uint32_t less(uint32_t a, uint32_t b) { return a > b ? a - b : 0; }
@@ -58,7 +59,7 @@ void waits_before(cdna_wave *w, const seen *x) {
   if (s->vm > s->vm_done || s->lds > s->lds_done || s->scalar > s->scalar_done) {
     bool found = false;
     for (int r = 0; r < e->n_reads && !found && x->exec; r++) found = check_range(w, s, &e->read[r], "reads", 0);
-    /* later writes by the same counter come later */
+    /* later writes with the same counter complete later */
     const unsigned but = (vm ? CDNA_COUNTS_VM : 0u) | (lds ? CDNA_COUNTS_LGKM : 0u);
     for (int r = 0; r < e->n_writes && !found && x->exec; r++) found = check_range(w, s, &e->write[r], "writes", but);
   }

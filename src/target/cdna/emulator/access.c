@@ -1,4 +1,4 @@
-/* access.c - which memory an instruction reaches: see observe.h. */
+/* access.c - finds the memory that an instruction accesses: see observe.h. */
 #include "target/cdna/emulator/observe.h"
 
 bool cdna_access_of(const cdna_wave *w, const cdna_op *op, cdna_access *out) {

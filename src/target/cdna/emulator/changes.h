@@ -68,7 +68,7 @@ CHANGE(pk_add_f16, change_half_sum(old, data) | change_half_sum(old >> 16, data 
 CHANGE(pk_add_bf16, change_bf16_sum(old, data) | change_bf16_sum(old >> 16, data >> 16) << 16)
 #undef CHANGE
 
-/* By the name after "..._atomic_" of vector and scalar memory; NULL: unknown. */
+/* Looks up the name after "..._atomic_" of vector and scalar memory. NULL: unknown. */
 cdna_change *cdna_memory_change(const char *name, uint8_t *bytes);
 
 #endif

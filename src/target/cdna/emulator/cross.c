@@ -5,7 +5,7 @@
 
 #define OP(name_) static void name_(cdna_wave *w, const cdna_op *op)
 
-/* The first lane that is on; lane 0 if none is. */
+/* The first active lane; lane 0 if no lane is active. */
 OP(v_readfirstlane_b32) {
   const uint64_t exec = cdna_exec(w);
   const int lane = exec ? __builtin_ctzll(exec) : 0;
@@ -31,7 +31,7 @@ OP(v_swap_b32) {
     if (exec >> l & 1) a[l] = b[l], b[l] = t;
   }
 }
-/* Rows of 16 lanes, or halves of 32: the odd ones of vdst and the even ones of vsrc change places. */
+/* Exchanges rows of 16 lanes, or halves of 32: the odd rows of vdst and the even rows of vsrc. */
 static void swap_rows(cdna_wave *w, const cdna_op *op, int rows) {
   uint32_t *d = w->v[op->d], *s = w->v[op->s[0].code];
   for (int p = 0; p < CDNA_LANES; p += 2 * rows)
@@ -68,7 +68,7 @@ static const struct entry {
 #undef X
 };
 
-/* VSKIP leaves vector instructions out, and gpr_idx adds M0 to the numbers of VGPRs, here as in valu.c. */
+/* VSKIP skips vector instructions, and gpr_idx adds M0 to the numbers of VGPRs, as in valu.c. */
 static void run_cross(cdna_wave *w, const cdna_op *op) {
   const struct entry *e = op->more;
   if (!(w->mode & (CDNA_MODE_SKIP | CDNA_MODE_GPR_INDEX))) {

@@ -35,12 +35,12 @@ typedef struct cdna_allocation {
   uint8_t *data;
   const char *name; /* for messages */
   bool writable;
-  /* The kernel that runs does not receive it: every access is a fault. */
+  /* The running kernel does not receive it as an argument, so every access is a fault. */
   bool hidden;
-  /* The address that models of caches know it by, which does not depend on `scatter`. */
+  /* Address in models of caches, independent of `scatter`. */
   uint64_t modelled;
   cdna_held *held;                    /* NULL: writes are not undone */
-  bool undefined;                     /* its bytes mean nothing before they are written, */
+  bool undefined;                     /* its bytes are undefined before they are written, */
   uint64_t defined_at, defined_bytes; /* but for these */
 } cdna_allocation;
 
@@ -58,12 +58,11 @@ typedef struct cdna_memory {
 uint64_t cdna_memory_add(cdna_memory *, void *data, uint64_t size, bool writable, const char *name);
 /* The same byte's address for models of caches. */
 uint64_t cdna_memory_modelled(const cdna_memory *, uint64_t address);
-/* The last allocation added holds no defined values yet, except for some bytes: for checks of reads. */
+/* Declares the last added allocation undefined, except for some bytes: for checks of reads. */
 void cdna_memory_undefined(cdna_memory *, uint64_t defined_at, uint64_t defined_bytes);
-/* From now on what kernels write can be taken back: a page is copied before it is written first. False without
- * memory. */
+/* From now on, writes of kernels can be undone: a page is copied before its first write. False without memory. */
 bool cdna_memory_hold(cdna_memory *);
-/* Restores the contents at the time of the hold; only while no kernel runs. */
+/* Restores the contents of the time of the hold. Only while no kernel runs. */
 void cdna_memory_restore(const cdna_memory *);
 void cdna_memory_let_go(cdna_memory *);
 /* The bytes that kernels have written to allocation `index` since the hold, for comparisons; NULL: none, or no
@@ -107,7 +106,7 @@ typedef struct cdna_modifiers {
   uint64_t dpp_enabled; /* lanes of the rows and banks that are written */
 } cdna_modifiers;
 
-/* The work of an instruction, and its unit. */
+/* The kind of an instruction's work, by unit. */
 typedef enum cdna_kind {
   CDNA_DOES_SCALAR, /* instructions */
   CDNA_DOES_VECTOR,
@@ -140,7 +139,7 @@ struct cdna_op {
   uint16_t amount;
   int32_t imm; /* offset, simm16, ... */
   uint32_t flags;
-  const char *why; /* it cannot be executed */
+  const char *why; /* reason why it cannot be executed */
 };
 
 /* ---- program.c ---- */
@@ -155,10 +154,11 @@ typedef struct cdna_program {
   uint64_t code; /* start of its executable segment, relative to base */
   size_t n;      /* dwords of code */
   const uint32_t *word;
-  cdna_op *op; /* one a dword; run is NULL where no instruction begins as code is read from its start */
+  cdna_op *op; /* one op for each dword; run is NULL if no instruction begins there when code is read from its start */
   cdna_pool *pool;
   bool has_atomics;
-  /* VGPRs and AccVGPRs up to the last that an instruction names, all where M0 may choose them: a wave has no others. */
+  /* VGPRs and AccVGPRs up to the highest that an instruction names, or all if M0 may choose them. A wave has only
+   * these. */
   int rows[2];
 } cdna_program;
 
@@ -177,9 +177,9 @@ typedef bool cdna_lowering(cdna_program *, const cdna_code *, cdna_op *);
 cdna_lowering cdna_lower_salu, cdna_lower_flow, cdna_lower_valu, cdna_lower_smem, cdna_lower_vmem, cdna_lower_lds,
     cdna_lower_mfma, cdna_lower_cross, cdna_lower_narrow;
 
-/* Tries all classes in order; an instruction without a function stops the wave that reaches it. */
+/* Tries all classes in order. An instruction without a function stops a wave that reaches it. */
 void cdna_lower(cdna_program *, const cdna_code *, cdna_op *);
-/* A program without code, to lower single instructions with; false without memory. */
+/* A program without code, for lowering single instructions; false without memory. */
 bool cdna_program_open(cdna_program *);
 /* executed.c: true if the row is executed in this form. *exists: the machine has it; *why: the reason for stopping. */
 bool cdna_is_executed(cdna_arch, const cdna_instruction *, cdna_variant form, bool *exists, const char **why);
@@ -192,15 +192,15 @@ cdna_handler cdna_stop_here;
 
 typedef struct cdna_group cdna_group;
 
-/* CDNA_YIELDED: it lets the group's other waves go on before itself; only where `in_turns` is set. */
+/* CDNA_YIELDED: the wave lets other waves of the group continue first; only if `in_turns` is set. */
 typedef enum cdna_state { CDNA_RUNNING, CDNA_AT_BARRIER, CDNA_ENDED, CDNA_STOPPED, CDNA_YIELDED } cdna_state;
 
-/* Rows beyond the last register: a wide operand that begins there reaches into them, and nothing else. */
+/* Rows beyond the last register, into which only a wide operand at the end reaches. */
 enum { CDNA_SCALARS = 256, CDNA_ROWS = 512, CDNA_ROWS_BEYOND = 64, CDNA_ACCUMULATION = 256 };
 
 /* MODE (register 1 of s_getreg): rounding of f32 and f64, denormals of both, ... and its value at the start. */
 enum {
-  CDNA_MODE_DENORMAL_32 = 1 << 5, /* f32 results may be denormal; then f64 and f16 results */
+  CDNA_MODE_DENORMAL_32 = 1 << 5, /* f32 results may be denormal; next bit: f64 and f16 results */
   CDNA_MODE_DENORMAL = 1 << 7,
   CDNA_MODE_DX10_CLAMP = 1 << 8,
   CDNA_MODE_IEEE = 1 << 9,
@@ -215,17 +215,17 @@ struct cdna_wave {
   uint32_t mode;
   uint32_t index_mode; /* gpr_idx: which operands M0 indexes */
   size_t pc;           /* dwords from the code's start */
-  size_t at;           /* the instruction that runs */
+  size_t at;           /* the running instruction */
   cdna_state state;
-  uint64_t row_exec; /* EXEC that `mask` was made for */
+  uint64_t row_exec; /* EXEC for which `mask` was made */
   uint32_t mask[CDNA_LANES];
   uint64_t did[CDNA_KINDS];     /* its work */
-  uint64_t instructions, clock; /* value of s_memtime where time is modelled; 0: it follows instructions */
+  uint64_t instructions, clock; /* value of s_memtime if time is modelled; 0: it follows instructions */
   int priority, id;             /* in its workgroup */
   cdna_group *group;
   const cdna_program *program;
   const cdna_lane_kit *kit;
-  const cdna_allocation *last; /* the address that was reached */
+  const cdna_allocation *last; /* the allocation of the last access */
   uint8_t *scratch;            /* lane by lane */
   uint32_t scratch_bytes;
   uint32_t temporary[5][CDNA_ROWS_MAX * CDNA_LANES];
@@ -236,16 +236,16 @@ struct cdna_group {
   cdna_memory *memory;
   uint8_t *lds;
   uint32_t lds_bytes;
-  uint64_t id;          /* in the grid, x fastest */
+  uint64_t id;          /* number in the grid, x fastest */
   uint32_t position[3]; /* in the grid */
   int n_waves;
   cdna_wave *wave;
-  bool in_turns;       /* waves that wait yield to others */
-  bool unbounded;      /* accesses out of bounds read 0, write nothing and do not stop */
+  bool in_turns;       /* waiting waves yield to others */
+  bool unbounded;      /* accesses out of bounds read 0, write nothing and do not stop the wave */
   uint8_t nowhere[64]; /* there */
   tw_error *error;
   void *observed; /* state of an observer (observe.h) */
-  bool same;      /* it waited, in the same state, when it last went on */
+  bool same;      /* at its last turn it waited in the same state */
 };
 
 static inline uint64_t cdna_scalar64(const cdna_wave *w, int code) {
@@ -271,12 +271,12 @@ static inline void cdna_note_work(cdna_wave *w, const cdna_op *op) {
 
 /* Ends the run with one line; the instruction's name, address and source line are added. */
 void cdna_stop(cdna_wave *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The target of an access out of bounds when the wave is not stopped. */
+/* Target of an access out of bounds if the wave is not stopped. */
 static inline uint8_t *cdna_nowhere(cdna_wave *w) {
   for (size_t k = 0; k < sizeof w->group->nowhere; k++) w->group->nowhere[k] = 0;
   return w->group->nowhere;
 }
-/* Bytes at a global address, or NULL and the wave is stopped. */
+/* The bytes at a global address. NULL: the wave was stopped. */
 uint8_t *cdna_reach(cdna_wave *, uint64_t address, uint64_t bytes, bool write, int lane);
 /* Row of EXEC as masks. */
 const uint32_t *cdna_mask(cdna_wave *);
@@ -289,13 +289,13 @@ typedef struct cdna_observer cdna_observer; /* observe.h */
 
 typedef struct cdna_launch {
   uint32_t grid[3], block[3]; /* workgroups; work-items */
-  uint32_t lds;               /* bytes beyond the kernel's own */
-  const void *arguments;      /* as many as the kernel reads; hidden ones are filled in */
+  uint32_t lds;               /* bytes in addition to the kernel's own */
+  const void *arguments;      /* as many bytes as the kernel reads; hidden arguments are filled in */
   size_t argument_bytes;
   int jobs;
-  uint64_t limit;                /* instructions of one wave; 0 = the usual one */
+  uint64_t limit;                /* limit of instructions per wave; 0 = the usual one */
   const cdna_observer *observer; /* NULL: none */
-  bool unbounded;                /* accesses out of bounds stop nothing */
+  bool unbounded;                /* accesses out of bounds do not stop the run */
   uint64_t first, count;         /* only these workgroups of the grid; count 0: all */
   bool spread;                   /* `count` of them, evenly spread over the grid */
   tw_text *printed;              /* receives text that the kernel prints; NULL: it is discarded */
@@ -306,9 +306,9 @@ typedef struct cdna_launch {
 
 typedef struct cdna_result_counts {
   uint64_t instructions, waves, workgroups; /* executed */
-  uint64_t most;                            /* instructions of one wave */
+  uint64_t most;                            /* instructions of the longest wave */
   uint64_t did[CDNA_KINDS];
-  bool waited; /* workgroups waited for workgroups of higher number */
+  bool waited; /* some workgroups waited for workgroups with higher numbers */
 } cdna_result_counts;
 
 /* ---- prints.c ---- */

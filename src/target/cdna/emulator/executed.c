@@ -1,12 +1,12 @@
-/* executed.c - which instructions the emulator executes: each row of the table, in each of its forms, is lowered as
- * code with registers for operands would be, so that the answer is the emulator's own. */
+/* executed.c - finds which instructions the emulator executes: each row of the table, in each of its forms, is
+ * lowered like code with register operands, so that the answer is the emulator's own. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"
 #include "target/cdna/emulator/emulator.h"
 
-/* An encoding of the row: its opcode, VGPRs where sources may be such, no modifiers. */
+/* An encoding of the row: its opcode, VGPRs as sources where possible, no modifiers. */
 static uint64_t plain_bits(const cdna_instruction *i) {
   uint64_t bits = cdna_encoding_bits(i);
   if (i->encoding == CDNA_VOP3 || i->encoding == CDNA_VOP3P)

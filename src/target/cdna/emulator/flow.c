@@ -39,7 +39,8 @@ OP(s_barrier) {
   (void)op;
   if (w->group->n_waves > 1) w->state = CDNA_AT_BARRIER;
 }
-/* A wave that waits for memory, or sleeps, runs after all other waves: as on the machine, no wave gets far ahead. */
+/* A wave that waits for memory or sleeps runs after all other waves, so that no wave gets far ahead, as on the
+ * machine. */
 static void let_others(cdna_wave *w) {
   if (w->group->in_turns) w->state = CDNA_YIELDED;
 }
@@ -94,9 +95,9 @@ enum {
   REGISTER_XCC_ID = 20
 };
 
-/* The place of the wave, as workgroups are distributed to the 8 XCDs and there to the CUs of 4 engines: wave 3:0, SIMD
- * 5:4, CU 11:8, engine 15:13. A machine gives a wave any slot and a workgroup any CU of its XCD. Where addresses are
- * random these are, too, so that a result that depends on them is wrong. */
+/* The place of the wave, as workgroups are distributed to the 8 XCDs and there to the CUs of 4 engines: wave 3:0,
+ * SIMD 5:4, CU 11:8, engine 15:13. A machine gives a wave any slot, and a workgroup any CU of its XCD. If addresses
+ * are random, slots and CUs are, too, so that a kernel whose result depends on them is wrong. */
 static uint32_t hardware_id(const cdna_wave *w) {
   const uint64_t seed = w->group->memory->scatter;
   const uint32_t any = seed ? (uint32_t)((seed ^ w->group->id) * 0x9E3779B97F4A7C15ull >> 40) : 0;
@@ -114,8 +115,10 @@ static bool hardware_register(cdna_wave *w, int id, uint32_t *value) {
   case REGISTER_HW_ID: *value = hardware_id(w); return true;
   case REGISTER_GPR_ALLOC: *value = (w->program->kernel->rsrc1 & 63) << 8; return true;
   case REGISTER_LDS_ALLOC: *value = (w->group->lds_bytes + 511) / 512 << 12; return true; /* from 0 on, in 512 bytes */
-  case REGISTER_SH_MEM_BASES: *value = 1u << 16 | 2; return true;           /* apertures: shared, private */
-  case REGISTER_XCC_ID: *value = (uint32_t)(w->group->id % 8); return true; /* workgroups go round the 8 XCDs */
+  case REGISTER_SH_MEM_BASES: *value = 1u << 16 | 2; return true; /* apertures: shared, private */
+  case REGISTER_XCC_ID:
+    *value = (uint32_t)(w->group->id % 8);
+    return true; /* workgroups are distributed to the 8 XCDs in turn */
   default: return false;
   }
 }

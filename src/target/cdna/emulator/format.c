@@ -82,12 +82,11 @@ uint32_t cdna_format_load(const cdna_format *f, const uint8_t *element, int comp
 
 static double between(double v, double least, double most) { return !(v > least) ? least : v > most ? most : v; }
 
-/* From a float to one of fewer than 16 bits: rounded to nearest even through the lower bits; negative values become
- * 0. */
+/* Converts a float to one of fewer than 16 bits, rounded to nearest even; negative values become 0. */
 static uint32_t small_float_bits(float v, int bits) {
   if (v != v) return mask_of(bits);
   if (v <= 0) return 0;
-  /* an f32's fraction to the 6 or 5 bits in one step: half of f16's rounding would round twice */
+  /* rounds an f32's fraction to 6 or 5 bits in one step: rounding through f16 would round twice */
   const int fraction = bits - 5;
   int e;
   (void)frexpf(v, &e);

@@ -12,10 +12,10 @@ typedef struct cdna_format {
   uint8_t number;            /* NFMT */
 } cdna_format;
 
-/* NULL, or why the format does not exist. DFMT 0, which disables a resource, has no components. */
+/* Returns NULL, or the reason why the format does not exist. DFMT 0, which disables a resource, has no components. */
 const char *cdna_format_of(uint32_t dfmt, uint32_t nfmt, cdna_format *out);
-/* A component of the element as the register gets it: an f32, of UINT and SINT an integer. Components that the format
- * lacks are 0, W is 1. */
+/* A component of the element as the register receives it: an f32, or an integer for UINT and SINT. Components that
+ * the format lacks are 0, W is 1. */
 uint32_t cdna_format_load(const cdna_format *, const uint8_t *element, int component);
 /* The inverse. Components that the register list lacks are 0. */
 void cdna_format_store(const cdna_format *, uint8_t *element, const uint32_t value[4]);

@@ -29,7 +29,7 @@ static inline int exponent_of(float v, int least) {
   return v == 0 ? ZERO_EXPONENT : e < least ? least : e;
 }
 
-/* Toward zero, or downward, to a number of bits below 2^exponent. */
+/* Cuts toward zero, or downward, to a number of bits below 2^exponent. */
 static double cut(double v, int bits, int exponent) { return ldexp(trunc(ldexp(v, bits - exponent)), exponent - bits); }
 static double floored(double v, int bits, int exponent) {
   return ldexp(floor(ldexp(v, bits - exponent)), exponent - bits);
@@ -51,7 +51,7 @@ static part add_products(const cdna_fused *x, int i, int j, int first, int last,
   return p;
 }
 
-/* One element and one group, for all numbers there are. */
+/* One element of one group, for any numbers. */
 static float fuse_element(const cdna_fused *x, int i, int j, int first, float c) {
   const int last = first + x->group;
   double plain = 0;

@@ -1,5 +1,5 @@
-/* fused.h - how the matrix units of CDNA3 add: groups of products at once, where bits far below the largest product are
- * cut off.
+/* fused.h - the sums of CDNA3's matrix units, which add groups of products at once and cut off bits far below the
+ * largest product.
  *
  * Source: the bit-accurate rules that Microsoft Research measured and published as MMA-Sim (microsoft/MMA-Sim,
  * mmasim/simulator: amd.py and arithmetic.py), for bf16, f16, fp8, bf8 and xf32 of CDNA3; f32 and f64 are sequences of

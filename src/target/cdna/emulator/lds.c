@@ -10,7 +10,7 @@ enum { TWO = 1, STRIDE64 = 2, SIGNED = 4, HIGH = 8, D16 = 16, RETURNS = 32 };
 
 #define OP(name_) static void name_(cdna_wave *w, const cdna_op *op)
 
-/* Bytes at a lane's address, NULL if out of bounds: then the wave is stopped. */
+/* The bytes at a lane's address. NULL if out of bounds; the wave is then stopped. */
 static uint8_t *reach(cdna_wave *w, uint32_t address, uint32_t bytes, const char *what, int lane) {
   const cdna_group *g = w->group;
   if (address < g->lds_bytes && bytes <= g->lds_bytes - address) return g->lds + address;
@@ -20,7 +20,7 @@ static uint8_t *reach(cdna_wave *w, uint32_t address, uint32_t bytes, const char
   return NULL;
 }
 
-/* VSKIP leaves LDS instructions out, as all that are not scalar. */
+/* VSKIP skips LDS instructions, like all that are not scalar. */
 static uint64_t lanes_on(const cdna_wave *w) { return w->mode & CDNA_MODE_SKIP ? 0 : cdna_exec(w); }
 
 #define EACH_LANE(exec_)                                                                                               \
@@ -101,7 +101,7 @@ OP(write_two) {
     write_places(w, op, offset, 2, 2);
 }
 
-/* One or two bytes: extended, or one half of a register whose other half is kept. */
+/* One or two bytes: extended, or written to one half of a register; the other half is kept. */
 OP(read_small) {
   EACH_LANE(lanes_on(w)) {
     const uint8_t *from = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "reads", l);
@@ -127,7 +127,7 @@ OP(write_small) {
 
 /* ---- read, change, write ---- */
 
-/* By the part of the name after "ds_" and "rtn_", 32 and 64 bits. */
+/* Looks up the part of the name after "ds_" and "rtn_", 32 and 64 bits. */
 static const struct {
   const char *name;
   uint8_t bytes;
@@ -213,7 +213,7 @@ OP(exchange_two) {
   }
 }
 
-/* A counter at M0's upper half plus the offset: as many as there are lanes are added or taken away. */
+/* A counter at M0's upper half plus the offset: the number of active lanes is added or subtracted. */
 static void count_lanes(cdna_wave *w, const cdna_op *op, bool up) {
   const uint64_t exec = lanes_on(w);
   const uint32_t n = (uint32_t)__builtin_popcountll(exec);
@@ -228,7 +228,7 @@ static void count_lanes(cdna_wave *w, const cdna_op *op, bool up) {
 OP(ds_append) { count_lanes(w, op, true); }
 OP(ds_consume) { count_lanes(w, op, false); }
 
-/* Lane by lane from M0 plus the offset on. */
+/* Consecutive lanes, from M0 plus the offset on. */
 OP(ds_read_addtid_b32) {
   EACH_LANE(lanes_on(w)) {
     const uint8_t *from =
@@ -263,8 +263,8 @@ OP(ds_permute_b32) {
   to[(w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF)) >> 2 & 63] = w->v[op->s[1].code][l];
   EACH_LANE(lanes_on(w)) w->v[op->d][l] = to[l];
 }
-/* The lane, of its 32, that lane i reads. From 0xE000 on bits are reversed for an FFT, from 0xC000 on lanes are rotated
- * within the unmasked bits of their number, from 0x8000 on each four are permuted; otherwise and, or, xor. */
+/* The lane that lane i reads, of its 32. From 0xE000 on, bits are reversed for an FFT. From 0xC000 on, lanes are
+ * rotated within the unmasked bits of their number. From 0x8000 on, each four are permuted. Otherwise and, or, xor. */
 static int swizzled(int i, uint32_t o) {
   const int mask = (int)(o & 31);
   if (o >= 0xE000) {
@@ -299,7 +299,7 @@ OP(read_transposed) {
   const int width = bits == 6 ? 96 : 64, items = width / bits, dwords = width / 32;
   const int lanes_of_row = 16 / items; /* a row has 16 items */
   const uint32_t mask = (1u << bits) - 1;
-  uint64_t row[CDNA_LANES][2] = {{0}}; /* 64 bits, or 48 and 48: whole items */
+  uint64_t row[CDNA_LANES][2] = {{0}}; /* 64 bits, or 48 and 48, so that items are whole */
   EACH_LANE(lanes_on(w)) {
     const uint8_t *from =
         reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), (uint32_t)width / 8, "reads", l);
@@ -353,7 +353,7 @@ bool cdna_lds_access(const cdna_wave *w, const cdna_op *op, cdna_access *out) {
     EACH_LANE(exec & -exec) out->address[0][l] = (w->s[CDNA_M0] >> 16) + immediate;
     return true;
   }
-  if (!out->reads && !out->writes) return false; /* lanes are moved through the crossbar */
+  if (!out->reads && !out->writes) return false; /* moves lanes through the crossbar without accessing memory */
   const bool two = op->flags & TWO && op->run != atomic;
   const uint32_t *a = w->v[op->s[0].code];
   out->parts = two ? 2 : 1;

@@ -11,13 +11,12 @@
 #include "base/strings.h"
 #include "target/cdna/emulator/emulator.h"
 
-/* First address, and the least distance from one allocation to the next: far more than an index can be off by
- * little. */
+/* First address, and the minimum distance between allocations, which is far larger than any small index error. */
 static const uint64_t FIRST = 0x100000000000ull, APART = 1ull << 32;
-/* At random distances; 64 allocations with their gaps fit the machine's 47 bits. */
+/* With random distances, 64 allocations and their gaps fit into the machine's 47 bits. */
 static const uint64_t PAGE = 4096, GAP_PAGES = 1ull << 28;
 
-/* A random distance in whole pages: no pointer tells where another allocation begins. */
+/* A random distance in whole pages, so that a pointer does not tell where another allocation begins. */
 static uint64_t gap(const cdna_memory *m) {
   tw_random r;
   if (!m->scatter) return 0;
@@ -55,7 +54,7 @@ void cdna_memory_undefined(cdna_memory *m, uint64_t defined_at, uint64_t defined
 enum { CLEAN, BEING_KEPT, KEPT, COPIED }; /* COPIED: kept, and part of the copy for comparisons */
 struct cdna_held {
   atomic_uchar *state; /* of pages */
-  uint8_t *bytes;      /* as many as the allocation has: the system commits pages when they are touched */
+  uint8_t *bytes;      /* as large as the allocation: the system commits pages when they are touched */
 };
 
 static size_t pages_of(const cdna_allocation *a) { return (size_t)((a->size + PAGE - 1) / PAGE); }

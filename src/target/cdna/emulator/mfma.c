@@ -21,9 +21,9 @@ enum { ITEMS_MAX = 2048, SCALES_MAX = 128 };
 typedef struct matrix_map {
   int items, bits;
   cdna_type type;
-  cdna_items form;          /* how they become floats */
-  uint8_t lane[CDNA_LANES]; /* the block that is read in place of each */
-  uint8_t run;              /* lanes whose items of one number are side by side in the matrix; 0: not worth it */
+  cdna_items form;          /* form of the items' conversion to floats */
+  uint8_t lane[CDNA_LANES]; /* the block that is read in place of each block */
+  uint8_t run; /* number of lanes whose items of equal index are adjacent in the matrix; 0: too few to matter */
   uint16_t at[ITEMS_MAX];
 } matrix_map;
 
@@ -47,7 +47,7 @@ static void fill_values(void) {
       small_values[s][code] = cdna_small_value(s, code);
 }
 
-/* False: the type has 16 bits or more. */
+/* False: the type has at least 16 bits. */
 static bool small_of(cdna_type type, cdna_arch arch, cdna_small *out) {
   switch (type) {
   case CDNA_FP8: *out = arch == CDNA3 ? CDNA_FP8_FNUZ : CDNA_FP8_OCP; return true;
@@ -59,7 +59,7 @@ static bool small_of(cdna_type type, cdna_arch arch, cdna_small *out) {
   }
 }
 
-/* How its items become floats. */
+/* The conversion of its items to floats. */
 static cdna_items items_of(cdna_type type, int bits, cdna_arch arch) {
   cdna_small small;
   if (small_of(type, arch, &small)) {
@@ -107,7 +107,7 @@ static void unpack(const cdna_lane_kit *kit, const matrix_map *map, uint32_t (*r
   }
 }
 
-/* C and D, whose items are dwords: between registers and the matrix. */
+/* Reads C or writes D, whose items are dwords, between registers and the matrix. */
 static void read_addend(const matrix_map *map, uint32_t (*row)[CDNA_LANES], uint32_t *c) {
   for (int r = 0; r < map->items; r++) {
     for (int l = 0; l < CDNA_LANES && map->run; l += map->run)
@@ -123,7 +123,7 @@ static void write_result(const matrix_map *map, const uint32_t *c, uint32_t (*ro
   }
 }
 
-/* The addend, from registers or the same everywhere. A sparse instruction adds to D. */
+/* Fetches the addend, from registers or equal in all places. A sparse instruction adds to D. */
 static void fetch_addend(cdna_wave *w, const cdna_op *op, const matrix_plan *p, uint32_t *c) {
   const bool sparse = cdna_mfma_is_sparse(p->mfma);
   if (sparse || op->s[2].kind == CDNA_ROW) {
@@ -139,8 +139,8 @@ static void unpack_integers(const matrix_map *map, uint32_t (*row)[CDNA_LANES], 
     for (int e = 0; e < map->items; e++) out[map->at[l * map->items + e]] = (int8_t)item_bits(row, map->lane[l], e, 8);
 }
 
-/* The k of each item of a sparse A: its index chooses one of four. Values that are not stored are not multiplied, not
- * even with infinity or NaN. */
+/* The k of each item of a sparse A: its index chooses one of four. Absent values are not multiplied, not even with
+ * infinity or NaN. */
 static void find_places(const matrix_plan *p, const cdna_wave *w, const cdna_op *op, uint8_t *k_of) {
   const uint32_t *index = w->v[op->s[2].code];
   for (int l = 0; l < CDNA_LANES; l++)
@@ -208,7 +208,7 @@ static void multiply_far(const cdna_mfma *m, float *c, const float *a, const flo
 
 /* ---- execution ---- */
 
-/* Scales are the operation's last source, A's code in it and B's in `more` of the op: see lower. */
+/* Scales are the operation's last source; the code of A's scale is in it, the code of B's in `more`: see lower. */
 typedef struct scaled_plan {
   matrix_plan plan;
   cdna_source scale[2];
@@ -343,7 +343,7 @@ static bool map_of(const cdna_mfma *m, cdna_operand operand, cdna_type type, cdn
   return true;
 }
 
-/* The longest run of lanes of at least 4 that holds for all items. */
+/* The longest run of at least 4 lanes that holds for all items. */
 static uint8_t run_of(const matrix_map *map) {
   for (int l = 0; l < CDNA_LANES; l++)
     if (map->lane[l] != l) return 0;
@@ -437,7 +437,7 @@ bool cdna_lower_mfma(cdna_program *p, const cdna_code *c, cdna_op *op) {
       const int code = (int)cdna_bits(c->prefix, 32 + 9 * side, 9);
       cdna_source *s = &scaled->scale[side];
       *s = (cdna_source){.kind = CDNA_ROW, .width = 1, .code = (uint16_t)(code - CDNA_VGPRS)};
-      if (code < CDNA_VGPRS) { /* the same in all lanes: a scalar, or the bits of a constant */
+      if (code < CDNA_VGPRS) { /* equal in all lanes: a scalar, or the bits of a constant */
         *s = (cdna_source){.kind = code < CDNA_ZERO         ? CDNA_SCALAR
                                    : code <= CDNA_ZERO + 80 ? CDNA_CONSTANT
                                                             : CDNA_SPECIAL,

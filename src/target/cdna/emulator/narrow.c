@@ -24,7 +24,7 @@ typedef struct conversion {
   bool scaled, stochastic, interleaved;
   int8_t random, scale;       /* sources; -1: none */
   uint8_t first_bit, written; /* the result: its position and its bits */
-  bool kept;                  /* the rest of the dword stays */
+  bool kept;                  /* the other bits of the dword stay */
   bool negate, absolute;
 } conversion;
 

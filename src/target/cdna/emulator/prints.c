@@ -13,11 +13,11 @@
 
 enum { HEADER = 8, FIELD_MAX = 4096, FLAGS_MAX = 5 };
 
-/* Arguments that are still to be read. */
+/* The arguments that are not read yet. */
 typedef struct arguments {
   const uint8_t *at, *end;
-  const char *sizes; /* "4:8:..." of the next ones; NULL: eights of bytes */
-  bool strings;      /* the string of %s is stored there, not its address */
+  const char *sizes; /* "4:8:..." for the next arguments; NULL: pieces of eight bytes */
+  bool strings;      /* strings of %s are stored in place, not by address */
 } arguments;
 
 static uint64_t little_endian(const uint8_t *at, size_t bytes) {
@@ -70,7 +70,7 @@ static const char *read_conversion(const char *at, conversion *c) {
   return *at ? at + 1 : at;
 }
 
-/* One number, character or address, by the conversion that was read. */
+/* Prints one number, character or address by the conversion. */
 static void print_item(const conversion *c, const uint8_t *at, size_t bytes, tw_text *out) {
   const bool narrow = c->length[0] == 'h' && c->length[1] != 'l', byte = narrow && c->length[1] == 'h';
   const bool wide = bytes >= 8 && c->length[0] && c->length[0] != 'h';
@@ -80,7 +80,7 @@ static void print_item(const conversion *c, const uint8_t *at, size_t bytes, tw_
   snprintf(format, sizeof format, "%%%s*%s%s%c", c->flags, c->kind == 'c' || c->kind == 'p' ? "" : ".*", length,
            c->kind);
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* flags and a letter that were checked */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the format has only checked flags and a checked letter */
   switch (c->kind) {
   case 'd':
   case 'i':
@@ -123,7 +123,7 @@ static void print_string(const conversion *c, const uint8_t *at, size_t bytes, t
   if (left) tw_text_add(out, "%*s", pad > 0 ? pad : 0, "");
 }
 
-/* An argument as width or precision. */
+/* Reads an argument as width or precision. */
 static bool star_value(int *n, arguments *a) {
   size_t bytes;
   const uint8_t *at = *n == -2 ? next_argument(a, false, &bytes) : NULL;
@@ -150,14 +150,14 @@ static void print_call(const char *format, arguments a, tw_text *out) {
     if (!c.kind || !strchr("diouxXcsfFeEgGaAp", c.kind) || !star_value(&c.width, &a) || !star_value(&c.precision, &a))
       return;
     const uint8_t *at = next_argument(&a, c.kind == 's', &bytes);
-    if (!at) return; /* fewer arguments than the format asks for */
+    if (!at) return; /* fewer arguments than the format needs */
     if (c.kind == 's' && (a.sizes || a.strings))
       print_string(&c, at, bytes, out);
     else if (c.kind == 's')
       tw_text_add(out, "(text at 0x%" PRIx64 ")", little_endian(at, bytes));
     else
       for (int i = 0; i < c.items; i++) {
-        const size_t each = bytes / (size_t)(c.items == 3 ? 4 : c.items); /* three have room for four */
+        const size_t each = bytes / (size_t)(c.items == 3 ? 4 : c.items); /* three items take the room of four */
         if (each < 4 && bytes < 4) break;
         if (i) tw_text_add_string(out, ",");
         print_item(&c, at + (size_t)i * each, each, out);
@@ -167,7 +167,7 @@ static void print_call(const char *format, arguments a, tw_text *out) {
 
 /* ---- calls ---- */
 
-/* A format as metadata has it: '\n' and its kin, and ':' as '\72'. */
+/* A format as in the metadata: with '\n' and similar escapes, and ':' as '\72'. */
 static char *unescaped(const char *text) {
   static const char letters[] = "abfnrv", bytes[] = "\a\b\f\n\r\v";
   char *out = strdup(text), *to = out;
@@ -184,7 +184,7 @@ static char *unescaped(const char *text) {
   return out;
 }
 
-/* For OpenCL C. Returns the next call; NULL: this one cannot be read. */
+/* Prints a call for OpenCL C. Returns the next call; NULL: this call cannot be read. */
 static const uint8_t *print_opencl(const cdna_object *o, const uint8_t *at, const uint8_t *end, tw_text *out) {
   const uint64_t id = little_endian(at, 4);
   for (size_t k = 0; k < o->n_prints && id; k++) {

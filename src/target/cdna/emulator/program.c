@@ -75,7 +75,7 @@ static uint64_t float_constant(int code, constant_type type) {
   return bits;
 }
 
-/* Sources of 16 bits take 1.0 as a binary16: the last of the types in the name that is not an index decides. */
+/* Whether sources have 16 bits, so that 1.0 is a binary16: the last type in the name that is not an index decides. */
 static constant_type type_of(const cdna_instruction *i, int width, char field) {
   if (width == 2) return strstr(i->name, "_f32") && i->encoding == CDNA_VOP3P ? WORD : FLOAT64;
   const size_t length = strlen(i->name);
@@ -105,7 +105,8 @@ void cdna_lower_source(cdna_program *p, const cdna_code *c, const cdna_operand_f
     out->value = c->literal;
     if (wide && type == FLOAT64 && strstr(i->name, "f64"))
       out->value = (uint64_t)c->literal << 32;
-    else if (wide && strstr(i->name, "_i64")) /* signed integers alone; s_mov_b64 and its kin have zeros above */
+    else if (wide && strstr(i->name,
+                            "_i64")) /* only for signed integers; s_mov_b64 and similar instructions have zeros above */
       out->value = (uint64_t)(int64_t)(int32_t)c->literal;
   } else if (code <= CDNA_ZERO + 64) {
     out->value = (uint64_t)(code - CDNA_ZERO);
@@ -131,7 +132,7 @@ static cdna_lowering *const classes[] = {cdna_lower_salu, cdna_lower_flow,   cdn
                                          cdna_lower_mfma, cdna_lower_narrow, cdna_lower_valu,
                                          cdna_lower_smem, cdna_lower_vmem,   cdna_lower_lds};
 
-/* Instructions that are not executed by intent, by the beginning of the name. */
+/* Instructions that are intentionally not executed, by the beginning of the name. */
 static const char *left_out(const char *name) {
   static const struct {
     const char *name, *why;
@@ -224,7 +225,7 @@ static void note_rows(cdna_program *p, const cdna_effects *e, const cdna_instruc
       const int end = first - half * CDNA_ACCUMULATION + list[side][r].n;
       if (first >= 0 && end > p->rows[half]) p->rows[half] = end;
     }
-  /* s_set_gpr_idx_on and its kin; s_setreg, which can set the same mode */
+  /* s_set_gpr_idx_on and similar instructions; s_setreg, which can set the same mode */
   const bool sets_mode = i->encoding == CDNA_SOPK && e->traits & CDNA_KEEPS_D && !(e->traits & CDNA_WRITES_SCC);
   if (e->traits & CDNA_WRITES_M0 || sets_mode) p->rows[0] = CDNA_ACCUMULATION;
 }
@@ -246,7 +247,7 @@ tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t
     return tw_no_memory(error, NULL);
   }
   memcpy(word, s->data, out->n * sizeof *word);
-  /* from the kernel's entry as from the start of the code: data between kernels may look like code */
+  /* decodes from the kernel's entry and from the start of the code, because data between kernels may look like code */
   const size_t starts[] = {0, (size_t)(k->entry - s->address) / 4};
   for (int n = 0; n < 2; n++) {
     for (size_t at = starts[n]; at < out->n;) {

@@ -12,7 +12,7 @@
 #include "base/strings.h"
 #include "target/cdna/emulator/observe.h"
 
-/* Instructions of a wave: far above any kernel's. Watched, each takes some five times as long. */
+/* Limit of instructions per wave, far above any kernel's. With an observer, each takes about five times as long. */
 static const uint64_t LIMIT = 1ull << 28, WATCHED_LIMIT = 1ull << 24;
 enum { PRINTS = 4 << 20 }; /* bytes that a launch can print */
 enum { BLOCK_MAX = 1024, LDS_CDNA3 = 65536, LDS_CDNA4 = 163840, SCRATCH_MAX = 1 << 20 };
@@ -51,7 +51,7 @@ typedef struct cdna_dispatch {
   cdna_program own;
   const cdna_program *program; /* own */
   cdna_memory *memory;
-  size_t caller_n; /* number of its allocations, and the next address, before ours are added */
+  size_t caller_n; /* the caller's number of allocations and next address, before ours are added */
   uint64_t caller_next, caller_modelled;
   uint64_t arguments, dispatch; /* addresses */
   uint8_t *argument_bytes, *image, packet[64];
@@ -62,7 +62,7 @@ typedef struct cdna_dispatch {
   int waves; /* of a workgroup */
   uint64_t limit;
   int jobs;
-  atomic_uint_fast64_t next, failed;       /* workgroup to start; the first that failed */
+  atomic_uint_fast64_t next, failed;       /* next workgroup to start; the first one that failed */
   atomic_uint_fast64_t instructions, most; /* for all waves; for one */
   atomic_uint_fast64_t did[CDNA_KINDS];
   atomic_bool waited;
@@ -80,7 +80,7 @@ enum {
   PROPERTY_SIZE = 64
 };
 
-/* User SGPRs in the order of the properties, then the SGPRs that the hardware adds. */
+/* Sets user SGPRs in the order of the properties, then the SGPRs that the hardware adds. */
 static void set_scalars(const grid *g, const cdna_group *group, cdna_wave *w) {
   const cdna_kernel *k = g->program->kernel;
   int s = 0;
@@ -157,7 +157,7 @@ static inline const cdna_op *fetch(cdna_wave *w, const cdna_op *ops, size_t n) {
   return NULL;
 }
 
-/* Until the wave waits, ends, stops, or has executed `most` instructions: then it is still CDNA_RUNNING. */
+/* Runs until the wave waits, ends, stops, or has executed `most` instructions; then it is still CDNA_RUNNING. */
 static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_wave *w, uint64_t most,
                                                             const cdna_observer *seen) {
   const cdna_op *ops = g->program->op;
@@ -199,11 +199,12 @@ void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
 
 /* ---- waiting for other workgroups ---- */
 
-/* A pass lets each wave run until it yields. Waves that poll memory return to the same place with the same registers;
- * from then on only other workgroups can change them. This is checked after each WATCH passes for WINDOW passes, lanes
- * only where scalars are equal. Polls that count, or read a clock, are recognized by their duration. */
+/* A pass lets each wave run until it yields. Waves that poll memory return to the same place with the same
+ * registers; from then on only other workgroups can change them. After each WATCH passes, WINDOW passes are checked
+ * for this; lanes are compared only if scalars are equal. Polls that count, or read a clock, are recognized by their
+ * duration. */
 enum { WATCH = 1024, WINDOW = 16, LONG = 1 << 18 };
-/* Workgroups that wait, on one thread. A machine has about 300 CUs for 8 or more waves on each of 4 SIMDs. */
+/* Limit of waiting workgroups on one thread. A machine has about 300 CUs for 8 or more waves on each of 4 SIMDs. */
 enum { WAVES_RESIDENT = 4096 };
 typedef enum outcome { ENDED, STOPPED, WAITS } outcome;
 
@@ -236,12 +237,14 @@ static uint64_t lanes_of(const grid *g, const cdna_group *group) {
   return mix(h, group->lds, group->lds_bytes & ~7u);
 }
 
-/* Instructions per turn. Waves that share LDS stay level, as on the machine, where all issue at about the same rate:
- * some kernels assume that a wave has read LDS long before another overwrites it. Other waves meet only in memory. */
+/* Instructions per turn. Waves that share LDS advance together, as on the machine, where all issue at about the same
+ * rate: some kernels assume that a wave has read LDS long before another one overwrites it. Other waves meet only in
+ * memory. */
 enum { TURN = 1 << 14, LEVEL_TURN = 1 };
 static uint64_t turn_of(const cdna_group *group) { return group->lds_bytes && group->n_waves > 1 ? LEVEL_TURN : TURN; }
 
-/* A wave has stopped: the cause may be another wave, which writes data that this one should have waited for. */
+/* A wave has stopped. The cause may be another wave, which has not yet written data that this one should have waited
+ * for. */
 static void look_on(const grid *g, cdna_group *group, const cdna_observer *seen) {
   const tw_error first = *group->error;
   for (int i = 0; i < group->n_waves; i++) {
@@ -255,7 +258,8 @@ static void look_on(const grid *g, cdna_group *group, const cdna_observer *seen)
   *group->error = first;
 }
 
-/* In turn, from barrier to barrier. Turns in which no wave waited form one pass, up to TURN instructions. */
+/* Runs waves in turn, from barrier to barrier. Turns in which no wave waited form one pass, of up to TURN
+ * instructions. */
 static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
   const uint64_t turn = turn_of(group);
   uint64_t scalars = 0, lanes = 0, executed = 0, unseen = TURN; /* instructions since the last look at the clock */
@@ -357,7 +361,7 @@ static bool make_group(const grid *g, cdna_group *group, tw_error *error) {
 
 /* ---- one thread ---- */
 
-/* The workgroups that a thread has begun: in sequence, and several at once where some wait for others. */
+/* The workgroups that a thread has begun: one after another, or several at once if some wait for others. */
 typedef struct resident {
   cdna_group **group;
   size_t n, most;
@@ -365,7 +369,7 @@ typedef struct resident {
   tw_error error; /* for any of their waves */
 } resident;
 
-/* It has ended or was stopped, with the thread's error; or its result is no longer needed (WAITS). */
+/* It has ended or was stopped, with the thread's error, or (WAITS) its result is no longer needed. */
 static void end_group(grid *g, resident *r, size_t at, outcome o) {
   cdna_group *group = r->group[at];
   const cdna_observer *seen = observer_of(g);
@@ -391,7 +395,7 @@ static void end_group(grid *g, resident *r, size_t at, outcome o) {
   r->spare = group;
 }
 
-/* The next of the launch begins; false: it does not. */
+/* Begins the next workgroup of the launch. False: it did not begin. */
 static bool admit(grid *g, resident *r, uint64_t id) {
   cdna_group *group = r->spare ? r->spare : cdna_group_open(g, &r->error);
   r->spare = NULL;
@@ -410,19 +414,19 @@ static bool admit(grid *g, resident *r, uint64_t id) {
   return false;
 }
 
-/* Lets one go on; true: it waits, and has done nothing since it did so before. */
+/* Lets a workgroup continue. True: it waits, in the same state as at its last turn. */
 static bool go_on(grid *g, resident *r, size_t at) {
   cdna_group *group = r->group[at];
   const bool same = group->same;
   const uint64_t before = same ? scalars_of(group) : 0;
   const outcome o = run_waves(g, group, observer_of(g));
-  if (o == WAITS && group->same) g->waited = true; /* others may just be long */
+  if (o == WAITS && group->same) g->waited = true; /* without this flag, waves may just be long */
   if (o == WAITS) return same && group->same && scalars_of(group) == before;
   end_group(g, r, at, o);
   return false;
 }
 
-/* No workgroup is left that could end the wait. */
+/* No other workgroup is left that could end the wait. */
 static void give_up(grid *g, resident *r) {
   size_t first = 0;
   for (size_t k = 1; k < r->n; k++)
@@ -433,7 +437,7 @@ static void give_up(grid *g, resident *r) {
   end_group(g, r, first, STOPPED);
 }
 
-/* Takes workgroups in order until there are none, or one before the next has failed. */
+/* Takes workgroups in order until none is left, or an earlier one than the next has failed. */
 static void work(void *context, size_t index) {
   grid *g = context;
   const size_t most = WAVES_RESIDENT / (size_t)g->waves;
@@ -496,7 +500,7 @@ static tw_status check_launch(const cdna_object *o, const cdna_kernel *k, const 
   return TW_OK;
 }
 
-/* Hidden arguments (code object V5): where metadata says. */
+/* Fills hidden arguments (code object V5) at the places in the metadata. */
 static void set_hidden(const cdna_kernel *k, const cdna_launch *l, uint64_t prints, uint8_t *block, size_t size) {
   for (size_t n = 0; n < k->n_parameters; n++) {
     const cdna_parameter *p = &k->parameter[n];
@@ -526,7 +530,7 @@ static bool does_print(const cdna_object *o, const cdna_kernel *k) {
   return false;
 }
 
-/* The packet that the dispatch pointer leads to (HSA's hsa_kernel_dispatch_packet_t). */
+/* The packet to which the dispatch pointer points (HSA's hsa_kernel_dispatch_packet_t). */
 static void set_packet(const grid *g, uint8_t packet[64]) {
   const cdna_launch *l = g->launch;
   const uint16_t dims = 3;
@@ -589,7 +593,7 @@ tw_status cdna_dispatch_open(const cdna_object *o, const cdna_kernel *k, const c
 }
 
 void cdna_dispatch_close(cdna_dispatch *g) {
-  /* its allocations are gone: a later kernel may not reach them */
+  /* its allocations are removed, so a later kernel cannot reach them */
   g->memory->n = g->caller_n;
   g->memory->next = g->caller_next;
   g->memory->next_modelled = g->caller_modelled;

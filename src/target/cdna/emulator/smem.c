@@ -30,7 +30,7 @@ static void load(cdna_wave *w, const cdna_op *op) {
     memcpy(&w->s[op->d], from, 4u * op->d_width);
 }
 
-/* A buffer: bytes beyond num_records (times stride, if there is one) read as 0 and are not written. */
+/* A buffer access: bytes beyond num_records (times a stride, if set) read as 0 and are not written. */
 static void buffer_load(cdna_wave *w, const cdna_op *op) {
   const bool write = op->flags & STORE;
   const uint32_t *v = &w->s[op->s[0].code];
@@ -93,7 +93,7 @@ static void nothing(cdna_wave *w, const cdna_op *op) {
   (void)w;
   (void)op;
 }
-/* A clock that advances with the wave: the same in every run. */
+/* A clock that advances with the wave's instructions, equal in every run. */
 static void time(cdna_wave *w, const cdna_op *op) {
   cdna_set_scalar64(w, op->d, w->clock ? w->clock : 4 * w->instructions);
 }
@@ -146,8 +146,8 @@ bool cdna_lower_smem(cdna_program *p, const cdna_code *c, cdna_op *op) {
   if (!base || (!buffer && !load_or_store && !atomic)) return false;
   cdna_lower_source(p, c, base, &op->s[0]);
   if (op->d + op->d_width > CDNA_ZERO) return false;
-  /* gfx9: IMM says that there is an offset of 21 bits, SOFFSET_EN that there is a register; neither: a register in
-   * its place */
+  /* gfx9: IMM means an offset of 21 bits, SOFFSET_EN a register; with neither, a register takes the place of the
+   * offset */
   const bool immediate = cdna_bits(c->bits, 17, 1), enabled = cdna_bits(c->bits, 14, 1);
   if (immediate) {
     op->flags |= HAS_IMMEDIATE;

@@ -1,6 +1,6 @@
 /* valu.c - vector instructions of one wave: operands to rows, modifiers, the lane function, and the lanes that EXEC
- * lets be
- * written. Modifiers (negation, DPP, SDWA, op_sel, clamp, ...) are rare: an op that has none takes the short way. */
+ * lets be written. Modifiers (negation, DPP, SDWA, op_sel, clamp, ...) are rare; an op without modifiers takes a
+ * shorter path. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static void pack_halves(uint32_t *row, const cdna_modifiers *m, int s) {
   for (int l = 0; l < CDNA_LANES; l++) row[l] = ((row[l] >> low & 0xFFFF) | (row[l] >> high & 0xFFFF) << 16) ^ flip;
 }
 
-/* Packed f32: the same with the two dwords. */
+/* Packed f32: the same for the two dwords. */
 static void pack_words(const uint32_t *from, uint32_t *row, const cdna_modifiers *m, int s) {
   const uint32_t *low = from + (m->low >> s & 1 ? CDNA_LANES : 0), *high = from + (m->high >> s & 1 ? CDNA_LANES : 0);
   uint32_t upper[CDNA_LANES]; /* `from` may be `row` */
@@ -145,8 +145,8 @@ static const uint32_t *modified(cdna_wave *w, const cdna_op *op, int s) {
   return row;
 }
 
-/* Clamp and scale of a result. A scaled one is flushed: denormals and -0 become 0. A clamped NaN becomes 0 with
- * DX10_CLAMP, and stays without. */
+/* Clamp and scale of a result. A scaled result is flushed: denormals and -0 become 0. A clamped NaN becomes 0 with
+ * DX10_CLAMP, otherwise it stays. */
 typedef struct finish {
   bool scale, clamp, zero_nan;
   double factor, least; /* normal number */
@@ -167,7 +167,7 @@ static uint32_t finished16(uint32_t half, const finish *f) {
 static void finish_result(cdna_wave *w, const cdna_op *op, uint32_t *d) {
   static const double factor[] = {1, 2, 4, 0.5};
   const cdna_modifiers *m = op->modifiers;
-  /* output scales are ignored with IEEE on, and where results may be denormal */
+  /* output scales are ignored if IEEE is on or results may be denormal */
   const bool denormal = w->mode & (m->result_kind == 32 ? CDNA_MODE_DENORMAL_32 : CDNA_MODE_DENORMAL);
   const finish f = {.scale = m->output_scale && !(w->mode & CDNA_MODE_IEEE) && !denormal,
                     .clamp = m->clamp,
@@ -200,7 +200,7 @@ static void finish_result(cdna_wave *w, const cdna_op *op, uint32_t *d) {
       const uint32_t half = cdna_half_bits(tw_float_of(d[l]));
       d[l] = m->half_of_mix == 1 ? (old[l] & 0xFFFF0000u) | half : (old[l] & 0xFFFF) | half << 16;
     }
-  if (m->half_result && m->low >> 3 & 1) /* op_sel of the result: its upper half */
+  if (m->half_result && m->low >> 3 & 1) /* op_sel of the result: writes its upper half */
     for (int l = 0; l < CDNA_LANES; l++) d[l] = (old[l] & 0xFFFF) | d[l] << 16;
   if (m->result_select < 6) {
     const int shift = m->result_select < 4 ? 8 * m->result_select : 16 * (m->result_select - 4);
@@ -219,14 +219,14 @@ static void finish_result(cdna_wave *w, const cdna_op *op, uint32_t *d) {
 /* ---- execution ---- */
 
 static void write_mask(cdna_wave *w, const cdna_op *op, uint64_t out, uint64_t on) {
-  /* comparisons clear the bits of lanes that are off, carries too */
+  /* comparisons clear the bits of inactive lanes; so do carries */
   cdna_set_scalar64(w, op->sd, out & on);
 }
 
 /* flags */
 enum { TO_EXEC = 1, READS_MASK = 2, KEEPS_HIGH = 4, REAL = 8, WIDE_MODE = 16 };
 
-/* Functions that use more than the rows of their sources get them here. */
+/* Prepares further inputs for functions that use more than the rows of their sources. */
 static void prepare(cdna_wave *w, const cdna_op *op, cdna_lanes *x) {
   x->imm = (uint32_t)op->imm;
   x->mode = w->mode;
@@ -272,7 +272,7 @@ static void run_long(cdna_wave *w, const cdna_op *op) {
       if (m->lane[l] >= 0 && cdna_exec(w) >> m->lane[l] & 1) valid |= 1ull << l;
     on &= valid;
   }
-  /* With more than two rows, those written first may be sources of the rest. */
+  /* With more than two rows, rows that are written first may be sources of later ones. */
   const bool whole = on == ~0ull && op->lanes->result == CDNA_D && !op->lanes->keeps && !(op->flags & KEEPS_HIGH) &&
                      op->d_width <= 2 && (!m || m->plain_result);
   if (whole) {
@@ -295,7 +295,7 @@ static void run_long(cdna_wave *w, const cdna_op *op) {
   }
 }
 
-/* MODE in the host's terms: MXCSR's rounding, flush-to-zero and denormals-are-zero, for one instruction. */
+/* MODE in the host's form: rounding, flush-to-zero and denormals-are-zero of MXCSR, for one instruction. */
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 static void run_in_mode(cdna_wave *w, const cdna_op *op) {
@@ -382,7 +382,7 @@ static uint8_t kind_of(const char *name, int s) {
 
 static const int8_t none = -1;
 
-/* The lane that each lane reads; false: no such control. */
+/* The lane that each lane reads. False: no such control. */
 static bool dpp_lanes(uint32_t control, int8_t lane[CDNA_LANES]) {
   for (int l = 0; l < CDNA_LANES; l++) {
     const int row = l & ~15, in_row = l & 15;
@@ -448,7 +448,7 @@ static void lower_sdwa(const cdna_code *c, cdna_modifiers *m) {
   m->output_scale = x >> 14 & 3;
 }
 
-/* VOP3: modifiers where the table says that the bits mean something. */
+/* VOP3: sets modifiers, if the table gives the bits a meaning. */
 static bool lower_vop3(const cdna_code *c, cdna_op *op, cdna_modifiers *m) {
   const cdna_instruction *i = c->instruction;
   const uint64_t on = c->bits & i->shown;
@@ -499,7 +499,7 @@ static const cdna_lane_entry *find_function(const cdna_lane_kit *kit, const char
   return NULL;
 }
 
-/* Instructions whose name is not that of their function. */
+/* Instructions whose name differs from the name of their function. */
 static const char *function_name(const char *name) {
   static const char *const other[][2] = {
       {"v_madak_f32", "v_mad_f32"},         {"v_madmk_f32", "v_mad_f32"},      {"v_fma_mixlo_f16", "v_fma_mix_f32"},
@@ -510,7 +510,7 @@ static const char *function_name(const char *name) {
   return name;
 }
 
-/* The clamp of an integer: a separate function where the result can exceed its type; otherwise no effect. */
+/* The clamp of an integer result: a separate function if the result can exceed its type; otherwise it has no effect. */
 static void lower_integer_clamp(const cdna_program *p, const char *name, cdna_op *op) {
   char clamped[48];
   snprintf(clamped, sizeof clamped, "%s_clamp", function_name(name));
@@ -555,7 +555,7 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
     }
   }
   if (addend_is_d && n == 2) op->s[2] = (cdna_source){.kind = CDNA_ROW, .width = (uint8_t)op->d_width, .code = op->d};
-  /* v_cndmask, v_addc_co, v_div_fmas: a mask that is no row */
+  /* v_cndmask, v_addc_co, v_div_fmas: a mask in scalars */
   const bool reads = strstr(i->name, "cndmask") || strstr(i->name, "addc_co") || strstr(i->name, "subb_co") ||
                      strstr(i->name, "subbrev_co") || !strncmp(i->name, "v_div_fmas", 10);
   if (reads) {
@@ -607,7 +607,8 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
   for (int s = n; s < 3; s++)
     if (op->s[s].kind == CDNA_NONE) op->s[s] = (cdna_source){.kind = CDNA_ROW};
   const bool is_plain = !has_modifiers && !op->flags;
-  if (strstr(i->name, "_f")) op->flags |= REAL; /* MODE's rounding matters; that of f64 and f16 for the wide ones */
+  /* MODE's rounding matters: the setting for f64 and f16 if the operand is wide */
+  if (strstr(i->name, "_f")) op->flags |= REAL;
   if (strstr(i->name, "f64") || strstr(i->name, "f16")) op->flags |= WIDE_MODE;
   op->run = !is_plain || op->lanes->result != CDNA_D || op->lanes->keeps ? run_any : run_valu;
   return true;

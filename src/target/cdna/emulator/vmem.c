@@ -7,7 +7,7 @@
 
 typedef enum access_kind { LOAD, STORE, ATOMIC, LOAD_LDS, NOTHING } access_kind;
 
-/* op->flags: the access, the conversion of its bytes to registers, and the kind of address */
+/* op->flags: the access, the conversion of its bytes, and the kind of address */
 enum {
   KIND = 7,
   SIGNED = 8,
@@ -154,7 +154,7 @@ static uint64_t enabled(const cdna_wave *w) { return w->mode & CDNA_MODE_SKIP ? 
 
 static void run_flat(cdna_wave *w, const cdna_op *op) {
   const bool write = (op->flags & KIND) == STORE || (op->flags & KIND) == ATOMIC;
-  uint64_t address[CDNA_LANES]; /* before any result is written: it may overwrite the addresses */
+  uint64_t address[CDNA_LANES]; /* computed before any result is written, because results may overwrite the addresses */
   flat_addresses(w, op, address);
   EACH_LANE(enabled(w)) {
     uint8_t *at = op->flags & SCRATCH     ? scratch_place(w, (uint32_t)address[l], op->bytes, l)
@@ -185,18 +185,18 @@ static resource resource_of(const cdna_wave *w, const cdna_op *op) {
                     .add_lane = v[3] >> 23 & 1};
 }
 
-/* Offsets of the lanes' bytes from the base, and whether they are in range. */
+/* Offsets of the lanes' bytes from the base, and the lanes that are in range. */
 typedef struct buffer_places {
   uint64_t base, at[CDNA_LANES];
-  uint64_t inside, partly; /* lanes; partly: dword by dword */
+  uint64_t inside, partly; /* lanes in range; lanes partly in range: checked dword by dword */
   uint32_t records;
 } buffer_places;
 
 /* The rules of the ISA documents, "Buffer address calculation" and "Range checking": raw buffers (no stride, or
  * accessed without index) count bytes, structured ones records. Accesses out of range read 0 and write nothing.
- * Swizzling applies to indices: HipKittens and Triton set the bit, with a stride, for accesses by offset alone that
- * exceed the stride by far, and are right on MI355X (analysis/bf16_gemm/mi350x and attn/fwd of HipKittens, sizes whose
- * rows are not a multiple of 16 KiB). */
+ * Swizzling applies only to indices. HipKittens and Triton set the bit, with a stride, for accesses by offset only,
+ * which far exceed the stride, and their results are right on MI355X (analysis/bf16_gemm/mi350x and attn/fwd of
+ * HipKittens, sizes whose rows are not a multiple of 16 KiB). */
 static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exec, uint32_t bytes, buffer_places *out) {
   const resource r = resource_of(w, op);
   const uint32_t scalar = (uint32_t)cdna_read(w, &op->s[3]), immediate = (uint32_t)op->imm & 0xFFF;
@@ -226,7 +226,7 @@ static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exe
     if (inside)
       out->inside |= 1ull << l;
     else if (!structured && bytes > 4 && at + scalar < r.records)
-      out->partly |= 1ull << l; /* a part may be inside */
+      out->partly |= 1ull << l; /* a part of the lane's bytes may be in range */
   }
 }
 
@@ -235,7 +235,7 @@ static void run_buffer(cdna_wave *w, const cdna_op *op) {
   const access_kind kind = op->flags & KIND;
   const bool write = kind == STORE || kind == ATOMIC;
   const uint64_t exec = enabled(w);
-  buffer_places b; /* before any result is written: it may overwrite the addresses */
+  buffer_places b; /* computed before any result is written, because results may overwrite the addresses */
   buffer_addresses(w, op, exec, op->bytes, &b);
   EACH_LANE(exec) {
     const bool inside = b.inside >> l & 1;
@@ -293,7 +293,7 @@ static uint32_t component_of(const typed *t, const uint8_t *element, int c) {
   return s != 1 ? 0 : cdna_format_is_integer(&t->format) ? 1 : tw_bits_of(1.0f);
 }
 
-/* Between a register's 32 bits and the 16 of D16. */
+/* Converts between a register's 32 bits and the 16 bits of D16. */
 static uint32_t narrowed(const typed *t, uint32_t v) {
   return cdna_format_is_integer(&t->format) ? v & 0xFFFF : cdna_half_bits(tw_float_of(v));
 }
@@ -407,7 +407,7 @@ static void nothing(cdna_wave *w, const cdna_op *op) {
 
 /* ---- decoding ---- */
 
-/* By the name after "global_", "flat_", "scratch_" or "buffer_". */
+/* Looks up the name after "global_", "flat_", "scratch_" or "buffer_". */
 static const struct {
   const char *name;
   uint8_t bytes;
@@ -444,7 +444,7 @@ static const struct {
     {"load_lds_dwordx4", 16, LOAD_LDS},
 };
 
-/* By the name after "..._atomic_". */
+/* Looks up the name after "..._atomic_". */
 static const struct {
   const char *name;
   uint8_t bytes;

@@ -30,7 +30,7 @@ typedef struct launch {
   int64_t asked, l2_missed, llc_missed; /* lines */
 } launch;
 
-/* True if the line was there; it is the newest of its set then, either way. */
+/* True if the line was present. In any case it is the newest of its set afterwards. */
 static bool l2_touch(const launch *s, int xcd, uint32_t line) {
   const cdna_cache_machine *m = s->machine;
   const uint32_t lines_of_turn = (uint32_t)(m->interleave / m->line_bytes), channels = (uint32_t)m->channels;
@@ -68,7 +68,7 @@ static void read_piece(launch *s, int which, int xcd, int panel, int step, int p
 
 /* ---- the grid ---- */
 
-/* Time advances in parts of a K-step, as many as there are CUs; CU f is f parts after CU 0. */
+/* Time advances in parts of a K-step; their number is the number of CUs. CU f is f parts later than CU 0. */
 static void run_launch(launch *s, const cdna_order *order, int rows, int columns, int steps) {
   const int xcds = s->machine->xcds, cus = s->machine->cus, blocks = rows * columns;
   const int rounds = (blocks + xcds * cus - 1) / (xcds * cus);

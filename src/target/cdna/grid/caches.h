@@ -13,11 +13,12 @@
  *     these.
  *   - C is not counted. Hit rates are for the second of two launches on the same operands.
  *
- * No constant was fitted; tests/cdna/test_cdna_grid.c has the errors against table 4 of HipKittens. Two assumptions are
- * unverified: CUs begin evenly over one K-step (not over two, not all at once), and nothing is hashed. Both affect
- * problems whose rows map to few channels that a K-step's panels nearly fill: of the table, the L2 rate of 9216 row by
- * row, which is 73% without either, against 55% published; the other eleven hardly change. The assumption of no hashing
- * cannot be fully true: rows of 16 KiB would be in one channel, too slow for the published 8192. */
+ * No constant was fitted; tests/cdna/test_cdna_grid.c has the errors against table 4 of HipKittens. Two assumptions
+ * are unverified: CUs begin evenly over one K-step (not over two, not all at once), and nothing is hashed. Both
+ * affect problems whose rows map to few channels that a K-step's panels nearly fill. In the table this is the L2
+ * rate of 9216 row by row: 73% without either assumption, 55% as published. The other eleven rates hardly change.
+ * The assumption of no hashing cannot be fully true: rows of 16 KiB would be in one channel, too slow for the
+ * published 8192. */
 #ifndef TW_CDNA_CACHES_H
 #define TW_CDNA_CACHES_H
 
@@ -48,8 +49,8 @@ typedef struct cdna_hits {
 static inline int cdna_grid_rows(const cdna_grid *g) { return (int)((g->m + g->tile_m - 1) / g->tile_m); }
 static inline int cdna_grid_columns(const cdna_grid *g) { return (int)((g->n + g->tile_n - 1) / g->tile_n); }
 
-/* `steps`: number of K-steps to simulate, with an LLC that is smaller in proportion; 0: enough that their reads are
- * several times an L2, beyond which the rates do not change; -1: all. */
+/* `steps`: number of K-steps to simulate, with an LLC that is smaller in proportion. 0: enough that their reads are
+ * several times an L2, because more steps do not change the rates. -1: all. */
 tw_status cdna_grid_hits(const cdna_cache_machine *, const cdna_grid *, const cdna_order *, int steps, cdna_hits *,
                          tw_error *);
 
@@ -62,7 +63,8 @@ typedef struct cdna_grid_choice {
 
 enum { CDNA_GRID_CHOICES = 8 };
 
-/* The orders with the most bandwidth, the best first, row by row among them; `tried` in all. */
+/* The orders with the most bandwidth, best first, with the row-by-row order among them; `tried`: number of tried
+ * orders. */
 tw_status cdna_grid_search(const cdna_cache_machine *, const cdna_grid *, int jobs,
                            cdna_grid_choice best[CDNA_GRID_CHOICES], int *n, int *tried, tw_error *);
 

@@ -20,10 +20,10 @@ typedef struct cdna_lru {
   uint32_t mask;
 } cdna_lru;
 
-/* With `room` bytes, for parts of at least `least_bytes`. False: out of memory; close it anyway. */
+/* Opens a cache with `room` bytes, for parts of at least `least_bytes`. False: out of memory; close it in any case. */
 bool cdna_lru_open(cdna_lru *, int64_t room, int least_bytes);
 void cdna_lru_close(cdna_lru *);
-/* True if the part was there; it is the newest then, either way. */
+/* True if the part was present. In any case it is the newest afterwards. */
 bool cdna_lru_touch(cdna_lru *, uint64_t key, int bytes);
 
 #endif

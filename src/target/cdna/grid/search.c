@@ -46,7 +46,7 @@ static void evaluate(void *context, size_t i) {
   tw_watched_step(&w->watched);
 }
 
-/* More bandwidth first; then the lower window and chunk, so that the result does not depend on the sort. */
+/* More bandwidth first, then the lower window and chunk, so that the result does not depend on the sort algorithm. */
 static int compare(const void *left, const void *right) {
   const cdna_grid_choice *a = left, *b = right;
   if (a->hits.bandwidth_tbs != b->hits.bandwidth_tbs) return a->hits.bandwidth_tbs > b->hits.bandwidth_tbs ? -1 : 1;
@@ -56,7 +56,7 @@ static int compare(const void *left, const void *right) {
 tw_status cdna_grid_search(const cdna_cache_machine *m, const cdna_grid *g, int jobs,
                            cdna_grid_choice best[CDNA_GRID_CHOICES], int *n, int *tried, tw_error *error) {
   cdna_hits first;
-  tw_status status = cdna_grid_hits(m, g, &(cdna_order){0}, 1, &first, error); /* reports the error in the grid */
+  tw_status status = cdna_grid_hits(m, g, &(cdna_order){0}, 1, &first, error); /* reports errors in the grid */
   if (status != TW_OK) return status;
   work *w = tw_new(1, sizeof *w);
   if (!w) return tw_no_memory(error, NULL);

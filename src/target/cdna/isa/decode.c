@@ -1,4 +1,4 @@
-/* decode.c - which instruction some words are, and what their fields hold.
+/* decode.c - decodes words to an instruction and its fields.
  *
  * Encodings: "AMD Instinct MI300 Instruction Set Architecture" and "AMD Instinct CDNA4 Instruction Set Architecture",
  * chapter "Microcode formats". */
@@ -26,7 +26,7 @@ static cdna_instruction table[] = {
 #undef I
     /* NOLINTEND(bugprone-macro-parentheses) */
 };
-/* Columns that are read when the table is used first. */
+/* Columns that are parsed when the table is first used. */
 static const struct {
   const char *operands, *traits;
 } texts[] = {
@@ -138,7 +138,7 @@ static bool is_wide(cdna_encoding e) { return e == CDNA_SMEM || e >= CDNA_VOP3; 
 
 static const char unknown[] = "no instruction of this machine", cut[] = "cut off by the end of the code";
 
-/* The bits (ABID) by which an MFMA takes the scales before it. */
+/* The bits (ABID) with which an MFMA uses the preceding scales. */
 static const uint64_t ABID = 0x7800, TAKES_SCALES = 0x0800;
 
 static bool decode_plain(cdna_arch arch, cdna_encoding e, cdna_code *c) {
@@ -177,8 +177,8 @@ const cdna_operand_form *cdna_find_field(const cdna_instruction *i, char field) 
 
 static bool has_field(const cdna_instruction *i, char field) { return cdna_find_field(i, field) != NULL; }
 
-/* Sources of SDWA and DPP: floating point has a sign and an absolute value; integers are extended by their sign (SDWA),
- * or have no such bits (DPP), which are not looked at in sums of products. Results of integers have no multiplier. */
+/* Sources of SDWA and DPP: floating point has a sign and an absolute value; integers are sign-extended (SDWA) or
+ * have no such bits (DPP). Sums of products ignore these bits. Results of integers have no multiplier. */
 static bool is_real_source(const cdna_instruction *i, int source) {
   if (!strcmp(i->name, "v_cndmask_b32")) return true;
   if (strstr(i->name, "_class_") || !strncmp(i->name, "v_ldexp", 7)) return source == 0;
@@ -203,7 +203,7 @@ static bool is_of_bytes(const cdna_instruction *i) {
 }
 static bool has_sdwa_signs(const cdna_instruction *i, uint32_t extra) {
   if (i->encoding == CDNA_VOP1 && (extra >> 24 || (extra >> 14 & 3 && !has_real_result(i)))) return false;
-  if (i->encoding == CDNA_VOP1 && is_of_bytes(i) && (extra >> 8 & 7) != 6) return false; /* all of the result */
+  if (i->encoding == CDNA_VOP1 && is_of_bytes(i) && (extra >> 8 & 7) != 6) return false; /* selects the whole result */
   if (i->encoding == CDNA_VOP2 && extra >> 14 & 3 && !is_real_source(i, 0)) return false;
   for (int source = 0; source < 2; source++) {
     const uint32_t signs = extra >> (19 + 8 * source) & 7;
@@ -212,7 +212,7 @@ static bool has_sdwa_signs(const cdna_instruction *i, uint32_t extra) {
   return true;
 }
 
-/* One dword of instruction, and perhaps one that follows. */
+/* Decodes one dword, perhaps with a dword that follows. */
 static const char *decode_narrow(cdna_arch arch, cdna_encoding e, const uint32_t word[], size_t n, cdna_code *c) {
   c->bits = word[0];
   if (!decode_plain(arch, e, c)) return unknown;
@@ -246,7 +246,7 @@ static const char *decode_narrow(cdna_arch arch, cdna_encoding e, const uint32_t
 
 static bool has_operands(const cdna_code *c);
 
-/* v_mfma_ld_scale: the scales of the MFMA in the 64 bits that follow (VOP3PX of CDNA4), if that takes some. */
+/* v_mfma_ld_scale: the scales for the MFMA in the next 64 bits (VOP3PX of CDNA4), if that MFMA takes scales. */
 enum { LD_SCALE = 0x2C, F8F6F4_16 = 0x2D, F8F6F4_32 = 0x2E };
 
 static bool decode_scaled(cdna_arch arch, const uint32_t word[], size_t n, cdna_code *out) {
@@ -347,7 +347,7 @@ static int memory_code(const cdna_code *c, const cdna_operand_form *o) {
   const bool acc = e == CDNA_DS ? cdna_bits(c->bits, 25, 1) : cdna_bits(c->bits, 55, 1);
   const bool buffer = e == CDNA_MUBUF || e == CDNA_MTBUF;
   switch (o->field) {
-  case 'A': /* an address, but of global wave sync data */
+  case 'A': /* an address, or for global wave sync the data */
     return accumulation(CDNA_VGPRS + (int)cdna_bits(c->bits, 32, 8),
                         acc && e == CDNA_DS && is_wave_sync(c->instruction));
   case 'W': return accumulation(CDNA_VGPRS + (int)cdna_bits(c->bits, 40, 8), acc);
@@ -389,8 +389,8 @@ bool cdna_takes_halves(const cdna_instruction *i) {
   return !strcmp(last, "_f16") || !strcmp(last, "_b16") || !strcmp(last, "_i16") || !strcmp(last, "_u16");
 }
 
-/* Scalar registers of several dwords begin at even numbers, of four and more at multiples of four: lower bits are
- * ignored. */
+/* Scalar operands of two dwords begin at even numbers, and operands of four or more at multiples of four: lower bits
+ * are ignored. */
 int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
   const int code = field_code(c, o);
   if (code >= CDNA_ZERO || o->width < 2 || o->holds == 'v' || o->holds == 'a') return code;
@@ -398,8 +398,7 @@ int cdna_operand_code(const cdna_code *c, const cdna_operand_form *o) {
   return named ? code : o->width == 2 ? code & ~1 : code & ~3;
 }
 
-/* Constants with names. llvm-mc also prints them where they are not allowed; an instruction with them there is not
- * executed. */
+/* Named constants. llvm-mc also prints them where they are not allowed; then the instruction is not executed. */
 static bool is_named_constant(int code, int width) {
   return code == 230 || (code == 231 && width == 1) || (code >= CDNA_APERTURES && code < CDNA_APERTURES + 5) ||
          (code >= CDNA_VCCZ && code <= CDNA_SCC);
@@ -411,12 +410,13 @@ static bool is_scalars(int code, int width) {
   return code != CDNA_M0 && !(code & 1);
 }
 
-/* An operand code without a meaning, or not for this number of dwords. */
+/* Is the operand code valid, also for this number of dwords? */
 static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   const int code = cdna_operand_code(c, o);
   const bool narrow_form = !is_wide(c->instruction->encoding);
   if (code >= 2 * CDNA_VGPRS && code + cdna_operand_width(c, o) > 3 * CDNA_VGPRS) return false;
-  if (is_matrix(c->instruction) && code < CDNA_VGPRS) { /* forms that llvm-mc accepts are refused when executed */
+  /* llvm-mc accepts these forms; they are rejected when executed */
+  if (is_matrix(c->instruction) && code < CDNA_VGPRS) {
     const bool sum = o->field == '2' && strncmp(c->instruction->name, "v_smfmac", 8) != 0;
     const bool number = code <= CDNA_ZERO + 80 || (code >= CDNA_FLOATS && code <= CDNA_FLOATS + 8);
     return code == CDNA_NULL || (sum ? number && (code >= CDNA_ZERO || is_scalars(code, o->width))
@@ -431,12 +431,12 @@ static bool is_operand(const cdna_code *c, const cdna_operand_form *o) {
   if (o->holds == 'r' || o->field == 'D' || o->field == 'S' || o->field == 'B') return false;
   if (code > CDNA_ZERO + 80 && code < CDNA_FLOATS) return is_named_constant(code, o->width);
   if (code == CDNA_LDS_DIRECT)
-    return c->instruction->encoding >= CDNA_VOP2 && o->width == 1; /* has a text; is refused when executed */
+    return c->instruction->encoding >= CDNA_VOP2 && o->width == 1; /* printed, but rejected when executed */
   if (code == CDNA_CODE_SDWA || code == CDNA_CODE_DPP) return false;
   return code != CDNA_LITERAL || (narrow_form && c->has_literal);
 }
 
-/* Atomics of floating point that return no AccVGPRs, or none at system scope, as llvm-mc has it. */
+/* Floating-point atomics that cannot return AccVGPRs, or cannot return anything at system scope, as in llvm-mc. */
 static bool returns_to(const cdna_instruction *i, uint64_t bits) {
   const bool atomic = (i->encoding == CDNA_GLOBAL || i->encoding == CDNA_FLAT) && strstr(i->name, "_atomic_");
   if (!atomic || !cdna_bits(bits, 55, 1) || !cdna_bits(bits, 16, 1)) return true;
@@ -446,7 +446,7 @@ static bool returns_to(const cdna_instruction *i, uint64_t bits) {
 
 static bool has_operands(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
-  /* data for LDS bypass AccVGPRs */
+  /* data of loads to LDS bypass AccVGPRs */
   if (i->encoding == CDNA_MUBUF && cdna_bits(c->bits, 16, 1) && cdna_bits(c->bits, 55, 1)) return false;
   if (i->encoding == CDNA_DS && is_wave_sync(i) && cdna_bits(c->bits, 25, 1) && !cdna_bits(c->bits, 16, 1))
     return false;

@@ -1,4 +1,4 @@
-/* effects.c - see effects.h. They follow from the table's operands and columns; no name is asked here. */
+/* effects.c - see effects.h. Effects follow from the table's operands and columns, never from names. */
 #include "target/cdna/isa/effects.h"
 
 #include <pthread.h>
@@ -73,7 +73,7 @@ static void scalar_effects(const cdna_code *c, cdna_effects *e) {
   if (traits & CDNA_WRITES_M0) writes(e, CDNA_M0, 1, CDNA_ALL_BYTES, CDNA_IMPLIED);
 }
 
-/* SOPP that the sequencer executes itself. */
+/* SOPP instructions that the sequencer itself executes. */
 static void sequencer_effects(const cdna_code *c, cdna_effects *e) {
   enum { NOP = 0, WAITCNT = 12 };
   const uint32_t imm = (uint32_t)c->bits & 0xFFFF;
@@ -106,7 +106,7 @@ static void smem_effects(const cdna_code *c, cdna_effects *e) {
 
 /* ---- vector instructions ---- */
 
-/* Bytes that a selection of SDWA names. */
+/* The bytes that an SDWA selection names. */
 static int selected_bytes(uint32_t select) {
   return select < 4 ? 1 << select : select < 6 ? 3 << 2 * (select - 4) : CDNA_ALL_BYTES;
 }
@@ -147,7 +147,7 @@ static void matrix_effects(cdna_arch arch, const cdna_code *c, cdna_effects *e) 
     b = (cdna_type)(CDNA_FP8 + cdna_bits(c->bits, 61, 3) % 5);
   }
   e->passes = (uint8_t)cdna_mfma_passes(e->mfma, arch, a, b);
-  if (cdna_mfma_is_sparse(e->mfma)) { /* D is C as well */
+  if (cdna_mfma_is_sparse(e->mfma)) { /* D is also C */
     const cdna_operand_form *d = cdna_find_field(c->instruction, 'D');
     reads(e, cdna_operand_code(c, d), d->width, CDNA_ALL_BYTES, 'D');
   }
@@ -173,7 +173,7 @@ static void vector_effects(cdna_arch arch, const cdna_code *c, cdna_effects *e) 
     switch (o->field) {
     case 'D': {
       const int bytes = result_bytes(c);
-      /* as LLVM counts: a part that is not the lowest, but of v_fma_mixhi */
+      /* as LLVM counts: a part other than the lowest, except for v_fma_mixhi */
       const bool upper = !(bytes & 1) && !(traits & CDNA_UPPER_HALF);
       e->selects_part = (e->is_sdwa && (c->extra >> 8 & 7) != 6) || upper || traits & CDNA_RESULT_PART;
       writes(e, code, width, bytes, 'D');
@@ -282,7 +282,7 @@ static void vmem_effects(const cdna_code *c, cdna_effects *e) {
   e->reads_exec = true;
   e->accesses = 1;
   e->bytes = i->bytes;
-  if (!e->bytes) { /* registers only: the bytes in memory depend on the format */
+  if (!e->bytes) { /* only registers: the bytes in memory depend on the format */
     const cdna_operand_form *w = cdna_find_field(i, 'W');
     e->bytes = (uint8_t)(4 * (w ? w->width : 1));
   }

@@ -33,8 +33,8 @@ typedef enum cdna_address_space {
   CDNA_SPACE_SCALAR /* global, through the scalar cache */
 } cdna_address_space;
 
-/* Counters that an instruction raises and s_waitcnt waits for, and their saturation: with that many operations
- * outstanding the hardware issues no more. Loads and stores of one counter end in order, except scalar loads. */
+/* Counters that an instruction raises and s_waitcnt waits for, and their saturation: the hardware issues no
+ * operation beyond this number. Loads and stores of one counter end in order, except scalar loads. */
 enum { CDNA_COUNTS_VM = 1, CDNA_COUNTS_LGKM = 2, CDNA_VM_MOST = 63, CDNA_LGKM_MOST = 15 };
 
 typedef struct cdna_effects {
@@ -42,20 +42,20 @@ typedef struct cdna_effects {
   uint32_t traits;     /* cdna_trait */
   uint8_t n_reads, n_writes;
   cdna_register_range read[CDNA_READS_MAX], write[CDNA_WRITES_MAX];
-  bool reads_exec; /* lanes that are off are neither read nor written */
+  bool reads_exec; /* inactive lanes are neither read nor written */
   bool is_dpp, is_sdwa;
-  bool selects_part; /* bytes of its destination, by SDWA or op_sel */
+  bool selects_part; /* writes a part of its destination, by SDWA or op_sel */
   uint8_t counters;
   uint8_t wait_vm, wait_lgkm;      /* operands of s_waitcnt; CDNA_VM_MOST and CDNA_LGKM_MOST: no wait */
-  uint8_t wait_states;             /* 1; of s_nop more */
+  uint8_t wait_states;             /* 1; s_nop has more */
   const cdna_mfma *mfma;           /* class MATRIX, except moves to and from AccVGPRs */
-  const cdna_lds_instruction *lds; /* its banks; NULL: it has none */
+  const cdna_lds_instruction *lds; /* its bank rule; NULL: none */
   uint8_t passes;                  /* passes of 4 cycles, until the matrix unit accepts the next */
   /* memory */
   uint8_t access, space;
   uint8_t bytes;    /* bytes per lane (or of a scalar load) and access */
   uint8_t accesses; /* 2 of read2 and write2 */
-  bool returns;     /* an atomic: the old value */
+  bool returns;     /* an atomic that returns the old value */
 } cdna_effects;
 
 void cdna_effects_of(cdna_arch, const cdna_code *, cdna_effects *out);

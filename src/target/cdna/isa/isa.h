@@ -59,7 +59,7 @@ enum {
   CDNA_INSTRUCTIONS_MAX = 2048
 };
 
-/* By what executes them. */
+/* The unit that executes an instruction. */
 typedef enum cdna_class {
   CDNA_CLASS_SALU,
   CDNA_CLASS_BRANCH,   /* sets the PC, or ends the wave */
@@ -82,15 +82,18 @@ typedef enum cdna_access_kind {
   CDNA_LOAD_TO_LDS
 } cdna_access_kind;
 
-/* How bits of the sources reach the result; scalar instructions bit by bit, vector instructions byte by byte. */
+/* How bits of the sources reach the result: bit by bit for scalar instructions, byte by byte for vector
+ * instructions. */
 typedef enum cdna_flow {
-  CDNA_FLOW_LANES, /* any of a lane's source bits may decide any of its result; scalars: any bit any bit */
+  /* any source bit of a lane may affect any result bit of that lane; scalars: any source bit may affect any result
+   * bit */
+  CDNA_FLOW_LANES,
   CDNA_FLOW_MOVE,
-  CDNA_FLOW_CHOOSE, /* one of two, by SCC or a mask */
+  CDNA_FLOW_CHOOSE, /* selects one of two, by SCC or a mask */
   CDNA_FLOW_AND,
   CDNA_FLOW_AND_NOT,
   CDNA_FLOW_AND_OR,
-  CDNA_FLOW_OR, /* of vectors any operation bit by bit */
+  CDNA_FLOW_OR, /* for vectors, any bitwise operation */
   CDNA_FLOW_OR_NOT,
   CDNA_FLOW_XOR,
   CDNA_FLOW_INSERT, /* v_bfi */
@@ -100,40 +103,40 @@ typedef enum cdna_flow {
   CDNA_FLOW_ALIGN_BIT,
   CDNA_FLOW_ALIGN_BYTE,
   CDNA_FLOW_WIDE_SUM, /* 32 * 32 + 64 bits */
-  CDNA_FLOW_PERMUTE,  /* bytes, by source 2 */
-  CDNA_FLOW_PACK,     /* two sources, a half each */
+  CDNA_FLOW_PERMUTE,  /* selects bytes, by source 2 */
+  CDNA_FLOW_PACK,     /* two sources, half of each */
   CDNA_FLOW_PACKED,   /* the halves apart */
   CDNA_FLOW_READ_LANE,
-  CDNA_FLOW_READ_FIRST, /* lane that is on */
+  CDNA_FLOW_READ_FIRST, /* reads the first active lane */
   CDNA_FLOW_WRITE_LANE,
   CDNA_FLOW_SWAP,
   CDNA_FLOW_SWAP_16, /* rows of 16 lanes; of 32 */
   CDNA_FLOW_SWAP_32,
-  CDNA_FLOW_PULL, /* through the crossbar of LDS: a lane reads another, writes to another, or reads by a pattern */
+  CDNA_FLOW_PULL, /* through the crossbar of LDS: a lane reads from another, writes to another, or reads by a pattern */
   CDNA_FLOW_PUSH,
   CDNA_FLOW_SWIZZLE
 } cdna_flow;
 
 /* The letters of the column. "Reads" and "writes" are about registers that are not in the text. */
 typedef enum cdna_trait {
-  CDNA_READS_SCC = 1 << 0,      /* c */
-  CDNA_WRITES_SCC = 1 << 1,     /* C */
-  CDNA_READS_EXEC = 1 << 2,     /* e: as a value; vector instructions read it as a mask unless CDNA_ALL_LANES */
-  CDNA_WRITES_EXEC = 1 << 3,    /* E */
-  CDNA_READS_VCC = 1 << 4,      /* v */
-  CDNA_READS_M0 = 1 << 5,       /* m */
-  CDNA_WRITES_M0 = 1 << 6,      /* M */
-  CDNA_READS_D = 1 << 7,        /* d: D is a source, too */
-  CDNA_KEEPS_D = 1 << 8,        /* k: D is a source, and not written */
-  CDNA_SWAPS = 1 << 9,          /* s: D and source 0 are read and written */
-  CDNA_ALL_LANES = 1 << 10,     /* a: ignores EXEC */
-  CDNA_HALVES = 1 << 11,        /* h: sources of 16 bits */
+  CDNA_READS_SCC = 1 << 0,   /* c */
+  CDNA_WRITES_SCC = 1 << 1,  /* C */
+  CDNA_READS_EXEC = 1 << 2,  /* e: reads EXEC as a value; vector instructions read it as a mask unless CDNA_ALL_LANES */
+  CDNA_WRITES_EXEC = 1 << 3, /* E */
+  CDNA_READS_VCC = 1 << 4,   /* v */
+  CDNA_READS_M0 = 1 << 5,    /* m */
+  CDNA_WRITES_M0 = 1 << 6,   /* M */
+  CDNA_READS_D = 1 << 7,     /* d: D is a source, too */
+  CDNA_KEEPS_D = 1 << 8,     /* k: D is a source, and not written */
+  CDNA_SWAPS = 1 << 9,       /* s: D and source 0 are read and written */
+  CDNA_ALL_LANES = 1 << 10,  /* a: ignores EXEC */
+  CDNA_HALVES = 1 << 11,     /* h: sources of 16 bits */
   CDNA_HALF_FACTORS = 1 << 12,  /* H: sources 0 and 1 of 16 bits */
   CDNA_LOW_HALF = 1 << 13,      /* l: 16 bits of data or result, in the lower half of the register */
   CDNA_UPPER_HALF = 1 << 14,    /* u: in the upper half */
   CDNA_RESULT_BYTE = 1 << 15,   /* b: op_sel chooses the result's byte */
   CDNA_RESULT_HALF = 1 << 16,   /* r: op_sel chooses the result's half, and the other is kept */
-  CDNA_RESULT_PART = 1 << 17,   /* p: counts as a write of a part for hazards, wherever that is */
+  CDNA_RESULT_PART = 1 << 17,   /* p: counts as a write of a part for hazards, wherever the part is */
   CDNA_MIX = 1 << 18,           /* x: sources of 32 or 16 bits, by op_sel_hi */
   CDNA_DOT = 1 << 19,           /* D: a dot product */
   CDNA_SIGNED = 1 << 20,        /* S: loaded values are sign-extended */
@@ -208,9 +211,9 @@ static inline uint32_t cdna_bits(uint64_t value, int low, int width) {
   return (uint32_t)(value >> low & ((1ull << width) - 1));
 }
 
-/* The bits that tell the row's encoding and opcode; operands and modifiers are zero. */
+/* The bits that identify the row's encoding and opcode; operands and modifiers are zero. */
 uint64_t cdna_encoding_bits(const cdna_instruction *);
-/* The operand in a field; NULL if the instruction has none. */
+/* The operand of a field; NULL if the instruction has none. */
 const cdna_operand_form *cdna_find_field(const cdna_instruction *, char field);
 /* The code in a field: 0..255 a scalar operand, 256.. a VGPR; fields that hold only VGPRs too. AccVGPRs are 512 to
  * 767. */
@@ -218,7 +221,7 @@ int cdna_operand_code(const cdna_code *, const cdna_operand_form *);
 /* Dwords of an operand: from the table; for f8f6f4 from its format. */
 int cdna_operand_width(const cdna_code *, const cdna_operand_form *);
 
-/* Are its sources of 16 bits? Then constants are, too. */
+/* Do its sources have 16 bits? Then constants have, too. */
 bool cdna_takes_halves(const cdna_instruction *);
 /* The text that llvm-objdump prints, without tabs. Branches print their offset in words. */
 void cdna_print(const cdna_code *, tw_text *);

@@ -1,4 +1,4 @@
-/* print.c - instructions as llvm-objdump prints them. */
+/* print.c - prints instructions as llvm-objdump does. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -76,8 +76,9 @@ static bool is_float_constant(uint32_t bits, const uint32_t constants[9]) {
 }
 static bool is_small_integer(int32_t v) { return v >= -16 && v <= 64; }
 
-/* A literal whose value is also an inline constant is marked, so that it assembles to the same encoding; for binary64
- * the constant is printed. With 16 bits only the lower ones count; for unmarked literals only these are printed. */
+/* A literal whose value is also an inline constant is marked, so that it assembles to the same encoding; for
+ * binary64 the constant is printed. For operands of 16 bits only the lower bits count; unmarked literals print only
+ * these. */
 static void print_literal(tw_text *t, const cdna_code *c, int width) {
   static const uint32_t half[] = {0x3800, 0xB800, 0x3C00, 0xBC00, 0x4000, 0xC000, 0x4400, 0xC400, 0x3118},
                         brain[] = {0x3F00, 0xBF00, 0x3F80, 0xBF80, 0x4000, 0xC000, 0x4080, 0xC080, 0x3E22},
@@ -309,7 +310,7 @@ static void print_sdwa(const cdna_code *c, tw_text *t, int n_sources) {
   if (n_sources > 1) tw_text_add(t, " src1_sel:%s", part[x >> 24 & 7]);
 }
 
-/* Signs of a source: bit `s` of each mask. */
+/* Prints the signs of a source: bit `s` of each mask. */
 static void print_signed(tw_text *t, const cdna_code *c, const cdna_operand_form *o, int s, uint32_t negate,
                          uint32_t absolute, bool sign_extend) {
   const int code = cdna_operand_code(c, o), width = cdna_operand_width(c, o);
@@ -344,7 +345,7 @@ static bool is_mfma(const char *name) {
 static signs signs_of(const cdna_code *c) {
   const cdna_instruction *i = c->instruction;
   const uint32_t x = c->extra;
-  /* signs of integers are nothing */
+  /* sign bits of integers have no meaning */
   if (c->variant == CDNA_DPP && begins(i->name, "v_dot") && strstr(i->name, "c_i32_")) return (signs){0};
   if (c->variant == CDNA_DPP && begins(i->name, "v_ldexp")) return (signs){x >> 20 & 1, x >> 21 & 1, 0};
   if (c->variant == CDNA_DPP) return (signs){(x >> 20 & 1) | (x >> 22 & 1) << 1, (x >> 21 & 1) | (x >> 23 & 1) << 1, 0};
@@ -371,7 +372,7 @@ static int sources_of(const cdna_instruction *i) {
 static void print_vop3_tail(const cdna_code *c, tw_text *t) {
   const cdna_instruction *i = c->instruction;
   const uint64_t on = c->bits & i->shown;
-  if (begins(i->name, "v_permlane")) { /* fields that are op_sel in other encodings */
+  if (begins(i->name, "v_permlane")) { /* other encodings use these fields as op_sel */
     if (cdna_bits(on, 12, 1)) tw_text_add_string(t, " bound_ctrl:1");
     if (cdna_bits(on, 11, 1)) tw_text_add_string(t, " fi:1");
     return;
@@ -409,7 +410,7 @@ static void print_vop3p_tail(const cdna_code *c, tw_text *t) {
   if (is_mfma(name)) {
     const uint32_t cbsz = cdna_bits(c->bits, 8, 3), abid = cdna_bits(c->bits, 11, 4), blgp = cdna_bits(c->bits, 61, 3);
     if (c->variant == CDNA_SCALED) {
-      /* of the two scales; the third place exists, and its bits have no meaning */
+      /* for the two scales; the third place exists, but its bits have no meaning */
       print_list(t, "op_sel", cdna_bits(c->prefix, 11, 2), 3, 0);
       print_list(t, "op_sel_hi", cdna_bits(c->prefix, 59, 2), 3, 7);
     }
@@ -425,7 +426,7 @@ static void print_vop3p_tail(const cdna_code *c, tw_text *t) {
   const uint32_t mask = (1u << n) - 1, low = cdna_bits(c->bits, 11, 3) & mask;
   const uint32_t high = (cdna_bits(c->bits, 59, 2) | cdna_bits(c->bits, 14, 1) << 2) & mask;
   const bool mix = strstr(name, "_mix");
-  /* types of one byte and less: op_sel has nothing to select */
+  /* types of at most one byte: op_sel has nothing to select */
   if (!begins(name, "v_dot4") && !begins(name, "v_dot8")) {
     print_list(t, "op_sel", low, n, 0);
     print_list(t, "op_sel_hi", high, n, mix ? 0 : mask);

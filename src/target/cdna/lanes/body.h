@@ -1,8 +1,8 @@
 /* body.h - the lane functions, compiled once for each instruction set of the host: the file that includes this defines
  * KIT, the name of its table.
  *
- * Semantics: "AMD Instinct MI300 Instruction Set Architecture" and that of CDNA4, chapter "Instructions". NaN follows
- * IEEE 754-2008 where they do not specify it: a NaN result is quiet. */
+ * Semantics: "AMD Instinct MI300 Instruction Set Architecture" and that of CDNA4, chapter "Instructions". If these
+ * do not specify NaN, it follows IEEE 754-2008: a NaN result is quiet. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "target/cdna/lanes/lanes.h"
 #include "target/cdna/lanes/small.h"
 
-/* Iterations are independent, even where rows coincide. */
+/* Iterations are independent, even if rows coincide. */
 #ifdef __clang__
 #define INDEPENDENT /* the loop checks itself; its own pragma warns where it cannot vectorize */
 #else
@@ -175,7 +175,7 @@ static void blend(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows
     LOOP d[r * CDNA_LANES + l] = (s[r * CDNA_LANES + l] & mask[l]) | (d[r * CDNA_LANES + l] & ~mask[l]);
 }
 
-/* As cdna_small_value: the exponent's bias by a product, which also makes subnormals normal. */
+/* As cdna_small_value: a product adjusts the exponent's bias, which also makes subnormals normal. */
 static inline float small_item(const cdna_items *x, uint32_t code) {
   const uint32_t sign = code >> (x->bits - 1) << 31, magnitude = code & ((1u << (x->bits - 1)) - 1);
   const uint32_t value = sign | u(f(magnitude << (23 - x->fraction)) * x->unbias);
@@ -214,7 +214,7 @@ static void unpack(const cdna_items *x, int n, float *out) {
   }
 }
 
-/* 16 columns of 4 rows at once, whose sums do not wait for each other. */
+/* Processes 16 columns of 4 rows at once, so that sums do not wait for each other. */
 #if defined(__AVX512F__)
 typedef __m512 columns16;
 #define LOAD16(at_) _mm512_loadu_ps(at_)

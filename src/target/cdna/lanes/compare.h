@@ -81,7 +81,7 @@ FUNCTION(cmp_class_f64) {
   EC_ORDERED(ty_){"v_cmp_tru_" #ty_, cmp_t_##ty_, CDNA_MASK, 0}, {"v_cmpx_tru_" #ty_, cmp_t_##ty_, CDNA_MASK, 0},      \
       EC(lg_##ty_) EC(o_##ty_) EC(u_##ty_) EC(nge_##ty_) EC(nlg_##ty_) EC(ngt_##ty_) EC(nle_##ty_) EC(neq_##ty_)       \
           EC(nlt_##ty_)
-/* A list, on which clang-format never settles. */
+/* A list that clang-format never formats stably. */
 /* clang-format off */
 #define COMPARE_ENTRIES                                                                                                \
   EC_FLOATS(f32)                                                                                                       \

@@ -1,6 +1,6 @@
 /* convert.h - part of body.h: conversions between 32- and 64-bit formats, f16, bf16. */
 
-/* To integers: toward zero, saturating, NaN becomes 0. */
+/* Converts to integers: toward zero, saturating; NaN becomes 0. */
 static inline int32_t to_i32(double v) {
   return v != v ? 0 : v >= 2147483647.0 ? INT32_MAX : v <= -2147483648.0 ? INT32_MIN : (int32_t)v;
 }
@@ -70,7 +70,7 @@ U3(cvt_pk_u8_f32, ({
      (C & ~(0xFFu << shift)) | (byte > 255 ? 255 : byte) << shift;
    }))
 
-/* A list, on which clang-format never settles. */
+/* A list that clang-format never formats stably. */
 /* clang-format off */
 #define CONVERT_ENTRIES                                                                                                \
   E(cvt_f32_i32)                                                                                                       \

@@ -108,8 +108,8 @@ FUNCTION(frexp_exp_i32_f32) {
   }
 }
 
-/* Division as compilers build it: scale values near the ends of the range by 2^64, refine, scale back, fix up. Where
- * reciprocal and quotient are both subnormal the documents scale the denominator up, which would overflow it; here it
+/* Division as compilers build it: scale values near the ends of the range by 2^64, refine, scale back, fix up. If
+ * reciprocal and quotient are both subnormal, the documents scale the denominator up, which would overflow. Here it
  * is scaled down, as v_div_fmas expects. */
 FUNCTION(div_scale_f32) {
   ROWS3;
@@ -144,7 +144,8 @@ FUNCTION(div_scale_f32) {
   }
   x->out = pack(scaled);
 }
-/* Rounded once, after the scaling: binary64 holds all but the last doubt of the sum. */
+/* Rounded once, after the scaling: binary64 holds all bits of the sum, except in cases that cannot change the
+ * rounding. */
 FUNCTION(div_fmas_f32) {
   ROWS3;
   for (int l = 0; l < CDNA_LANES; l++) {
@@ -278,7 +279,7 @@ FUNCTION(div_fixup_f64) {
       r = sign | infinite;
     else if (isinf(den) || num == 0 || difference < -1075)
       r = sign;
-    else if (isnan(real(a, l))) /* the steps before overflowed */
+    else if (isnan(real(a, l))) /* an earlier step overflowed */
       r = sign | infinite;
     set_pair(d, l, r);
   }
@@ -319,10 +320,9 @@ FUNCTION(frexp_exp_i32_f64) {
   }
 }
 
-/* binary16, computed in binary32: it has more than twice the bits, so that sums, products, quotients and roots round
- * as if
- * once. The fused product and sum goes through binary64, where both are exact but for sums that no rounding can
- * tell. */
+/* binary16, computed in binary32, which has more than twice the bits, so that sums, products, quotients and roots
+ * round as if once. The fused product and sum is computed in binary64, where both are exact, except for sums that no
+ * rounding can distinguish. */
 static inline float h(uint32_t v) { return cdna_half_value(v & 0xFFFF); }
 static inline uint32_t hb(float v) { return cdna_half_bits(v); }
 /* Rounds to odd on the way to binary32, so that the second rounding decides as if it were the only one. */
@@ -379,7 +379,7 @@ U3(dot2_f32_f16, u(fmaf(h(A >> 16), h(B >> 16), fmaf(h(A), h(B), f(C)))))
 U3(dot2_f32_bf16, u(fmaf(cdna_bf16_value(A >> 16), cdna_bf16_value(B >> 16),
                          fmaf(cdna_bf16_value(A & 0xFFFF), cdna_bf16_value(B & 0xFFFF), f(C)))))
 
-/* A list, on which clang-format never settles. */
+/* A list that clang-format never formats stably. */
 /* clang-format off */
 #define FLOAT_ENTRIES_WIDE EB(div_scale_f64) E(div_fmas_f64) E(div_fixup_f64) E(min3_f16) E(max3_f16)
 #define FLOAT_ENTRIES                                                                                                  \

@@ -2,13 +2,13 @@
  * rules), for operands whose exponents allow exact sums in 32 bits and binary64. */
 
 enum {
-  FUSED_LEAST = -100, /* limit of the deciding exponent: below it, all products are zero */
+  FUSED_LEAST = -100, /* lower limit of the deciding exponent: below it, all products are zero */
   WIDTH = 16
-}; /* columns that are computed at once: vectors, which the compiler cuts to the host's */
+}; /* number of columns computed at once, as vectors that the compiler divides into the host's */
 typedef int32_t integers __attribute__((vector_size(4 * WIDTH)));
 typedef float reals __attribute__((vector_size(4 * WIDTH)));
 
-/* In memory order. Macros, because a function cannot return more than the host's vectors. */
+/* In memory order. Macros, because a function can return only vectors of the host's width. */
 typedef int32_t integers_there __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 typedef float reals_there __attribute__((vector_size(4 * WIDTH), aligned(4), may_alias));
 #define INTEGERS_AT(at_) (*(const integers_there *)(at_))
@@ -26,8 +26,7 @@ static inline double power_of_two(int32_t e) {
 }
 static inline int32_t largest(int32_t p, int32_t q) { return p > q ? p : q; }
 
-/* Products of every `step`-th k: each cut to 24 bits below the largest exponent, and summed in units of the last
- * bit. */
+/* Products of every `step`-th k, cut to 24 bits below the largest exponent and summed in units of the last bit. */
 static inline void cut_products(const cdna_fused *x, int i_, int j, int first, int step, int32_t *top, int32_t *sum) {
   integers most = INTEGERS_AT(x->b_exponent + first * x->n + j) + x->a_exponent[first * x->m + i_], all = {0};
   reals unit;
@@ -41,7 +40,7 @@ static inline void cut_products(const cdna_fused *x, int i_, int j, int first, i
   memcpy(sum, &all, sizeof all);
 }
 
-/* C of WIDTH columns, as bits, and the sums of a group. */
+/* Adds the sums of a group to C of WIDTH columns, given as bits. */
 static inline void add_group(uint32_t *c, const int32_t *e, const double *s, bool halves) {
   INDEPENDENT
   for (int j = 0; j < WIDTH; j++) {
@@ -61,7 +60,7 @@ static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused 
   for (int first = 0; first < x->k; first += x->group) {
     cut_products(x, i_, j, first, halves ? 2 : 1, top[0], sum[0]);
     if (halves) {
-      /* the odd ones: `group` counts from the first on, so one less of them */
+      /* the odd products: `group` counts from the first product on, so one less */
       cdna_fused odd = *x;
       odd.group--;
       cut_products(&odd, i_, j, first + 1, 2, top[1], sum[1]);
@@ -81,7 +80,8 @@ static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused 
   memcpy(x->c + i_ * x->n + j, c, sizeof c);
 }
 
-/* Exponents of all items: -126 for zero, `least` for subnormals; the smallest and largest of the nonzero ones. */
+/* Exponents of all items: -126 for zero, `least` for subnormals; also the smallest and largest exponent of nonzero
+ * items. */
 static void exponents(const float *v, int n, int least, int32_t *e, int *low, int *high) {
   int32_t smallest = 1000, most = -1000;
   for (int k = 0; k < n; k++) {
@@ -97,7 +97,7 @@ static void exponents(const float *v, int n, int least, int32_t *e, int *low, in
   *high = most;
 }
 
-/* The columns are a multiple of WIDTH: the caller guarantees it. */
+/* The caller guarantees that the columns are a multiple of WIDTH. */
 static void fuse(const cdna_fused *x) {
   for (int i_ = 0; i_ < x->m; i_++)
     for (int j = 0; j < x->n; j += WIDTH) {

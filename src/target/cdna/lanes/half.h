@@ -1,4 +1,4 @@
-/* half.h - binary16, bf16 and binary32 into each other, without branches, so that loops over lanes vectorize. */
+/* half.h - converts between binary16, bf16 and binary32 without branches, so that loops over lanes vectorize. */
 #ifndef TW_CDNA_HALF_H
 #define TW_CDNA_HALF_H
 
@@ -8,13 +8,13 @@
 
 static inline float cdna_half_value(uint32_t h) {
   const uint32_t sign = (h & 0x8000u) << 16, magnitude = h & 0x7FFFu;
-  /* the exponent's bias by a product that also makes subnormals normal; infinities and NaN get theirs afterwards */
+  /* a product adjusts the exponent's bias and makes subnormals normal; infinities and NaN are corrected afterwards */
   const float scaled = tw_float_of(magnitude << 13) * 0x1p112f;
   const uint32_t special = tw_bits_of(scaled) | 0x7F800000u;
   return tw_float_of(sign | (magnitude >= 0x7C00u ? special : tw_bits_of(scaled)));
 }
 
-/* The same where the host may be set to take denormals for 0: the f32 of every half but 0 is normal. */
+/* The same for a host that may treat denormals as 0: the f32 of every half except 0 is normal. */
 static inline float cdna_half_value_kept(uint32_t h) {
   const uint32_t magnitude = h & 0x7FFFu;
   const float small = (float)(int32_t)magnitude * 0x1p-24f;
@@ -22,12 +22,12 @@ static inline float cdna_half_value_kept(uint32_t h) {
   return tw_float_of((h & 0x8000u) << 16 | tw_bits_of(small));
 }
 
-/* Rounded as the host is set to; NaN becomes quiet and keeps the upper bits of its payload. The sum with a power of two
- * whose unit in the last place is the half's rounds at the right place: for subnormals that is 0.5. */
+/* Rounded by the host's mode; NaN becomes quiet and keeps the upper bits of its payload. Adding a power of two whose
+ * last place is the half's last place rounds at the right bit; for subnormals the power is 0.5. */
 static inline uint32_t cdna_half_bits(float f) {
   const uint32_t bits = tw_bits_of(f), sign = bits & 0x80000000u, magnitude = bits & 0x7FFFFFFFu;
   const uint32_t finite =
-      magnitude < 0x477FFFFFu ? magnitude : 0x477FFFFFu; /* all above round like 65536 less a little */
+      magnitude < 0x477FFFFFu ? magnitude : 0x477FFFFFu; /* all larger values round like 65536 minus a little */
   const uint32_t exponent = finite < 0x38800000u ? 0x38800000u : finite & 0x7F800000u,
                  unit = sign | (exponent + (13u << 23));
   const uint32_t units = tw_bits_of(tw_float_of(sign | finite) + tw_float_of(unit)) - unit;

@@ -101,8 +101,8 @@ U3(med3_u32, ({
      const uint32_t low = A < B ? A : B, high = A < B ? B : A;
      C<low ? low : C> high ? high : C;
    }))
-/* The byte of {A, B} that a selector byte names: 0-3 of B, 4-7 of A, 8-11 signs of their odd bytes, 12 zero, else
- * ones. */
+/* The byte of {A, B} that a selector byte names: 0-3 from B, 4-7 from A, 8-11 signs of their odd bytes, 12 zero,
+ * otherwise ones. */
 static inline uint32_t permuted(uint64_t both, uint32_t selector) {
   const uint32_t sign_bit = 16 * (selector - 8) + 15;
   const uint32_t byte = (uint32_t)(both >> 8 * (selector & 7)) & 0xFF;
@@ -201,7 +201,7 @@ FUNCTION(cndmask_b32) {
   LOOP d[l] = (b[l] & in[l]) | (a[l] & ~in[l]);
 }
 
-/* 16 bits: the low half of the result, zero above it; functions in gfx9's manner (EK) keep the upper half. */
+/* 16 bits: the low half of the result, with zeros above; gfx9's functions (EK) keep the upper half. */
 U2(add_u16, (A + B) & 0xFFFF)
 U2(sub_u16, (A - B) & 0xFFFF)
 U2(subrev_u16, (B - A) & 0xFFFF)
@@ -213,7 +213,7 @@ U2(max_u16, (A & 0xFFFF) > (B & 0xFFFF) ? A & 0xFFFF : B & 0xFFFF)
 U2(min_u16, (A & 0xFFFF) < (B & 0xFFFF) ? A & 0xFFFF : B & 0xFFFF)
 U2(max_i16, (int16_t)A > (int16_t)B ? A & 0xFFFF : B & 0xFFFF)
 U2(min_i16, (int16_t)A < (int16_t)B ? A & 0xFFFF : B & 0xFFFF)
-/* Of three operands: the minimum, the maximum, the median. */
+/* Minimum, maximum and median of three operands. */
 #define OF3(name_, type_, choice_)                                                                                     \
   U3(name_, ({                                                                                                         \
        const type_ p = (type_)A, q = (type_)B, r = (type_)C;                                                           \
@@ -229,7 +229,7 @@ U3(mad_legacy_u16, (A * B + C) & 0xFFFF)
 U3(mad_u32_u16, (A & 0xFFFF) * (B & 0xFFFF) + C)
 U3(mad_i32_i16, (uint32_t)((int16_t)A *(int16_t)B) + C)
 
-/* Packed 16 bits: op_sel is applied by emulator/valu.c, which lays the halves of each source in place. */
+/* Packed 16 bits: emulator/valu.c applies op_sel and places the halves of each source. */
 #define PK2(name_, type_, ...)                                                                                         \
   U2(name_, ({                                                                                                         \
        uint32_t r = 0;                                                                                                 \
@@ -278,7 +278,7 @@ U3(dot8_i32_i4, ({
 U3(dot2_i32_i16, C + (uint32_t)((int16_t)A * (int16_t)B) + (uint32_t)((int16_t)(A >> 16) * (int16_t)(B >> 16)))
 U3(dot2_u32_u16, C + (A & 0xFFFF) * (B & 0xFFFF) + (A >> 16) * (B >> 16))
 
-/* A list, on which clang-format never settles. */
+/* A list that clang-format never formats stably. */
 /* clang-format off */
 #define INTEGER_ENTRIES                                                                                                \
   E(mov_b32)                                                                                                           \

@@ -1,4 +1,4 @@
-/* kit.c - which of the compiled lane functions this CPU runs. */
+/* kit.c - selects the compiled lane functions for this CPU. */
 #include <stdlib.h>
 #include <string.h>
 

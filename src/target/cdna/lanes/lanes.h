@@ -20,7 +20,7 @@ enum { CDNA_ROWS_MAX = 4 }; /* dwords of a vector ALU operand */
 typedef struct cdna_lanes {
   uint32_t *d;
   const uint32_t *s[3];
-  const uint32_t *old; /* rows of the destination before, for what keeps a part of it */
+  const uint32_t *old; /* previous rows of the destination, for instructions that keep a part of it */
   uint64_t in, out;    /* masks: carry or VCC in, comparison or carry out */
   uint32_t imm;        /* op_sel, bitop3's table: parameters of the function */
   uint32_t mode;       /* MODE */
@@ -39,8 +39,8 @@ typedef struct cdna_lane_entry {
   uint8_t keeps; /* reads `old` */
 } cdna_lane_entry;
 
-/* Items of matrices in registers: one of each lane, `mask` at bit `shift` of its dword, and of the next where it is
- * cut. */
+/* Items of matrices in registers, one in each lane: `mask` at bit `shift` of its dword, continued in the next dword
+ * if it is cut. */
 typedef enum cdna_item_kind {
   CDNA_ITEM_TABLE, /* by their codes */
   CDNA_ITEM_SMALL, /* 8 bits or less, without infinities */
@@ -54,7 +54,7 @@ typedef struct cdna_items {
   int shift;
   uint32_t mask;
   cdna_item_kind kind;
-  const float *table; /* value of each code */
+  const float *table; /* the value of each code */
   /* CDNA_ITEM_SMALL: bits of an item and of its fraction; 2^(127 - bias); the codes (code & nan_mask) == nan that are
    * NaN */
   int bits, fraction;
@@ -68,10 +68,10 @@ typedef struct cdna_fused {
   const float *a, *b;
   const int32_t *a_exponent, *b_exponent; /* bits of each item */
   int m, n, k, group;
-  bool halves; /* even and odd k are summed apart */
+  bool halves; /* even and odd k are summed separately */
 } cdna_fused;
 
-/* The functions of one instruction set, and what valu.c does to rows. */
+/* The functions of one instruction set, and operations of valu.c on rows. */
 typedef struct cdna_lane_kit {
   const char *isa;
   const cdna_lane_entry *entry;
@@ -90,7 +90,7 @@ typedef struct cdna_lane_kit {
 } cdna_lane_kit;
 
 extern const cdna_lane_kit cdna_kit_portable, cdna_kit_avx2, cdna_kit_avx512;
-/* The best that this CPU has; TILEWRIGHT_CDNA_ISA names a lesser one. */
+/* The best set for this CPU; TILEWRIGHT_CDNA_ISA names a lower one. */
 const cdna_lane_kit *cdna_kit(void);
 
 #endif

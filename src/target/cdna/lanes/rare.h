@@ -86,7 +86,7 @@ FUNCTION(mad_u64_u32_clamp) {
   for (int l = 0; l < CDNA_LANES; l++)
     if (x->out >> l & 1) set_pair(x->d, l, UINT64_MAX);
 }
-FUNCTION(mad_i64_i32_clamp) { /* it leaves its type on the side of the addend */
+FUNCTION(mad_i64_i32_clamp) { /* the sum leaves its type on the side of the addend */
   uint32_t negative[CDNA_LANES];
   for (int l = 0; l < CDNA_LANES; l++) negative[l] = x->s[2][l + CDNA_LANES] >> 31;
   mad_i64_i32(x);
@@ -130,7 +130,7 @@ FUNCTION(frexp_exp_i16_f16) {
     d[l] = (uint32_t)e & 0xFFFF;
   }
 }
-/* A quotient's sign and special cases: A is it, B the denominator, C the numerator. */
+/* Sign and special cases of a quotient: A is the quotient, B the denominator, C the numerator. */
 U3(div_fixup_f16, ({
      const uint32_t sign = (B ^ C) & 0x8000u;
      const float den = h(B), num = h(C);
@@ -169,7 +169,7 @@ U3(lerp_u8, ({
      for (int k = 0; k < 32; k += 8) r |= (((A >> k & 0xFF) + (B >> k & 0xFF) + (C >> k & 1)) >> 1) << k;
      r;
    }))
-/* Differences of the bytes whose reference (B's) is not 0. */
+/* Sums differences of the bytes whose reference (in B) is not 0. */
 static inline uint32_t masked_sad(uint32_t A, uint32_t B) {
   uint32_t sum = 0;
   for (int k = 0; k < 32; k += 8)
@@ -177,7 +177,7 @@ static inline uint32_t masked_sad(uint32_t A, uint32_t B) {
   return sum;
 }
 U3(msad_u8, masked_sad(A, B) + C)
-/* Four differences of B with 4 bytes of A, one byte further each; added to the four of C. */
+/* Four sums of differences of B with 4 bytes of A, each one byte further, added to the four of C. */
 #define FOUR_SADS(name_, sad_, end_)                                                                                   \
   FUNCTION(name_) {                                                                                                    \
     ROWS3;                                                                                                             \
@@ -235,8 +235,8 @@ CUBE(cubetc_f32, -B, B < 0 ? -C : C, -B)
 
 U1(prng_b32, cdna_next_random(A))
 
-/* The fraction of 2/pi from its highest bit on (computed by Machin's formula in integers): 53 bits of it from B * 53
- * on, and further for a large A. Bits above the product's 2^53 do not affect sine and cosine. */
+/* The fraction of 2/pi from its highest bit on (computed by Machin's formula in integers). 53 bits of it are used
+ * from B * 53 on, or from a later bit for a large A. Bits above the product's 2^53 do not affect sine and cosine. */
 static const uint64_t two_by_pi[19] = {
     0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull, 0xfe5163abdebbc561ull, 0xb7246e3a424dd2e0ull,
     0x06492eea09d1921cull, 0xfe1deb1cb129a73eull, 0xe88235f52ebb4484ull, 0xe99c7026b45f7e41ull, 0x3991d639835339f4ull,
@@ -260,7 +260,7 @@ FUNCTION(trig_preop_f64) {
   for (int l = 0; l < CDNA_LANES; l++) set_real(d, l, trig_part(real(a, l), b[l]));
 }
 
-/* One FP8 or BF8, from the byte that op_sel[1:0] names; a half of the result is kept. */
+/* Converts one FP8 or BF8, from the byte that op_sel[1:0] names. The other half of the result is kept. */
 #define FROM_ONE(t_)                                                                                                   \
   FUNCTION(cvt_scalef32_f32_##t_) {                                                                                    \
     ROWS2;                                                                                                             \
@@ -275,7 +275,7 @@ FUNCTION(trig_preop_f64) {
 FROM_ONE(fp8)
 FROM_ONE(bf8)
 
-/* A list, on which clang-format never settles. */
+/* A list that clang-format never formats stably. */
 /* clang-format off */
 #define RARE_ENTRIES                                                                                                   \
   E(add_u32_clamp) E(sub_u32_clamp) E(subrev_u32_clamp) E(add_i32_clamp) E(sub_i32_clamp) E(add_u16_clamp)             \

@@ -2,7 +2,7 @@
 
 static inline cdna_small fp8_of(const cdna_lanes *x) { return x->arch == CDNA3 ? CDNA_FP8_FNUZ : CDNA_FP8_OCP; }
 static inline cdna_small bf8_of(const cdna_lanes *x) { return x->arch == CDNA3 ? CDNA_BF8_FNUZ : CDNA_BF8_OCP; }
-/* MODE's FP16_OVFL: values that are too large become the largest. */
+/* MODE's FP16_OVFL: values that are too large become the largest value. */
 static inline bool saturates(const cdna_lanes *x) { return x->mode >> 23 & 1; }
 
 #define EIGHT_BITS(t_)                                                                                                 \
@@ -37,13 +37,13 @@ static inline float read_bf16(uint32_t v) { return cdna_bf16_value(v & 0xFFFF); 
 static inline uint32_t write_f16(float v) { return cdna_half_bits(v); }
 static inline uint32_t write_bf16(float v) { return cdna_bf16_bits(v); }
 
-/* Two values to FP4: a byte of the result, op_sel[3:2] says which; of f32 from two sources, else from both halves of
- * one. */
+/* Two values to FP4: op_sel[3:2] selects the byte of the result. f32 values come from two sources, others from both
+ * halves of one. */
 static inline void put_byte(cdna_lanes *x, int l, uint32_t byte) {
   const uint32_t shift = 8 * (x->imm >> 2 & 3);
   x->d[l] = (x->old[l] & ~(0xFFu << shift)) | byte << shift;
 }
-/* Two values to FP8 or BF8: a half of the result, op_sel[3]. */
+/* Two values to FP8 or BF8: op_sel[3] selects the half of the result. */
 static inline void put_half(cdna_lanes *x, int l, uint32_t half) {
   const uint32_t shift = x->imm >> 3 & 1 ? 16 : 0;
   x->d[l] = (x->old[l] & ~(0xFFFFu << shift)) | half << shift;
@@ -90,7 +90,7 @@ TO_FP4_PAIR(bf16)
 TO_EIGHT(fp8)
 TO_EIGHT(bf8)
 
-/* Back: two of FP8 or BF8 from the half that op_sel[0] names, two of FP4 from the byte that op_sel[1:0] names. */
+/* The inverse: two FP8 or BF8 from the half that op_sel[0] names, two FP4 from the byte that op_sel[1:0] names. */
 static inline float from_eight(const cdna_lanes *x, cdna_small s, uint32_t v, int n, uint32_t scale) {
   return cdna_small_value(s, v >> (x->imm & 1 ? 16 : 0) >> 8 * n & 0xFF) * cdna_scale_of(scale);
 }
@@ -126,7 +126,7 @@ FROM_SMALL(fp4, from_fp4(x, A, 0, B), from_fp4(x, A, 1, B))
 
 #define EF(name_) E(cvt_scalef32_pk_f32_##name_) E(cvt_scalef32_pk_f16_##name_) E(cvt_scalef32_pk_bf16_##name_)
 #define ET(name_) EK(cvt_scalef32_pk_##name_##_f32) EK(cvt_scalef32_pk_##name_##_f16) EK(cvt_scalef32_pk_##name_##_bf16)
-/* A list, on which clang-format never settles. */
+/* A list that clang-format never formats stably. */
 /* clang-format off */
 #define SCALED_ENTRIES                                                                                                 \
   E(cvt_pk_fp8_f32)                                                                                                    \

@@ -50,7 +50,7 @@ static inline float cdna_small_value(cdna_small s, uint32_t code) {
   return sign ? -value : value;
 }
 
-/* How items of the format become floats; `table` has cdna_small_value of each code. */
+/* The conversion of the format's items to floats; `table` has cdna_small_value of each code. */
 static inline cdna_items cdna_small_items(cdna_small s, const float *table) {
   const cdna_small_format f = cdna_small_of(s);
   const bool fnuz = s <= CDNA_BF8_FNUZ;
@@ -66,9 +66,8 @@ static inline cdna_items cdna_small_items(cdna_small s, const float *table) {
                                                  : UINT32_MAX};
 }
 
-/* To nearest even; `saturate` decides what becomes of values beyond the largest: it, or NaN or infinity where the
- * format has
- * them. NaN stays NaN where the format has one, else becomes the largest. */
+/* Rounds to nearest even. Values beyond the largest become the largest if `saturate` is set, otherwise NaN or
+ * infinity if the format has them. NaN stays NaN if the format has one, otherwise it becomes the largest value. */
 static inline uint32_t cdna_small_code(cdna_small s, float v, bool saturate) {
   const cdna_small_format f = cdna_small_of(s);
   const bool fnuz = s <= CDNA_BF8_FNUZ, mx = s >= CDNA_FP6_MX;
@@ -121,7 +120,7 @@ static inline float cdna_scale_of(uint32_t bits) {
 }
 static inline float cdna_divided(float v, uint32_t scale) { return ldexpf(v, 127 - (int)(scale >> 23 & 0xFF)); }
 
-/* The random number after this one: v_prng_b32. */
+/* The next random number: v_prng_b32. */
 static inline uint32_t cdna_next_random(uint32_t a) { return a << 1 ^ (a >> 31 ? 197 : 0); }
 
 #endif

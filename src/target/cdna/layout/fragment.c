@@ -27,7 +27,7 @@ const char *cdna_operand_name(cdna_operand operand) {
   return names[operand];
 }
 
-enum { SCALED = 32, TWO_RUNS = 256 }; /* elements that share a scale; bits of a lane that make two runs */
+enum { SCALED = 32, TWO_RUNS = 256 }; /* elements that share a scale; bits of a lane from which on it has two runs */
 
 static void make_input(const cdna_mfma *i, bool is_a, int k, int bits, cdna_fragment *f) {
   const int outer = is_a ? i->m : i->n, lanes_of_k = CDNA_LANES / (outer * i->blocks), items = k / lanes_of_k;

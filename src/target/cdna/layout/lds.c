@@ -125,7 +125,7 @@ const cdna_lds_instruction *cdna_lds_instruction_find(const char *name) {
 
 /* ---- counting ---- */
 
-/* Dwords that a phase asks for: a list for each bank. */
+/* Dwords that a phase requests: a list for each bank. */
 typedef struct demand {
   uint32_t dword[CDNA_LANES * 5]; /* bytes per lane: at most 16 bytes, which touch 5 banks where they are not aligned */
   int16_t next[CDNA_LANES * 5], head[CDNA_BANKS_MAX];

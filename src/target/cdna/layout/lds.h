@@ -1,8 +1,8 @@
-/* lds.h - which lanes of an LDS instruction are served together (its phases), over how many banks, and the cost.
+/* lds.h - the lanes of an LDS instruction that are served together (its phases), the banks, and the cost.
  *
  * A bank is 4 bytes wide; bank = address / 4 mod banks. Serving the lanes of one phase takes as many turns as the
- * busiest bank has different dwords to serve; equal dwords are broadcast. A phase without conflicts takes one turn. The
- * model counts turns, not clocks: the duration of a turn has not been published.
+ * busiest bank has different dwords to serve; equal dwords are broadcast. A phase without conflicts takes one turn.
+ * The model counts turns, not clocks: the duration of a turn has not been published.
  *
  * Rules with `is_measured` were measured on the machine; other rules are derived from them, as their source states.
  * Users: the views of layouts, the emulator's counters. */
@@ -31,7 +31,7 @@ typedef struct cdna_lds_rule {
   const char *source;
 } cdna_lds_rule;
 
-/* For an access of 1, 2, 4, 8, 12 or 16 bytes a lane; NULL for other sizes. */
+/* The rule for an access of 1, 2, 4, 8, 12 or 16 bytes per lane; NULL for other sizes. */
 const cdna_lds_rule *cdna_lds_rule_of(cdna_arch, cdna_lds_kind, int bytes);
 
 typedef struct cdna_lds_instruction {
@@ -39,7 +39,7 @@ typedef struct cdna_lds_instruction {
   cdna_lds_kind kind;
   int bytes;           /* bytes per lane and access */
   int accesses;        /* 2 for read2 and write2, in sequence */
-  int transposed_bits; /* bytes of an element that a transposing read moves between lanes; else 0 */
+  int transposed_bits; /* bits of an element that a transposing read moves between lanes; otherwise 0 */
   bool is_direct;      /* a load from memory to LDS: lane l writes at M0 + l * bytes, for any address */
   bool has[CDNA_ARCHES];
 } cdna_lds_instruction;

@@ -33,7 +33,7 @@ typedef enum cdna_type {
   CDNA_BF16,
   CDNA_I8,
   CDNA_I32,
-  CDNA_FP8, /* these five in the order of the codes in CBSZ and BLGP */
+  CDNA_FP8, /* these five types are in the order of the codes in CBSZ and BLGP */
   CDNA_BF8,
   CDNA_FP6,
   CDNA_BF6,
@@ -49,7 +49,7 @@ int cdna_type_bits(cdna_type); /* 0 for CDNA_F8F6F4 */
 typedef enum cdna_fields {
   CDNA_FIELDS_NONE,      /* ignored */
   CDNA_FIELDS_BLGP,      /* BLGP permutes lanes of B */
-  CDNA_FIELDS_BROADCAST, /* that, and CBSZ with ABID broadcast lanes of A */
+  CDNA_FIELDS_BROADCAST, /* BLGP permutes lanes of B, and CBSZ with ABID broadcasts lanes of A */
   CDNA_FIELDS_NEGATE,    /* BLGP bits 0, 1, 2 negate A, B, C (f64) */
   CDNA_FIELDS_INDEX,     /* CBSZ and ABID choose the set of sparse indices */
   CDNA_FIELDS_FORMATS,   /* CBSZ and BLGP are the formats of A and B */
@@ -59,10 +59,10 @@ typedef struct cdna_mfma {
   const char *name; /* "v_mfma_f32_16x16x32_bf16" */
   uint8_t m, n, k;  /* of one block */
   uint8_t blocks;
-  cdna_type a, b, c; /* c is also the result's */
+  cdna_type a, b, c; /* c is also the type of the result */
   cdna_fields fields;
-  /* Passes of 4 cycles until the next instruction can start, by architecture; 0: it does not have the instruction. For
-   * f8f6f4 with an 8-bit operand; without one it takes half. */
+  /* Passes of 4 cycles until the next instruction can start, by architecture; 0: not on this architecture. For
+   * f8f6f4: with an 8-bit operand; otherwise half as many. */
   uint8_t passes[CDNA_ARCHES];
 } cdna_mfma;
 
@@ -120,7 +120,7 @@ static inline int cdna_item_bit(const cdna_fragment *f, int item) { return item 
  * use block ABID of their group. AMD's matrix instruction calculator works like this. The manuals use one run of lanes
  * for all groups instead; both agree where there is one group. */
 bool cdna_broadcast_is_defined(const cdna_mfma *, int cbsz, int abid);
-/* The lane that is read in place of `lane`; CBSZ and ABID are defined, BLGP is below 8. */
+/* The lane that is read in place of `lane`. CBSZ and ABID must be defined, and BLGP below 8. */
 int cdna_lane_of_a(const cdna_mfma *, int lane, int cbsz, int abid);
 int cdna_lane_of_b(int lane, int blgp);
 

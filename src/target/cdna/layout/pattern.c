@@ -1,5 +1,6 @@
 /* pattern.c - see pattern.h: reads the text, gets the items of each lane from the layout, and derives the address of
- * each access: of its first item, or, where an instruction transposes, of the items that it loads for other lanes. */
+ * each access. That is the address of its first item, or, if an instruction transposes, of the first item that it
+ * loads for other lanes. */
 #include "target/cdna/layout/pattern.h"
 
 #include <stdio.h>
@@ -89,7 +90,8 @@ static tw_status find_instruction(const char *text, cdna_arch arch, cdna_pattern
 
 /* ---- addresses ---- */
 
-/* The first bit of an element. Tiles that are side by side in a register tile of `columns` are stored consecutively. */
+/* The first bit of an element. Tiles that are next to each other in a register tile of `columns` are stored one
+ * after the other. */
 static int64_t bit_of(const cdna_tile *t, int columns, int row, int column) {
   const int64_t tiles_of_row = columns > t->columns ? columns / t->columns : 1;
   const int64_t tile = row / t->rows * tiles_of_row + column / t->columns;
@@ -97,7 +99,7 @@ static int64_t bit_of(const cdna_tile *t, int columns, int row, int column) {
          (int64_t)(column % t->columns) * cdna_type_bits(t->type);
 }
 
-/* The access of `lane` that begins with item `first` of those it loads. */
+/* The address of the access of `lane` that begins with item `first` of its loaded items. */
 static tw_status address_of(const cdna_pattern *p, const cdna_tile *t, const layout *l, int row0, int column0, int lane,
                             int first, int items, uint32_t *out, tw_error *error) {
   int64_t bit = -1;

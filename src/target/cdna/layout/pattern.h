@@ -28,15 +28,15 @@ typedef struct cdna_pattern {
   const cdna_lds_instruction *instruction;
   const cdna_lds_rule *rule;
   char text[96];
-  size_t n;                        /* instructions of one wave until the tile has been moved */
+  size_t n;                        /* number of instructions with which a wave moves the tile */
   uint32_t (*address)[CDNA_LANES]; /* [n], bytes, without swizzle */
   bool in_tile;                    /* all addresses are within one tile */
 } cdna_pattern;
 
-/* TW_USAGE with the reason: an unknown instruction, items of a lane that are not adjacent, ... */
+/* TW_USAGE with the reason: an unknown instruction, lane items that are not adjacent, ... */
 tw_status cdna_pattern_parse(const char *text, cdna_arch, const cdna_tile *, cdna_pattern *, tw_error *);
 void cdna_pattern_free(cdna_pattern *);
-/* The addresses of one of its instructions when tiles are swizzled; the offset within the tile is. */
+/* The addresses of one of its instructions with swizzled tiles: the offset within the tile is swizzled. */
 void cdna_pattern_addresses(const cdna_pattern *, size_t at, const cdna_tile *, const cdna_swizzle *,
                             uint32_t out[CDNA_LANES]);
 

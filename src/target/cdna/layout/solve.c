@@ -24,13 +24,14 @@
 
 enum { OFFSET_BITS = 16, TERMS_MAX = 3 };
 
-/* Differences in units of the piece, of accesses with few (32) and many (64) banks; and as sets. */
+/* Differences of addresses in units of the piece, for accesses with few (32) and many (64) banks; as lists and as
+ * sets. */
 typedef struct problem {
   int piece_bits, offset_bits; /* log2 of the piece's and the tile's bytes */
   int few_bits, many_bits;     /* bank bits above the piece */
   bool has_few, has_many;
   uint8_t *few, *many; /* [difference]: must not vanish */
-  uint16_t *listed;    /* all of them, without repetition; .. */
+  uint16_t *listed;    /* all differences, without repetition; .. */
   uint8_t *rows;       /* .. and the bank bits that must not all be zero */
   size_t n;
 } problem;
@@ -203,11 +204,11 @@ static void shrink(space *k) {
 }
 
 enum answer { NO, YES, UNKNOWN };
-static const uint64_t TRIED_MAX = 20000000; /* a second or two */
+static const uint64_t TRIED_MAX = 20000000; /* takes a second or two */
 
-/* Is there a space of `dimension` that avoids `a` and `b`, and, if there is `then`, is within a space of one dimension
- * more that avoids that? In reduced echelon form: leading bits rise, and no vector has the leading bit of an earlier.
- * */
+/* Is there a space of `dimension` that avoids `a` and `b` and, if `then` is given, is part of a space of one more
+ * dimension that avoids `then`? Enumerated in reduced echelon form: leading bits rise, and no vector has the leading
+ * bit of an earlier one. */
 static enum answer find_space(space *k, int dimension, int bits, const uint8_t *a, const uint8_t *b,
                               const uint8_t *then, uint64_t *tried) {
   if (k->n == dimension) {

@@ -34,7 +34,7 @@ tw_status cdna_swizzle_parse(const char *text, cdna_swizzle *, tw_error *);
 void cdna_swizzle_print(const cdna_swizzle *, char text[CDNA_SWIZZLE_TEXT]);
 /* Bytes that a tile must be a multiple of for the swizzle to stay within it. */
 uint32_t cdna_swizzle_span(const cdna_swizzle *);
-/* Bytes that it keeps whole: accesses that are wider would be torn. */
+/* Size of pieces that it keeps together; wider accesses would be split. */
 uint32_t cdna_swizzle_piece(const cdna_swizzle *);
 
 typedef struct cdna_published_swizzle {
@@ -44,7 +44,7 @@ const cdna_published_swizzle *cdna_published_swizzle_at(size_t index); /* NULL p
 
 /* ---- the solver ---- */
 
-/* The accesses that must be free of conflicts: of one wave, without swizzle; the caller's memory. */
+/* The accesses of one wave that must be free of conflicts, without swizzle; owned by the caller. */
 typedef struct cdna_wave_access {
   const cdna_lds_rule *rule;
   int bytes; /* bytes per lane; the addresses are multiples of it (12: of 16) */
@@ -52,18 +52,18 @@ typedef struct cdna_wave_access {
 } cdna_wave_access;
 
 typedef enum cdna_solution_kind {
-  CDNA_SWIZZLE_FOUND,       /* no swizzle of fewer terms, or as many terms of fewer bits, does */
-  CDNA_SWIZZLE_IMPOSSIBLE,  /* no arrangement of pieces as wide as the widest access does: `why` counts them */
+  CDNA_SWIZZLE_FOUND,       /* found; no swizzle of fewer terms, or of as many terms with fewer bits, is sufficient */
+  CDNA_SWIZZLE_IMPOSSIBLE,  /* no arrangement of pieces of the widest access is sufficient: `why` counts them */
   CDNA_SWIZZLE_NOT_LINEAR,  /* every XOR of address bits was refuted */
-  CDNA_SWIZZLE_TOO_COMPLEX, /* an XOR of address bits does, but none of up to 3 terms; `why` has it */
-  CDNA_SWIZZLE_UNDECIDED    /* none of up to 3 terms; the rest was too much to search */
+  CDNA_SWIZZLE_TOO_COMPLEX, /* an XOR of address bits exists, but none with up to 3 terms; `why` has it */
+  CDNA_SWIZZLE_UNDECIDED    /* none with up to 3 terms; the remaining search was too large */
 } cdna_solution_kind;
 
 typedef struct cdna_solution {
   cdna_solution_kind kind;
   cdna_swizzle swizzle;
   int piece;      /* bytes that stay together */
-  uint64_t tried; /* swizzles or spaces looked at */
+  uint64_t tried; /* number of swizzles or spaces tried */
   char why[400];
 } cdna_solution;
 

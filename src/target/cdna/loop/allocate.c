@@ -1,13 +1,13 @@
 /* allocate.c - registers for operands of a GEMM's loop; loop.h has the life of a tile.
  *
- * A fragment lives from its first read to the issue of its last product: an arc of the circle that the loop's body is.
- * Arcs get places (a register for each of an operand's words) first-fit, by their start. A fragment of the next tile
- * may have another place; the body has as many periods as needed until all places repeat, and stages, too. */
+ * A fragment lives from its first read to the issue of its last product: an arc of the circle that the loop's body
+ * is. Arcs get places (a register for each of an operand's words) first-fit, by their start. A fragment of the next
+ * tile may have another place. The body has as many periods as are needed until all places and stages repeat. */
 #include "target/cdna/loop/loop.h"
 
 enum { BODY = 512, TICKS = CDNA_LOOP_TICKS };
 
-/* Do arcs [a, a + n) and [b, b + m) of a circle meet? */
+/* Do arcs [a, a + n) and [b, b + m) of a circle overlap? */
 static bool meet(int a, int n, int b, int m, int circle) {
   const int ahead = ((b - a) % circle + circle) % circle, behind = ((a - b) % circle + circle) % circle;
   return ahead < n || behind < m;
@@ -18,7 +18,7 @@ static int length_of(const cdna_loop *l, const cdna_loop_fragment *f) {
   return l->begin + (f->last_use + l->product.halves) * TICKS - f->read_at;
 }
 
-/* In the order in which they begin. */
+/* Allocates arcs in the order in which they begin. */
 static bool try(cdna_loop *l, int turns) {
   const int circle = turns * l->period;
   struct {

@@ -1,5 +1,5 @@
-/* back.c - the loop of attention's backward pass as assembly, in the order and the registers of back.h. src/gpu/amd/loop.h
- * defines its computation, tile_back.hpp the layout of shared memory. */
+/* back.c - the loop of attention's backward pass as assembly, in the order and the registers of back.h.
+ * src/gpu/amd/loop.h defines its computation, tile_back.hpp the layout of shared memory. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,12 +29,12 @@ enum {
   FACTOR = 62,
   HIDDEN = 64,
   HIDDEN_BACK,
-  OWN, /* from here on its own */
+  OWN, /* from here on, scalar registers of the loop itself */
   COUNT = OWN,
-  LEFT, /* of the head, for copies */
+  LEFT, /* remaining bytes of the head, for copies */
   HAVE,
   TO_COPY,
-  ENDS, /* a head ends two, one, no steps, or one step before the data that are copied next */
+  ENDS, /* a head ends in two, one or no steps, or ended one step before the data that are copied next */
   OLD_M0 = ENDS + 3,
   NEXT_HAVE,
   SCRATCH = (NEXT_HAVE + 2) & ~1,
@@ -42,7 +42,7 @@ enum {
   SCALARS = DOWN + 2
 };
 
-/* Vector registers that are given: addresses. */
+/* Vector registers that the compiler provides: addresses. */
 enum {
   Q_LANE,
   LINES_LANE,
@@ -61,7 +61,8 @@ enum {
 typedef struct writer {
   const back_order *o;
   tw_text *t;
-  int lds, memory, lds_known, memory_known; /* issued, known to have ended, relative to the body's first */
+  /* operations issued, operations known to have ended; relative to the body's first */
+  int lds, memory, lds_known, memory_known;
 } writer;
 
 #define line(w, ...) cdna_loop_line((w)->t, __VA_ARGS__)
@@ -70,7 +71,7 @@ static int at(const writer *w, int value) { return w->o->value[value].at; }
 
 /* ---- waits ---- */
 
-/* Until the last op of that value, of the step that begins in `period`, is done. */
+/* Waits until the last op of that value, in the step that begins in `period`, is done. */
 static void wait_for(writer *w, int value, int period) {
   int lds = -1000000, memory = -1000000;
   for (int i = 0; i < w->o->n_ops; i++) {
@@ -132,8 +133,8 @@ static void write_copy(writer *w, const back_op *o, int stage) {
   line(w, "buffer_load_dwordx4 v%d, s[%d:%d], %d offen lds", Q_LANE, matrix, matrix + 3, o->a * 32);
 }
 
-/* Advances to the queries of the next step: of the same head or of the next one. After the last queries there are
- * none. */
+/* Advances to the queries of the next step, in the same head or the next one. After the last queries, no bytes are
+ * left. */
 static void write_copy_next(writer *w, int part) {
   switch (part) {
   case 0:
@@ -175,7 +176,7 @@ static void write_op(writer *w, const back_op *o, int period) {
   const int begun = period - back_later(w->o, o->slot), stage = ((begun % 2) + 2) % 2, t = o->a;
   switch (o->what) {
   case BARRIER_HERE: {
-    /* copies of the next step: all of memory's that were issued before the next ones of this step */
+    /* copies of the next step: all memory operations that were issued before the next copies of this step */
     int copies = -1000000;
     for (int i = 0; i < w->o->n_ops; i++)
       if (w->o->op[i].what == COPY_Q || w->o->op[i].what == COPY_G) {
@@ -274,7 +275,7 @@ static void multiply(writer *w, char kind, int sums, int first, int second, int 
        first, first + 3, second, second + 3, from);
 }
 
-/* Matrix instruction i of the period. */
+/* Writes matrix instruction i of the period. */
 static void write_product(writer *w, int i, int period) {
   int in;
   const back_which p = cdna_back_product(w->o, i, &in);
@@ -317,7 +318,7 @@ static void write_before(writer *w) {
   line(w, "s_mov_b32 s%d, s%d", LEFT, HEAD_STEPS);
   line(w, "s_mov_b32 s%d, s%d", HAVE, Q_FULL);
   for (int i = 0; i < 3; i++) line(w, "s_mov_b32 s%d, 0", ENDS + i);
-  /* queries of the first step; what of the second's is due later is in the body, as of every step's */
+  /* queries of the first step; for the second step, operations that are due later are in the body, as in every step */
   for (int stage = 0; stage < 2; stage++) {
     for (int i = 0; i < w->o->n_ops; i++) {
       const back_op *o = &w->o->op[i];
@@ -345,18 +346,18 @@ static void write_reads_before(writer *w) {
     const back_op *o = &w->o->op[w->o->in_turn[i]];
     if (o->kind == LDS && o->slot < 0) write_read(w, o, 0);
   }
-  line(w, "s_waitcnt lgkmcnt(0)"); /* fewer than in the loop follow them */
+  line(w, "s_waitcnt lgkmcnt(0)"); /* fewer operations than in the loop follow them */
 }
 
 static void write_body(writer *w) {
   line(w, "tw_loop%%=:");
-  w->lds_known = w->memory_known = -1000000; /* entered from two sides */
+  w->lds_known = w->memory_known = -1000000; /* the loop is entered from two places */
   for (int period = 0; period < 2; period++) {
     int next = 0;
     w->lds = period * w->o->lds_each;
     w->memory = period * w->o->memory_each;
     for (int i = 0; i < w->o->period; i++) {
-      if (i == 3 * w->o->n) { /* dQ of the last step has been made */
+      if (i == 3 * w->o->n) { /* dQ of the last step is complete */
         line(w, "s_sub_u32 s%d, s%d, 1", COUNT, COUNT);
         line(w, "s_cmp_eq_u32 s%d, 0", COUNT);
         line(w, "s_cbranch_scc1 tw_last%d_%%=", period);
@@ -369,7 +370,7 @@ static void write_body(writer *w) {
   line(w, "s_branch tw_loop%%=");
 }
 
-/* Scores of keys that are not there: all of a lane. */
+/* Masks scores of keys that do not exist: all scores of a lane. */
 static void write_absent(writer *w) {
   for (int period = 0; w->o->of->partial && period < 2; period++) {
     line(w, "tw_hide%d_%%=:", period);
@@ -391,7 +392,7 @@ static void write_absent(writer *w) {
   }
 }
 
-/* Scores of queries that do not see the key: far from the usual way. */
+/* Masks scores of queries that do not see the key. This code is out of the usual path. */
 static void write_hides(writer *w) {
   for (int period = 0; w->o->of->causal && period < 2; period++) {
     line(w, "tw_hide%d_%%=:", period);
@@ -401,7 +402,7 @@ static void write_hides(writer *w) {
     line(w, "v_mov_b32_e32 v%d, 0xff800000", HIDES + 1);
     for (int t = 0; t < BACK_TILES; t++) {
       for (int x = 0; x < BACK_SUMS;
-           x += 2) { /* two alternating masks: one is read a wait state after its comparison */
+           x += 2) { /* two alternating masks, because a mask can be read one wait state after its comparison */
         const int s = at(w, w->o->scores[t]) + x;
         line(w, "v_cmp_lt_i32_e32 vcc, %d, v%d", x / 4 * 8 + x % 4, HIDES);
         line(w, "v_cmp_lt_i32_e64 s[%d:%d], %d, v%d", SCRATCH, SCRATCH + 1, x / 4 * 8 + x % 4 + 1, HIDES);
@@ -414,7 +415,7 @@ static void write_hides(writer *w) {
   }
 }
 
-/* The rest of the last step: its dQ is added to memory. */
+/* Writes the rest of the last step: its dQ is added to memory. */
 static void write_after(writer *w) {
   for (int period = 0; period < 2; period++) {
     line(w, "tw_last%d_%%=:", period);

@@ -30,7 +30,7 @@ enum {
   BACK_TILES = 2, /* of 32 keys of a wave */
   BACK_GROUPS = 4,
   BACK_REGISTERS = 248, /* registers that the compiler may not use */
-  BACK_FRAGMENT = 4,    /* registers of an operand, of sums */
+  BACK_FRAGMENT = 4,    /* registers of an operand; registers of sums */
   BACK_SUMS = 16,
   BACK_OPS = 512,
   BACK_VALUES = 160,
@@ -77,12 +77,12 @@ typedef enum back_action {
 typedef struct back_op {
   back_unit kind;
   back_action what;
-  int slot;  /* time in the step's life */
+  int slot;  /* time within the step's life */
   int a, b;  /* which */
   int value; /* registers that it writes or reads */
 } back_op;
 
-/* Registers that live from the slot (2 slot + 1) or the matrix instruction (2 instruction) `from` to `to`. */
+/* Registers that are in use from the slot (2 slot + 1) or the matrix instruction (2 instruction) `from` to `to`. */
 typedef struct back_held {
   int size, from, to, at;
 } back_held;
@@ -90,8 +90,8 @@ typedef struct back_held {
 typedef struct back_order {
   const tw_tile_back_loop *of;
   int n, wide, deep, period; /* matrix instructions of a product; tiles of 32 columns of d, 16 columns; of a step */
-  int v;                     /* registers of V's own fragments: from here on; lower ones are given */
-  int vector[BACK_SLOTS], issued[BACK_SLOTS], served[BACK_SLOTS]; /* for each slot: the time in use */
+  int v;                     /* from this register on, registers of V's own fragments; lower ones are given */
+  int vector[BACK_SLOTS], issued[BACK_SLOTS], served[BACK_SLOTS]; /* for each slot: used time */
   back_op op[BACK_OPS];
   int n_ops, in_turn[BACK_OPS]; /* the ops in the order of the period */
   back_held value[BACK_VALUES];
@@ -103,15 +103,15 @@ typedef struct back_order {
   int lds_each, memory_each, number[BACK_OPS];
 } back_order;
 
-/* `v`: registers below it are given. TW_USAGE if no order exists, or registers do not suffice. */
+/* Registers below `v` are given. TW_USAGE if no order exists, or if registers do not suffice. */
 tw_status cdna_back_order(const tw_tile_back_loop *, int v, back_order *out, tw_error *);
 
 typedef enum back_which { OF_S, OF_DP, OF_DQ, OF_V, OF_K } back_which;
 
-/* Matrix instruction `place` of the period: its product, and its number there. */
+/* The product to which matrix instruction `place` of the period belongs, and its number in that product. */
 back_which cdna_back_product(const back_order *, int place, int *i);
 
-/* The slot of the period in which one of a step's life is, and the periods between. */
+/* The slot of the period for a slot of a step's life, and the number of periods between. */
 static inline int back_slot(const back_order *w, int slot) { return (slot % w->period + w->period) % w->period; }
 static inline int back_later(const back_order *w, int slot) { return (slot - back_slot(w, slot)) / w->period; }
 

@@ -5,12 +5,12 @@
 
 enum {
   LEAD = 6,
-  LEAD_FIRST = 5,  /* cost of reads after the barrier */
-  LEAD_BEFORE = 8, /* cost of the last reads before it */
+  LEAD_FIRST = 5,  /* lead of reads after the barrier */
+  LEAD_BEFORE = 8, /* lead of the last reads before the barrier */
   LEAD_DQ = 6,
   BARRIER = 6,
   SLOT_CYCLES = 28,     /* time of the vector unit during a matrix instruction */
-  SLOT_CYCLES_FEW = 40, /* where there are few: these wait */
+  SLOT_CYCLES_FEW = 40, /* limit for periods with few slots */
   SLOT_SERVED = 12,
   SLOT_SERVED_FEW = 16,
   SLOT_ISSUES = 5,
@@ -21,7 +21,7 @@ enum {
  *
  * Each instruction of dQ needs four reads, an instruction of another product at most one: dQ and dP alternate. */
 
-/* Instruction i of a product, in the life of a step. */
+/* The time of instruction i of a product, in the life of a step. */
 static int when(const back_order *w, back_which p, int i) {
   const int n = w->n;
   switch (p) {
@@ -40,7 +40,7 @@ back_which cdna_back_product(const back_order *w, int place, int *i) {
 
 /* ---- slots ---- */
 
-/* Cycles that it takes of the vector unit, of LDS (its half, which two waves share). */
+/* Cycles that an op uses of the vector unit, or of the half of LDS that two waves share. */
 static int cycles_of(const back_op *o) {
   return o->kind != VALU || o->what == HIDE ? 0 : o->what == EXPONENTIAL ? 16 : 4;
 }
@@ -57,7 +57,7 @@ static bool has_room(const back_order *w, const back_op *o, int issued) {
          w->served[s] + served_of(o) <= (few ? SLOT_SERVED_FEW : SLOT_SERVED);
 }
 
-/* The first slot from `slot` on, or the last up to it, that has room. */
+/* The first slot with room from `slot` on, or the last one up to it. */
 static back_op *place(back_order *w, back_op o, int direction, int issued) {
   for (int i = 0; i < w->period && !has_room(w, &o, issued); i++) o.slot += direction;
   w->vector[back_slot(w, o.slot)] += cycles_of(&o);
@@ -79,7 +79,8 @@ static void lives(back_order *w, int v, int from, int to) {
 static int by_slot(int slot) { return 2 * slot + 1; }
 static int by_product(int product) { return 2 * product; }
 
-/* A fragment, for matrix instructions first .. last, `lead` before the first; two reads where each loads one half. */
+/* Reads a fragment for matrix instructions `first` to `last`, `lead` instructions before the first. Two reads are
+ * needed if each loads one half. */
 static int read_fragment(back_order *w, back_action what, int a, int b, int first, int last, int lead, bool halves) {
   const int v = new_value(w, BACK_FRAGMENT);
   int slot = first - lead;
@@ -92,7 +93,7 @@ static int read_fragment(back_order *w, back_action what, int a, int b, int firs
 
 /* ---- the step ---- */
 
-/* Fixed contents of slots: barrier, copies and their companions. */
+/* Places the fixed contents of slots: barrier, copies and related operations. */
 static void place_copies(back_order *w) {
   const int barrier = w->period - BARRIER, blocks = w->deep / w->of->groups;
   int slot = barrier + 1;
@@ -105,7 +106,7 @@ static void place_copies(back_order *w) {
 
 static void place_reads(back_order *w) {
   const int n = w->n;
-  /* from the last to the first: so they are issued in the order in which they are needed */
+  /* from the last to the first, so that they are issued in the order in which they are needed */
   for (int i = n - 1; i >= 0; i--) {
     w->k_down[i] = read_fragment(w, READ_K_DOWN, i, 0, when(w, OF_DQ, i), when(w, OF_DQ, i), LEAD_DQ, true);
     w->slopes_read[i] = read_fragment(w, READ_SLOPES, i, 0, when(w, OF_DQ, i), when(w, OF_DQ, i), LEAD_DQ, true);
@@ -129,14 +130,14 @@ static void place_reads(back_order *w) {
     w->q_rows[d] = read_fragment(w, READ_Q, d, 0, d * BACK_TILES, d * BACK_TILES + BACK_TILES - 1, LEAD_FIRST, false);
 }
 
-/* Anywhere with room: keys are available from the beginning. */
+/* Reads of keys go to any slot with room, because keys are available from the beginning. */
 static void place_keys(back_order *w) {
   for (int d = w->deep - 1; d >= 0; d--)
     for (int t = BACK_TILES - 1; t >= 0; t--)
       w->k_rows[t][d] = read_fragment(w, READ_K, d, t, d * BACK_TILES + t, d * BACK_TILES + t, LEAD_FIRST, false);
 }
 
-/* P and dS, two numbers at a time: for each tile first its first 16 queries, then its second 16. */
+/* P and dS, two numbers at a time: for each tile first its queries 0 to 15, then 16 to 31. */
 static void place_weights(back_order *w) {
   const int n = w->n;
   int scaled[BACK_TILES][8], weighed[BACK_TILES][8];
@@ -154,7 +155,8 @@ static void place_weights(back_order *w) {
     }
   }
   const bool hides = w->of->causal || w->of->partial;
-  if (hides) { /* with `partial` HIDE_NEXT has nothing to do; its slot stays, so that registers suffice as with `causal` */
+  /* with `partial` HIDE_NEXT has no effect; its slot stays, so that the same registers suffice as with `causal` */
+  if (hides) {
     place(w, (back_op){VALU, HIDE, n, 0, 0, BACK_NOTHING}, 1, 2);
     place(w, (back_op){SCALAR, HIDE_NEXT, n + 1, 0, 0, BACK_NOTHING}, 1, 3);
   }
@@ -218,7 +220,7 @@ static void place_dq(back_order *w) {
   place(w, (back_op){SCALAR, DQ_NEXT, slot + 1, 0, 0, BACK_NOTHING}, 1, 5);
 }
 
-/* The LSE of the next step follow this step's. */
+/* The LSE of the next step are loaded after this step's. */
 static void place_lines_next(back_order *w) {
   int last = 0;
   for (int i = 0; i < w->n_ops; i++)
@@ -250,14 +252,15 @@ static bool is_in_order(const back_order *w) {
 
 /* ---- registers ---- */
 
-/* Do values overlap in time on the circle of the period? */
+/* Are the values alive at the same time, on the circle of the period? */
 static bool meet(const back_order *w, const back_held *a, const back_held *b) {
   const int circle = 2 * w->period, ahead = ((b->from - a->from) % circle + circle) % circle,
             behind = (circle - ahead) % circle;
   return ahead < a->to - a->from || behind < b->to - b->from;
 }
 
-/* Large ones first, then in the order in which they begin: each the lowest registers that are free all its time. */
+/* Allocates large values first, then in the order in which they begin: each gets the lowest registers that are free
+ * all of its time. */
 static tw_status give_registers(back_order *w, int first, tw_error *error) {
   int end = first;
   for (int size = BACK_SUMS; size >= BACK_FRAGMENT; size /= 4)
@@ -299,7 +302,7 @@ static int by_place(const back_order *w, int a, int b) {
   const int s = back_slot(w, x->slot), u = back_slot(w, y->slot);
   if (s != u) return s < u ? -1 : 1;
   if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
-  if (x->slot != y->slot) return x->slot > y->slot ? -1 : 1; /* of the older step */
+  if (x->slot != y->slot) return x->slot > y->slot ? -1 : 1; /* an op of the older step comes first */
   return a < b ? -1 : 1;
 }
 

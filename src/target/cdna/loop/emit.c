@@ -19,7 +19,7 @@ enum {
   VM_MOST = 63,
   LGKM_MOST = 15,
   LEFT_TO_COMPILER = 16,
-  /* scalar registers; of a pair the first is A's, the second B's */
+  /* scalar registers; in a pair the first belongs to A, the second to B */
   MATRIX = 36, /* four each */
   COPIED = 44,
   STEPS,
@@ -30,12 +30,12 @@ enum {
   SCALE_MATRIX = 48, /* scaled operands are not transposed */
   SCALE_STEP = 52,
   SIZE =
-      /* for conversions, which are not transposed either: a mask of all bits of a code but its sign, that mask alone,
-       * and from where */
+      /* for conversions, whose operands are not transposed either: a mask of all bits of a code except its sign, and
+       * values derived from it */
   48,
   SIGN, /* NaN for that format */
   TO_NONE,
-  OWN = 54, /* from here on it has them for itself */
+  OWN = 54, /* from here on, scalar registers of the loop itself */
   COUNT = OWN,
   LEFT,
   HAVE, /* for A, B, scales */
@@ -58,12 +58,12 @@ typedef struct writer {
   /* registers for copies through registers, and their contents, for the conversion */
   int laid, data, spare;
   int operands, end; /* vector registers */
-  int scalars;       /* the first that it does not use */
-  int reads, read;   /* issued, known to have ended */
-  int copies;        /* of this lane, relative to tile `stages` */
+  int scalars;       /* first unused scalar register */
+  int reads, read;   /* reads issued, reads known to have ended */
+  int copies;        /* copies of this lane, relative to tile `stages` */
   int fixed;         /* the half-converted value: a register, or 0 */
-  char second[160];  /* half of the product before, or "" */
-  size_t placed;     /* length of the text when m0 was written */
+  char second[160];  /* second half of the previous product, or "" */
+  size_t placed;     /* length of the text when m0 was last written */
   /* For copies through registers: loads and LDS stores, in their order of issue. */
   struct {
     bool is_lay;
@@ -92,13 +92,13 @@ static int register_of(const writer *w, int fragment, int x) {
 static int sums_of(const writer *w) {
   return w->l.of->operand[0].fragments * w->l.of->operand[1].fragments * w->l.product.sums;
 }
-/* True if each copy has its own lane offsets. */
+/* True if each copy has separate lane offsets. */
 static int lanes_of(const writer *w, int operand) {
   return w->l.of->operand[operand].across ? w->copies_each[operand] : 1;
 }
 static bool has_tail(const writer *w, int operand) { return w->l.of->tail && !w->l.of->operand[operand].across; }
 
-/* Registers of addresses and operands; they must suffice. */
+/* Places addresses and operands in registers, which must suffice. */
 static tw_status place_registers(writer *w, tw_error *error) {
   const cdna_loop *l = &w->l;
   const tw_tile_loop *of = l->of;
@@ -143,7 +143,7 @@ static void note(writer *w, bool is_lay, int number) {
   if (w->n_lds < LDS_OPS) w->lds[w->n_lds].is_lay = is_lay, w->lds[w->n_lds++].number = number;
 }
 
-/* LDS accesses issued after a read, or after a store. */
+/* Number of LDS accesses that were issued after a read, or after a store. */
 static int behind(const writer *w, bool is_lay, int number) {
   if (!w->l.of->laid) return w->reads - 1 - number;
   int n = 0;
@@ -199,7 +199,7 @@ static void write_copy(writer *w, const cdna_loop_op *op) {
   w->copies++;
 }
 
-/* As above through a register: of loaded data, to tile y, and of the next tile. */
+/* As above through a register: stores loaded data to tile y and loads data of the next tile. */
 static void write_load(writer *w, const cdna_loop_op *op) {
   const int matrix = matrix_of(op->operand), data = w->data + 4 * ((op->operand ? w->l.copies[0] : 0) + op->part);
   char at[16] = "0";
@@ -207,7 +207,8 @@ static void write_load(writer *w, const cdna_loop_op *op) {
   line(w, "buffer_load_dwordx4 v[%d:%d], v%d, s[%d:%d], %s offen", data, data + 3, w->now[op->operand], matrix,
        matrix + 3, at);
 }
-/* The second half of a conversion is issued between the halves of a product: each half hides this many instructions. */
+/* The second half of a conversion is issued between the halves of a product, which hide this number of instructions
+ * each. */
 static void write_fixed(writer *w) {
   const int v = w->fixed, some = w->spare, none = w->spare + 1, all = w->spare + 2;
   if (!v) return;
@@ -246,7 +247,7 @@ static void write_lay(writer *w, const cdna_loop_op *op, int y) {
   write_load(w, op);
 }
 
-/* The part of the lanes' offsets that the last tile does not have. */
+/* Removes the part of the lanes' offsets that the last tile does not have. */
 static void write_past(writer *w, int operand) {
   if (!has_tail(w, operand)) return;
   line(w, "s_cmp_eq_u32 s%d, 1", LEFT);
@@ -275,7 +276,7 @@ static void write_advance(writer *w, int operand) {
   if (operand < 2) write_past(w, operand);
 }
 
-/* For tile x of the loop: the op of its life. */
+/* Writes an op of the life of tile x. */
 static void write_op(writer *w, const cdna_loop_op *op, int x) {
   const cdna_loop *l = &w->l;
   const int stages = l->of->stages;
@@ -320,7 +321,7 @@ static void add_scales(const writer *w, const cdna_loop_use *u, int depth, int x
            register_of(w, l->scales[0], x) + a / 4, b % 2, a % 2, b / 2 % 2, a / 2 % 2);
 }
 
-/* The half of a product that is due: by then the sums of the previous one are complete. */
+/* Writes the second half of a product: by then the sums of the previous product are complete. */
 static void write_second(writer *w) {
   if (*w->second) line(w, "%s", w->second);
   *w->second = 0;
@@ -358,8 +359,8 @@ static void write_product(writer *w, int product, int x) {
 
 /* ---- parts ---- */
 
-/* Copies and reads of tile 0 and earlier tiles that were issued before the products of tile 0 begin; later operations
- * of earlier tiles count as negative. */
+/* Counts copies and reads of tile 0 and earlier tiles that are issued before the products of tile 0 begin. Later
+ * operations of earlier tiles count as negative. */
 static void count(writer *w, bool of_first) {
   const cdna_loop *l = &w->l;
   w->copies = w->reads = 0;
@@ -372,15 +373,15 @@ static void count(writer *w, bool of_first) {
   w->read = 0;
 }
 
-/* Tiles before the first have neither reads nor barriers. */
+/* Does the operation exist? Tiles before the first have neither reads nor barriers. */
 static bool is_there(const cdna_loop *l, const cdna_loop_op *op, int x) {
   return op->kind == CDNA_LOOP_COPY || op->kind == CDNA_LOOP_ADVANCE || op->kind == CDNA_LOOP_FIX
              ? x + l->of->stages >= 0
              : x >= 0;
 }
 
-/* One period: products of tile s of the body, interleaved with all other operations that are due, of this tile, earlier
- * tiles and the next one. In the prologue: without products, for existing tiles only. */
+/* Writes one period: products of tile s of the body, interleaved with all other operations that are due, of this
+ * tile, earlier tiles and the next one. In the prologue: without products, and only for existing tiles. */
 static void write_period(writer *w, int s, bool ahead) {
   const cdna_loop *l = &w->l;
   struct {
@@ -411,7 +412,7 @@ static void write_period(writer *w, int s, bool ahead) {
   for (; next < n; next++) write_op(w, &l->op[due[next].op], due[next].x);
 }
 
-/* Copies of the first tiles, zeros as sums, and what tiles do before the first product. */
+/* Writes copies of the first tiles, zeros as sums, and operations before the first product. */
 static void write_before(writer *w) {
   const cdna_loop *l = &w->l;
   const tw_tile_loop *of = l->of;
@@ -465,7 +466,7 @@ static void write_body(writer *w) {
   line(w, "tw_loop%%=:");
   for (int s = 0; s < w->l.turns; s++) {
     write_period(w, s, false);
-    if (s + 1 == w->l.turns) write_fixed(w); /* the jump back to the first period must not find unfinished operations */
+    if (s + 1 == w->l.turns) write_fixed(w); /* no operation may be unfinished at the jump back to the first period */
     line(w, "s_sub_u32 s%d, s%d, 1", COUNT, COUNT);
     line(w, "s_cmp_eq_u32 s%d, 0", COUNT);
     line(w, s + 1 < w->l.turns ? "s_cbranch_scc1 tw_done%%=" : "s_cbranch_scc0 tw_loop%%=");
@@ -473,7 +474,8 @@ static void write_body(writer *w) {
   line(w, "tw_done%%=:");
   line(w, "s_waitcnt vmcnt(0) lgkmcnt(0)");
   line(w, "s_mov_b32 m0, s%d", OLD_M0);
-  for (int states = w->l.product.cycles / 4 + 4; states > 0; states -= 16) /* passes, and some until others may read */
+  /* passes, and some more until other instructions may read */
+  for (int states = w->l.product.cycles / 4 + 4; states > 0; states -= 16)
     line(w, "s_nop %d", states < 16 ? states - 1 : 15);
 }
 
@@ -527,7 +529,7 @@ tw_status cdna_loop_emit(cdna_arch arch, const tw_tile_loop *of, tw_text *text, 
     w->t = text;
     tw_text_add(text, "  asm volatile(\n");
     write_before(w);
-    count(w, true); /* no operation is known to have ended: the loop has two entries */
+    count(w, true); /* no operation is known to have ended, because the loop has two entries */
     write_body(w);
     write_operands(w);
   }

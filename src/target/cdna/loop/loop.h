@@ -38,35 +38,35 @@ enum {
 /* A matrix instruction. */
 typedef struct cdna_loop_product {
   const char *name, *formats; /* modifiers after its operands */
-  int words, sums, cycles;    /* registers of an operand, of sums */
+  int words, sums, cycles;    /* registers of an operand; registers of sums */
   bool fixes;                 /* copies convert OCP's codes to FNUZ */
-  int halves;                 /* number of its instructions, each with this part of the words */
+  int halves;                 /* number of its instructions; each computes this part of the words */
 } cdna_loop_product;
 
 typedef enum cdna_loop_kind {
   CDNA_LOOP_READY, /* wait and barrier */
   CDNA_LOOP_READ,
   CDNA_LOOP_FREED, /* wait and barrier */
-  CDNA_LOOP_PLACE, /* m0 of the next copy */
-  CDNA_LOOP_FIX,   /* a loaded word is converted for the multiplication: gfx942's 8-bit formats */
+  CDNA_LOOP_PLACE, /* sets m0 for the next copy */
+  CDNA_LOOP_FIX,   /* converts a loaded word for the multiplication: gfx942's 8-bit formats */
   CDNA_LOOP_COPY,
-  CDNA_LOOP_ADVANCE /* to the next tile */
+  CDNA_LOOP_ADVANCE /* advances to the next tile */
 } cdna_loop_kind;
 
 typedef struct cdna_loop_op {
   cdna_loop_kind kind;
-  int time;     /* ticks of the tile's life */
+  int time;     /* ticks since the beginning of the tile's life */
   int operand;  /* 0 A, 1 B; PLACE, COPY, ADVANCE: 2 scales */
-  int fragment; /* READ: which, and; FIX: which word */
+  int fragment; /* READ: the fragment; FIX: also the word */
   int part;     /* word of its 16 bytes; PLACE, COPY: number of the copy */
 } cdna_loop_op;
 
 typedef struct cdna_loop_fragment {
   int operand, row, depth;
-  bool scales;               /* for the whole operand: as for a fragment that every product uses */
-  int first_use, last_use;   /* products of the tile */
+  bool scales;               /* the scales of the whole operand, treated like a fragment that every product uses */
+  int first_use, last_use;   /* first and last product of the tile that uses it */
   int first_read, last_read; /* in the order of reads */
-  int read_at;               /* ticks: its first read */
+  int read_at;               /* tick of its first read */
 } cdna_loop_fragment;
 
 typedef struct cdna_loop {
@@ -95,7 +95,7 @@ tw_status cdna_loop_schedule(cdna_arch, const tw_tile_loop *, cdna_loop *, tw_er
 tw_status cdna_loop_allocate(cdna_loop *, tw_error *);
 /* An instruction, as a line of the statement. */
 __attribute__((format(printf, 2, 3))) void cdna_loop_line(tw_text *, const char *format, ...);
-/* All three; the statement is added to the text, if there is one. */
+/* Schedules, allocates and writes the loop. The statement is added to the text unless that is NULL. */
 tw_status cdna_loop_emit(cdna_arch, const tw_tile_loop *, tw_text *, tw_error *);
 
 /* As above for attention's backward pass (back.c). */

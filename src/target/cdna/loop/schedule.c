@@ -4,7 +4,8 @@
 enum {
   TICKS = CDNA_LOOP_TICKS,
   READ_CYCLES =
-      176, /* a read is issued this long before its first product: latency of LDS, and other waves' reads before it */
+      /* a read is issued this many ticks before its first product: latency of LDS, and earlier reads of other waves */
+  176,
   WAVE = 64
 };
 /* Parts of a period over which reads and copies are spread. */
@@ -84,7 +85,7 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
   return NULL;
 }
 
-/* Depth by depth, row by row of A. */
+/* Order of products: depth by depth, row by row of A. */
 cdna_loop_use cdna_loop_use_of(const cdna_loop *l, int product) {
   const int rows = l->of->operand[0].fragments, cols = l->of->operand[1].fragments, depth = product / (rows * cols),
             in = product % (rows * cols);
@@ -120,8 +121,8 @@ static void find_uses(cdna_loop *l) {
   }
 }
 
-/* Reads in the order of their first products, evenly over a part of the period; the products begin when that is early
- * enough for all. */
+/* Reads in the order of their first products, evenly spread over a part of the period. Products begin when that is
+ * early enough for all reads. */
 static int add_reads(cdna_loop *l) {
   const int lead = READ_CYCLES * TICKS / l->product.cycles;
   int done = 0, last = 0;
@@ -146,7 +147,7 @@ static void add_copies(cdna_loop *l, int from) {
   for (int operand = 0; operand < 3; operand++)
     for (int part = 0; part < l->copies[operand]; part++, i++) {
       const int time = from + 1 + TICKS + (int)(i * COPIES * (l->period - 2 * TICKS) / l->n_copies);
-      for (int word = 0; word < 4 && l->product.fixes; word++) { /* one for each product, where possible */
+      for (int word = 0; word < 4 && l->product.fixes; word++) { /* one conversion for each product, where possible */
         const int early = time - (4 - word) * TICKS;
         add(l, CDNA_LOOP_FIX, early > before ? early : before, operand, word, part);
       }
@@ -157,7 +158,7 @@ static void add_copies(cdna_loop *l, int from) {
     }
 }
 
-/* By time; stable for equal times. */
+/* Sorts by time; stable for equal times. */
 static void sort(cdna_loop *l) {
   for (int i = 1; i < l->n_ops; i++) {
     const cdna_loop_op op = l->op[i];
@@ -197,7 +198,7 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
   add(l, CDNA_LOOP_FREED, freed, 0, 0, 0);
   add_copies(l, freed);
   sort(l);
-  /* the last copy has to be on its way before the tile it belongs to is waited for */
+  /* the last copy must be in flight before the wait for its tile */
   if (of->stages < 2 || l->op[l->n_ops - 1].time >= of->stages * l->period || l->begin > l->period)
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled has %d matrix instructions per step, too few to hide the loads; use larger tiles or "

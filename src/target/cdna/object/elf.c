@@ -29,12 +29,12 @@ static const uint64_t SIZE_LIMIT = 1ull << 30; /* all segments, in memory */
 
 bool cdna_object_is(const void *data, size_t size) { return size >= 4 && !memcmp(data, ELFMAG, 4); }
 
-/* n bytes at `offset` of the file; NULL if they are not all there. */
+/* n bytes at `offset` of the file; NULL if the file does not have all of them. */
 static const void *at(const cdna_object *o, uint64_t offset, uint64_t n) {
   return offset <= o->file_size && n <= o->file_size - offset ? o->file + offset : NULL;
 }
 
-/* n bytes at an address of the loaded object that the file holds; NULL if it does not. */
+/* n bytes at an address of the loaded object; NULL if the file does not have them. */
 static const void *at_address(const cdna_object *o, uint64_t address, uint64_t n) {
   for (size_t i = 0; i < o->n_segments; i++) {
     const cdna_segment *s = &o->segment[i];
@@ -97,7 +97,7 @@ static tw_status add_kernel(cdna_object *o, const char *symbol, size_t length, u
   if (!d)
     return tw_fail(error, TW_USAGE, "%s: the descriptor of kernel %.*s is not in the file", name, (int)length, symbol);
   for (size_t i = 0; i < o->n_kernels; i++)
-    if (o->kernel[i].descriptor == address) return TW_OK; /* in both symbol tables */
+    if (o->kernel[i].descriptor == address) return TW_OK; /* a kernel is in both symbol tables */
   if (o->n_kernels == CDNA_KERNELS_MAX)
     return tw_fail(error, TW_USAGE, "%s: more than %d kernels", name, CDNA_KERNELS_MAX);
   int64_t entry;
@@ -284,7 +284,7 @@ void cdna_object_free(cdna_object *o) {
   *o = (cdna_object){0};
 }
 
-/* _Z5saxpyIfEvPT_ and _ZN1a1b5saxpyEPf are saxpy's: C++ writes the length in front of a name. */
+/* _Z5saxpyIfEvPT_ and _ZN1a1b5saxpyEPf are mangled names of saxpy: C++ writes the length before a name. */
 static bool is_mangled(const char *symbol, const char *name) {
   char part[300];
   if (strncmp(symbol, "_Z", 2) != 0) return false;

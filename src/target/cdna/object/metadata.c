@@ -41,7 +41,7 @@ static item take_text(reader *r, item_kind kind, uint64_t length) {
   return i;
 }
 
-/* An array or map has at least one byte for each element: a larger count is false. */
+/* An array or map has at least one byte for each element, so a larger count is invalid. */
 static item counted(reader *r, item_kind kind, uint64_t count) {
   if (count > (uint64_t)(r->end - r->at)) r->bad = true;
   return (item){kind, count, NULL};
@@ -102,7 +102,7 @@ static bool is(item i, const char *text) {
   return i.kind == TEXT && i.value == strlen(text) && !memcmp(i.text, text, i.value);
 }
 
-/* The next item if it is of the kind; else it is skipped whole and the note is bad. */
+/* The next item if it is of the kind. Otherwise skips it, and marks the note as invalid. */
 static item expect(reader *r, item_kind kind) {
   const item i = next(r);
   if (i.kind != kind) r->bad = true;

@@ -68,13 +68,13 @@ typedef struct cdna_object {
   char **print; /* "amdhsa.printf": id, sizes of arguments and format of each call of printf */
 } cdna_object;
 
-bool cdna_object_is(const void *data, size_t size); /* begins as an ELF file does */
+bool cdna_object_is(const void *data, size_t size); /* does it begin like an ELF file? */
 /* Reads a code object; the bytes must outlive it. `name` is for messages. */
 tw_status cdna_object_read(const void *data, size_t size, const char *name, cdna_object *out, tw_error *);
 void cdna_object_free(cdna_object *);
 /* The loaded object (o->size bytes) at its base: its segments, with relocations applied. */
 void cdna_object_load(const cdna_object *, uint64_t base, uint8_t *image);
-/* By name; NULL asks for the only one. TW_USAGE with the names that there are. */
+/* Finds a kernel by name; NULL means the only one. TW_USAGE with the list of names. */
 tw_status cdna_object_kernel(const cdna_object *, const char *name, const cdna_kernel **out, tw_error *);
 /* "kernel.c:12" or "vadd+0x2c" of a code address relative to the base. */
 void cdna_object_place(const cdna_object *, uint64_t address, char *text, size_t size);

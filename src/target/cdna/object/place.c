@@ -1,5 +1,5 @@
-/* place.c - code addresses to words: source lines, else symbols with libelf. Opened on demand: a run without findings
- * never reads them. */
+/* place.c - converts code addresses to text: source lines, or else symbols with libelf. Opened on demand: a run
+ * without findings never reads them. */
 #include <gelf.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static bool symbol_offset(Elf *elf, uint64_t address, char *text, size_t size) {
 void cdna_object_place(const cdna_object *o, uint64_t address, char *text, size_t size) {
   snprintf(text, size, "0x%" PRIx64, address);
   elf_version(EV_CURRENT);
-  /* libelf wants the bytes writable; nothing writes them */
+  /* libelf requires writable bytes, but does not write them */
   Elf *elf = elf_memory((char *)(uintptr_t)o->file, o->file_size);
   if (!elf) return;
   if (!tw_source_line(elf, address, text, size)) symbol_offset(elf, address, text, size);

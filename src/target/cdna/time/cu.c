@@ -32,7 +32,7 @@ const char *cdna_unit_name(cdna_unit u) {
   return (unsigned)u < CDNA_UNITS ? name[u] : "";
 }
 
-/* Completions of a counter, which fall in order: the last COUNTED of them. */
+/* Times at which a counter falls, in order: the last COUNTED of them. */
 typedef struct counted {
   int64_t done[COUNTED], last;
   uint32_t n;
@@ -42,22 +42,23 @@ typedef struct group group;
 typedef struct wave {
   cdna_wave *wave; /* NULL: the slot is free */
   group *group;
-  int64_t started, ready; /* ready: the earliest issue after the last one */
-  int64_t own;            /* the earliest by registers and counters of the next instruction */
+  int64_t started, ready; /* ready: the earliest issue after the last instruction */
+  int64_t own;            /* the earliest issue by registers and counters of the next instruction */
   cdna_stall why;         /* the input that decides `own` */
-  const cdna_op *op;      /* the next; NULL: not known yet */
+  const cdna_op *op;      /* the next instruction; NULL: not known yet */
   const cdna_effects *effects;
-  int64_t arrived; /* at a barrier; NEVER: not */
+  int64_t arrived; /* cycle of arrival at a barrier; NEVER: not at one */
   uint64_t age;
   counted vm, lgkm;
-  int64_t there[CDNA_REGISTER_CODES]; /* when registers can be read; by a matrix instruction as C: */
+  /* cycles at which registers can be read; at which a matrix instruction can read them as C: */
+  int64_t there[CDNA_REGISTER_CODES];
   int64_t summed[CDNA_REGISTER_CODES];
   uint8_t by_matrix[CDNA_REGISTER_CODES];
 } wave;
 
 struct group {
   cdna_group *registers;                 /* NULL: free */
-  int waiting, alive, first_simd, index; /* index: in the list of the CU's */
+  int waiting, alive, first_simd, index; /* index: in the list of this CU's workgroups */
   int64_t latest;                        /* end of its last access */
 };
 
@@ -116,7 +117,7 @@ static void count(counted *k, int64_t done) {
   k->last = max64(k->last, done);
   k->done[k->n++ % COUNTED] = k->last;
 }
-/* The time when at most `left` of them are outstanding. */
+/* The time at which at most `left` of them are outstanding. */
 static int64_t counted_down(const counted *k, int left) {
   if (k->n <= (uint32_t)left) return 0;
   return k->done[(k->n - 1 - (uint32_t)left) % COUNTED];
@@ -131,8 +132,8 @@ static int allocation_of(const cu *c, uint64_t address) {
   return -1;
 }
 
-/* Transfers a line through a shared resource of which this CU has `rate` bytes per cycle in the long run. Unused share
- * can be used later: at most that of the last `burst` cycles. Returns the time when the transfer ends. */
+/* Transfers a line through a shared resource, of which this CU has `rate` bytes per cycle on average. Unused share
+ * can be used later, but at most that of the last `burst` cycles. Returns the time when the transfer ends. */
 static double serve(double *is_free, double from, double bytes, double rate, double burst) {
   const double begin = *is_free > from - burst ? *is_free : from - burst;
   *is_free = begin + bytes / rate;
@@ -155,8 +156,8 @@ static bool was_brought(cu *c, uint64_t address) {
 static const uint64_t SCRATCH = 1ull << 60;
 
 /* The time when a line requested from L2 at `at` arrives, or when `written` bytes of it are stored. Misses are
- * distributed so that each buffer's rates hold. L2 keeps written data until the line is evicted: each byte is forwarded
- * once, for any number of stores to the line. */
+ * distributed so that each buffer has its rates. L2 keeps written data until the line is evicted, so each byte is
+ * forwarded once, for any number of stores to the line. */
 static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   const cdna_share *h = &c->s->share;
   const bool is_write = written > 0;
@@ -164,7 +165,7 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   const int bytes = is_write ? ceil_div(written, c->s->rates->l2_write) * c->s->rates->l2_write : whole;
   const double l2_hits = a < 0 ? 1 : c->s->reuse->l2[a], llc_hits = a < 0 ? 1 : c->s->reuse->llc[a];
   const double burst = c->s->rates->burst;
-  /* from L1 line by line; from L2 at its share of the bandwidth */
+  /* L1's data line by line; L2's at the CU's share of the bandwidth */
   double through = serve(&c->l1_out, (double)at, bytes, c->s->rates->l1_bandwidth, 0), latency = h->l2_cycles;
   const double l2 = serve(&c->l2_free, (double)at, bytes, h->l2, burst);
   if (l2 > through) through = l2;
@@ -176,7 +177,7 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
     if (!was_brought(c, address)) *owed_l2 += is_write ? (double)written / whole : 1;
   } else if (is_write)
     *owed_l2 += (double)written / whole;
-  else if (!was_brought(c, address)) /* rates apply to lines that are requested once */
+  else if (!was_brought(c, address)) /* rates hold for lines that are requested once */
     *owed_l2 += 1 - l2_hits;
   if (*owed_l2 >= 1) {
     *owed_l2 -= 1;
@@ -185,7 +186,7 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
     c->out->busy[CDNA_LLC] += whole / h->llc;
     c->out->bytes[CDNA_LLC] += whole;
     *owed_llc += 1 - llc_hits;
-    if (!is_write) latency = h->llc_cycles; /* a store is done when L2 has it */
+    if (!is_write) latency = h->llc_cycles; /* a store has ended when L2 has it */
     if (*owed_llc >= 1) {
       *owed_llc -= 1;
       const double memory = serve(&c->memory_free, (double)at, whole, h->memory, burst);
@@ -198,7 +199,7 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   return (int64_t)(through + latency);
 }
 
-/* When the line is in L1; it is the newest of its set then. */
+/* The time at which the line is in L1. It then is the newest of its set. */
 static int64_t through_l1(cu *c, uint64_t address, int64_t at) {
   const uint64_t tag = (address >> c->shift) + 1;
   line *way = c->l1 + (size_t)(tag % (uint64_t)c->sets) * (size_t)c->ways;
@@ -282,7 +283,7 @@ static void take_pending(cu *c, int64_t at) {
 static int64_t vmem(cu *c, wave *w, int simd, int64_t at) {
   const cdna_rates *r = c->s->rates;
   cdna_access a;
-  if (!cdna_access_of(w->wave, w->op, &a)) return at; /* buffer_inv and its like */
+  if (!cdna_access_of(w->wave, w->op, &a)) return at; /* buffer_inv and similar instructions */
   const uint64_t lanes = a.lanes[CDNA_IN_GLOBAL], private = a.lanes[CDNA_IN_SCRATCH];
   uint64_t line_at[2 * CDNA_LANES + SCRATCH_LINES];
   int bytes[2 * CDNA_LANES + SCRATCH_LINES];
@@ -345,7 +346,7 @@ static int64_t lds(cu *c, wave *w, int simd, int64_t at) {
     const int active = __builtin_popcountll(lanes);
     moved = active * a.bytes * a.parts;
     cycles = turns > ceil_div(active, r->lds_addresses) ? turns : ceil_div(active, r->lds_addresses);
-  } else { /* lanes are moved through the crossbar: a dword each, as a write and a read */
+  } else { /* lanes are moved through the crossbar: each moves a dword, as a write and a read */
     moved = 4 * CDNA_LANES;
     cycles = CDNA_LANES / r->lds_addresses;
   }
@@ -384,7 +385,7 @@ static uint64_t mixed(uint64_t v) {
   return v ^ v >> 32;
 }
 
-/* Relative to its allocation: the addresses of code and arguments differ from run to run. */
+/* Relative to its allocation, because addresses of code and arguments differ between runs. */
 static uint64_t place_of(const cdna_wave *w, uint64_t address) {
   const cdna_memory *m = w->group->memory;
   for (size_t i = 0; i < m->n; i++) {
@@ -415,14 +416,14 @@ void cdna_work_add(cdna_work *work, const cdna_wave *w, const cdna_op *op) {
 
 static void fetch(cu *c, wave *w);
 
-/* The wave can continue: its SIMD considers it from its first slot on. */
+/* The wave can continue: its SIMD considers it from its next slot on. */
 static void wake(cu *c, const wave *w) {
   const int simd = (int)(w - c->wave) / SLOTS, slot = c->s->rates->slot;
   const int64_t at = max64(w->ready, w->own), first = at + ((simd - at) % slot + slot) % slot;
   if (first < c->at[simd]) c->at[simd] = first;
 }
 
-/* Places the next workgroup; its waves go round the SIMDs. */
+/* Starts the next workgroup; its waves are distributed to the SIMDs in turn. */
 static bool start_group(cu *c, int64_t at) {
   const cdna_cu_setup *s = c->s;
   if (c->next_group >= s->n_groups) return true;
@@ -488,7 +489,7 @@ static void pass_barrier(cu *c, group *g, int64_t at) {
 
 /* ---- instructions ---- */
 
-/* Finds the next instruction of a wave and when its inputs are there. */
+/* Finds the next instruction of a wave, and the time when its inputs are ready. */
 static void fetch(cu *c, wave *w) {
   if (c->s->limit && w->wave->instructions > c->s->limit) {
     cdna_stop(w->wave, "the wave does not end in the timed run: " CDNA_WAITS_FOR_OTHERS);
@@ -507,7 +508,7 @@ static void fetch(cu *c, wave *w) {
   for (int i = 0; i < e->n_reads + e->n_writes; i++) {
     const cdna_register_range *range = i < e->n_reads ? &e->read[i] : &e->write[i - e->n_reads];
     if (range->first >= CDNA_REGISTER_CODES) continue;
-    /* a result that is overwritten unread must be complete, too, except for an accumulating sum */
+    /* a result that is overwritten without being read must be complete, too, unless it is an accumulating sum */
     const bool sum = e->mfma && (i >= e->n_reads || range->role == '2');
     const int64_t *there = sum ? w->summed : w->there;
     const int n = range->first + range->n > CDNA_REGISTER_CODES ? CDNA_REGISTER_CODES - range->first : range->n;
@@ -544,7 +545,7 @@ static port port_of(const cdna_effects *e) {
   }
 }
 
-/* When the unit accepts it, and the wait until then. */
+/* The time at which the unit accepts the instruction, and the cause of the wait until then. */
 static int64_t unit_free(const cu *c, const wave *w, int simd, cdna_stall *why) {
   const cdna_effects *e = w->effects;
   *why = CDNA_WAITS_ISSUE;
@@ -658,7 +659,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
   }
 }
 
-/* Records the causes for which the wave waited. */
+/* Records the causes of the wave's wait. */
 static void note(cu *c, wave *w, int simd, int64_t at, cdna_stall unit) {
   const int slot = (int)(w - c->wave) % SLOTS;
   const int64_t own = max64(w->own, w->ready);
@@ -701,7 +702,7 @@ static int64_t serve_simd(cu *c, int simd, int64_t at) {
     }
     if (p != NO_PORT) taken[p] = true;
     note(c, best, simd, at, why);
-    best->age = c->ages++; /* the wave that has issued comes last */
+    best->age = c->ages++; /* the wave that has just issued is considered last */
     issue(c, best, simd, at);
     if (c->failed) return NEVER;
     if (best->wave && best->op && max64(best->own, best->ready) < next) next = max64(best->own, best->ready);
@@ -743,7 +744,7 @@ tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *err
     if (at >= NEVER) break; /* all waves wait for each other */
     c->at[simd] = NEVER;
     const int64_t next = serve_simd(c, simd, at);
-    if (next < c->at[simd]) c->at[simd] = next; /* it may have woken its own waves */
+    if (next < c->at[simd]) c->at[simd] = next; /* its own instruction may have woken its waves */
     stopped = turn % TURNS_BETWEEN_LOOKS == 0 && tw_is_stop_asked();
   }
   tw_status status = TW_OK;

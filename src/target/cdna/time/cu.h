@@ -9,9 +9,7 @@
  *   - Vector instructions take a slot, transcendental ones more. A matrix instruction takes its passes of 4 cycles on
  *     its SIMD's matrix unit, while vector instructions continue. Its result is available as C of the next matrix
  *     instruction after its passes, and for other uses some passes later.
- *   - LDS serves instructions in order. One takes the maximum of three times: the turns for the phases and banks of its
- *     addresses, the transfer of 64 addresses, and the transfer of its data through the port that two SIMDs share (half
- *     of the LDS's width).
+ *   - LDS serves instructions in order. An LDS instruction takes the maximum of three times: the turns for the phases and banks of its addresses, the transfer of 64 addresses, and the transfer of its data through the port that two SIMDs share (half of the LDS's width).
  *   - Vector memory: 64 addresses, then lines of L1 (LRU, exact for these workgroups), one after the other. Misses use
  *     this CU's share of the L2's bandwidth, and L2's misses its share of the LLC's and memory's. Hits beyond L1 are
  *     distributed evenly by the rates of reuse.h; lines that this CU requests again hit L2. Stores use bandwidth for
@@ -32,7 +30,7 @@
 
 /* Causes of a wave's waits. */
 typedef enum cdna_stall {
-  CDNA_WAITS_ISSUE,    /* others of its SIMD issue */
+  CDNA_WAITS_ISSUE,    /* other waves of its SIMD issue */
   CDNA_WAITS_MATRIX,   /* the matrix unit is busy */
   CDNA_WAITS_RESULT,   /* registers of a matrix instruction */
   CDNA_WAITS_REGISTER, /* other registers; s_nop, s_sleep, branches */
@@ -59,10 +57,10 @@ typedef enum cdna_unit {
 } cdna_unit;
 const char *cdna_unit_name(cdna_unit);
 
-/* Where lines beyond L1 are found: shares for the lines of one buffer (a place in cdna_memory). */
+/* Where lines beyond L1 are found: fractions for the lines of one buffer (a place in cdna_memory). */
 typedef struct cdna_reuse {
-  double l2[CDNA_ALLOCATIONS_MAX], llc[CDNA_ALLOCATIONS_MAX]; /* llc: share of L2's misses */
-  double asked[CDNA_ALLOCATIONS_MAX];                         /* lines, to weigh them */
+  double l2[CDNA_ALLOCATIONS_MAX], llc[CDNA_ALLOCATIONS_MAX]; /* llc: fraction of L2's misses */
+  double asked[CDNA_ALLOCATIONS_MAX];                         /* number of lines, as weights */
 } cdna_reuse;
 
 /* This CU's share of shared resources, in bytes per cycle; and latencies, in cycles. */
@@ -83,25 +81,25 @@ typedef struct cdna_spans {
   cdna_span *at;
 } cdna_spans;
 
-/* The work of a workgroup, independent of the order of its waves: the number of instructions, and a sum of hashes of
- * the instructions and their addresses. */
+/* The work of a workgroup, independent of the order of its waves: the number of instructions, and a sum of hashes
+ * over the instructions and their addresses. */
 typedef struct cdna_work {
   uint64_t instructions, sum, did[CDNA_KINDS];
 } cdna_work;
-/* The instruction that is about to execute. */
+/* Adds the instruction that is about to execute. */
 void cdna_work_add(cdna_work *, const cdna_wave *, const cdna_op *);
 
 enum { CDNA_TOGETHER_MAX = 32 }; /* workgroups of a CU */
 
 typedef struct cdna_cu_result {
   int64_t cycles;           /* from the first issue to the end of the last store */
-  double busy[CDNA_UNITS];  /* cycles; of matrix and vector units: of the four together, a quarter each */
+  double busy[CDNA_UNITS];  /* busy cycles; for matrix and vector units, a quarter of the cycles of all four */
   double stall[CDNA_WAITS]; /* cycles of waves */
   double wave_cycles;       /* time of waves, from start to end */
   double instructions, matrix_flops, bytes[CDNA_UNITS];
-  double turns, phases;              /* for LDS: conflicts are the difference */
-  double did[CDNA_KINDS];            /* work by kind, of all */
-  cdna_work work[CDNA_TOGETHER_MAX]; /* for each workgroup, where it is recorded */
+  double turns, phases;              /* for LDS; the difference is due to conflicts */
+  double did[CDNA_KINDS];            /* sum of the work of all workgroups, by kind */
+  cdna_work work[CDNA_TOGETHER_MAX]; /* for each workgroup, if it is recorded */
 } cdna_cu_result;
 
 typedef struct cdna_cu_setup {
@@ -114,14 +112,14 @@ typedef struct cdna_cu_setup {
   uint64_t arguments; /* address */
   const cdna_reuse *reuse;
   cdna_share share;
-  const uint64_t *group; /* workgroups that run on this CU, in order; `together` at a time */
+  const uint64_t *group; /* workgroups that run on this CU, in order; `together` of them at a time */
   int n_groups, together;
   cdna_spans *spans; /* NULL: none */
   bool execute_matrix;
   /* True if s_memtime reads the modelled time. Otherwise it reads the same value as in the check of results. */
   bool modelled_clock;
   uint64_t limit; /* limit of a wave's instructions; 0: none */
-  bool look;      /* at what workgroups do: `work` */
+  bool look;      /* records the work of workgroups in `work` */
 } cdna_cu_setup;
 
 tw_status cdna_cu_run(const cdna_cu_setup *, cdna_cu_result *, tw_error *);

@@ -1,4 +1,4 @@
-/* rates.h - what instructions and memory take: values of a machine file (machine.h). */
+/* rates.h - the time of instructions and memory accesses: values of a machine file (machine.h). */
 #ifndef TW_CDNA_RATES_H
 #define TW_CDNA_RATES_H
 
@@ -10,7 +10,7 @@ typedef struct cdna_rates {
   double l1_ns, l2_bandwidth, l2_gbs, l2_ns, llc_gbs, llc_ns, memory_use, memory_ns, arguments_ns, launch_us;
 } cdna_rates;
 
-/* The clock while matrix units work for the part `use` of the time: power limits it. */
+/* The clock while matrix units work for the fraction `use` of the time; power limits it. */
 double cdna_clock_mhz(const cdna_rates *, double peak_mhz, double use);
 
 #endif

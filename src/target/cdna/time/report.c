@@ -25,7 +25,7 @@ void cdna_times_add(cdna_times *sum, const cdna_times *one, bool is_main) {
 
 /* ---- bounds ---- */
 
-/* The matrix units' name for a type; CDNA_TYPES: they have none. */
+/* The type of the matrix units for a tensor type; CDNA_TYPES: not supported. */
 static cdna_type matrix_type(tw_type t) {
   switch (t) {
   case TW_F32: return CDNA_F32;
@@ -178,7 +178,7 @@ tw_status cdna_write_trace(const cdna_spans *spans, double mhz, const char *path
     lane_name(s, lane, sizeof lane);
     char name[48];
     snprintf(name, sizeof name, "%s%s", s->kind >= CDNA_UNITS ? "waits for " : "", s->name);
-    /* half a cycle short: rounding makes no two of them overlap */
+    /* half a cycle shorter, so that rounding makes no two spans overlap */
     tw_trace_span(&t, lane, name, (double)s->from, (double)s->to - 0.5);
   }
   tw_trace_end(&t, "kernel", 0, (double)end);

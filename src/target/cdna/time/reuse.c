@@ -13,16 +13,16 @@
 
 enum {
   PIECE = 64,          /* lines per turn */
-  STEPS_MAX = 1 << 20, /* instructions of a wave that is followed */
-  TURN = 1024,         /* their maximum, before other waves run */
-  ROUNDS = 4,          /* workgroups that the machine runs at a time, for the LLC */
-  BEGINNING = 1024,    /* lines of the beginning of a workgroup */
+  STEPS_MAX = 1 << 20, /* limit of instructions of a followed wave */
+  TURN = 1024,         /* limit of instructions before other waves run */
+  ROUNDS = 4,          /* rounds of concurrent workgroups to replay, for the LLC */
+  BEGINNING = 1024,    /* number of lines in the beginning of a workgroup */
 };
 
 typedef struct stream {
-  uint32_t asked, most; /* lines; after the maximum it is no longer followed */
+  uint32_t asked, most; /* number of lines; beyond `most` it is no longer followed */
   uint32_t n, room, kept;
-  uint64_t *line;        /* address / line, of the first `kept` */
+  uint64_t *line;        /* address / line, for the first `kept` lines */
   cdna_witness *witness; /* NULL: none */
 } stream;
 
@@ -33,7 +33,7 @@ typedef struct search {
   const cdna_effects *effects;
   int shift, n_streams;
   bool execute_matrix;
-  stream *stream;  /* of the first workgroups of the grid */
+  stream *stream;  /* of the first workgroups in the grid */
   tw_error *error; /* of each */
   atomic_int next;
 } search;
@@ -82,8 +82,8 @@ static bool note_access(const search *q, stream *s, filter *f, const cdna_memory
   return true;
 }
 
-/* Through its next access to memory; or until the barrier, its end, enough lines, or many instructions: it may wait for
- * others in a loop. */
+/* Follows the wave through its next access to memory, or to the barrier, to its end, until it has enough lines, or
+ * for many instructions, because it may wait for others in a loop. */
 static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
   const uint64_t most = w->instructions + TURN < STEPS_MAX ? w->instructions + TURN : STEPS_MAX;
   bool accessed = false;
@@ -111,7 +111,7 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
 
 enum { PASSES_BETWEEN_LOOKS = 64 };
 
-/* Waves alternate after each access to memory: a line that several of them read is requested once, as on a CU. */
+/* Waves alternate after each access to memory. So a line that several of them read is requested once, as on a CU. */
 static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
   for (uint32_t pass = 1; s->asked < s->most; pass++) {
     if (pass % PASSES_BETWEEN_LOOKS == 0 && tw_is_stop_asked()) return true;
@@ -131,7 +131,7 @@ static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
   return true;
 }
 
-/* One thread: workgroups in sequence. */
+/* Follows workgroups one after another, on one thread. */
 static void follow(void *context, size_t index) {
   search *q = context;
   const cdna_rates *r = q->rates;
@@ -191,7 +191,7 @@ typedef struct counts {
   double asked[CDNA_ALLOCATIONS_MAX], l2_missed[CDNA_ALLOCATIONS_MAX], llc_missed[CDNA_ALLOCATIONS_MAX];
 } counts;
 
-/* Streams first .. last - 1 in step, the first `most` lines of each. `llc`: NULL, not used. */
+/* Replays streams first .. last - 1 in step, the first `most` lines of each. `llc` NULL: not used. */
 static void replay(const search *q, const cdna_memory *m, caches *k, cdna_lru *llc, int first, int last, uint32_t most,
                    counts *sum) {
   const int xcds = q->machine->caches.xcds, bytes = 1 << q->shift;
@@ -214,9 +214,9 @@ static void replay(const search *q, const cdna_memory *m, caches *k, cdna_lru *l
   }
 }
 
-/* LLC hits among L2's misses: successive rounds of the grid, with only the beginning of each workgroup and an LLC that
- * is smaller in proportion. A grid that is seen whole is launched twice; for a larger one the first round fills the
- * LLC. */
+/* LLC hits among L2's misses, from successive rounds of the grid. Only the beginning of each workgroup is used, with
+ * an LLC that is smaller in proportion. A small grid is launched twice; for a larger one the first round only fills
+ * the LLC. */
 static bool replay_rounds(const search *q, const cdna_memory *m, caches *k, int resident, double part, counts *out) {
   const cdna_cache_machine *c = &q->machine->caches;
   const int rounds = (q->n_streams + resident - 1) / resident;
@@ -239,7 +239,7 @@ static bool replay_rounds(const search *q, const cdna_memory *m, caches *k, int 
 static bool find_rates(const search *q, const cdna_memory *m, int resident, uint32_t many, double part,
                        cdna_reuse *out) {
   const cdna_cache_machine *c = &q->machine->caches;
-  /* L2 rates use many lines of few workgroups; LLC rates use few lines of many */
+  /* L2 rates use many lines of few workgroups; LLC rates use few lines of many workgroups */
   counts *of = tw_new(2, sizeof *of);
   caches k = {.sets = (size_t)(c->l2_bytes / c->line_bytes / c->ways), .ways = c->ways};
   uint64_t footprint = 0;
@@ -276,14 +276,14 @@ static uint32_t different(const stream *s, uint32_t n) {
   return count;
 }
 
-/* The share of a workgroup's reads that its beginning makes. Different lines count, because a line of which two waves
- * read one half each is requested twice if the first is far ahead of the second. */
+/* The fraction of a workgroup's reads in its beginning. Different lines count: if two waves read one half each of a
+ * line, it is requested twice when the first wave is far ahead. */
 static double beginning_of(const stream *whole) {
   if (whole->n <= BEGINNING) return 1;
   return (double)different(whole, BEGINNING) / (double)different(whole, whole->n);
 }
 
-/* Half of them are from the first round, which has the longest beginnings. */
+/* Half of the witnesses are from the first round, whose beginnings are the longest. */
 static void choose_witnesses(search *q, uint64_t at_once, const cdna_reuse_watch *watch) {
   tw_random r;
   tw_random_seed_stream(&r, watch->seed, 0);
@@ -291,7 +291,7 @@ static void choose_witnesses(search *q, uint64_t at_once, const cdna_reuse_watch
     const uint64_t id = tw_random_below(&r, i % 2 ? (uint64_t)q->n_streams : at_once);
     cdna_witness *s = &watch->witness[i];
     *s = (cdna_witness){.group = id};
-    q->stream[id].witness = s; /* one that is drawn twice is compared once: the first has no accesses */
+    q->stream[id].witness = s; /* a workgroup that is drawn twice is compared once: the first witness has no accesses */
   }
 }
 
@@ -301,7 +301,7 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
   const uint64_t resident = (uint64_t)m->caches.xcds * (uint64_t)m->caches.cus * (uint64_t)together;
   const uint64_t groups = cdna_dispatch_groups(d), n = groups < ROUNDS * resident ? groups : ROUNDS * resident;
   const uint64_t at_once = groups < resident ? groups : resident;
-  /* for an XCD eight times its L2; two or four times as much changes rates by one point */
+  /* eight times its L2 for an XCD; two or four times as much changes rates by one point */
   const uint64_t of_xcd = (at_once + (uint64_t)m->caches.xcds - 1) / (uint64_t)m->caches.xcds;
   const uint32_t many = (uint32_t)(8 * (uint64_t)m->caches.l2_bytes / (uint64_t)r->l1_line / of_xcd) + 64;
   search q = {.machine = m, .rates = r, .dispatch = d, .effects = e, .shift = __builtin_ctz((unsigned)r->l1_line)};
@@ -315,7 +315,7 @@ tw_status cdna_reuse_find(const cdna_machine *m, const cdna_rates *r, const cdna
     status = tw_no_memory(error, "the reads of workgroups");
   } else {
     for (uint64_t i = 0; i < n; i++) q.stream[i].most = q.stream[i].kept = i < at_once ? many : BEGINNING;
-    /* one to its end: to know the share of the beginnings */
+    /* follows one workgroup to its end, to know the fraction of the beginnings */
     stream *whole = &q.stream[at_once / 2];
     whole->most = whole->kept = UINT32_MAX;
     if (watch) choose_witnesses(&q, at_once, watch);

@@ -18,7 +18,7 @@
 #include "target/cdna/time/cu.h"
 #include "target/cdna/time/witness.h"
 
-/* For a kernel under judgement. */
+/* For a kernel that is being judged. */
 typedef struct cdna_reuse_watch {
   uint64_t seed; /* workgroups are drawn by chance */
   bool execute_matrix;

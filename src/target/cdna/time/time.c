@@ -13,12 +13,12 @@
 #include "target/cdna/time/reuse.h"
 
 enum { PLACES_FIRST = 2, PLACES = 8 };
-static const double EQUAL = 0.02;        /* workgroups whose work differs less count as equal */
-static const double ALIKE = 0.03;        /* workgroups whose times differ more are looked at in more places */
-static const double LEAST_OF_MEAN = 0.4; /* part of the work of all workgroups; less is not representative */
-static const double MATERIAL = 0.02;     /* part of all work from which on a kind of it counts */
-static const double SAME = 1.02;         /* work in another order, by order of arrival, may differ by this much */
-static const double CLOSE = 0.08;        /* a clock that is met so closely is not timed again */
+static const double EQUAL = 0.02;        /* workgroups whose work differs by less count as equal */
+static const double ALIKE = 0.03;        /* if workgroups' times differ by more, more places are timed */
+static const double LEAST_OF_MEAN = 0.4; /* minimum fraction of the mean work; less is not representative */
+static const double MATERIAL = 0.02;     /* minimum fraction of all work for a kind to count */
+static const double SAME = 1.02;         /* tolerance for work whose order depends on arrival */
+static const double CLOSE = 0.08;        /* a clock this close to the assumed one needs no second timing */
 
 typedef struct timing {
   const cdna_machine *machine;
@@ -27,11 +27,11 @@ typedef struct timing {
   cdna_cu_setup setup;
   cdna_reuse reuse;
   cdna_occupancy occupancy;
-  uint64_t groups, of_xcd; /* workgroups; at most, of one XCD */
-  bool by_order;           /* atomics: the work of a workgroup may depend on which came before */
+  uint64_t groups, of_xcd; /* number of workgroups; maximum number on one XCD */
+  bool by_order;           /* atomics: the work of a workgroup may depend on the order of arrival */
   int cus, together;
   bool has_matrix;
-  /* places of the grid that are timed: workgroups of XCD 0 from this one on */
+  /* timed places of the grid: workgroups of XCD 0 from this one on */
   int n_places;
   uint64_t place[PLACES];
   int xcd[PLACES];
@@ -48,9 +48,9 @@ typedef struct timing {
   bool foreign;            /* the kernel is untrusted */
   const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
   double unit[CDNA_KINDS];
-  double mhz;                                    /* of the last run of all places */
+  double mhz;                                    /* clock of the last run of all places */
   cdna_work expected[PLACES][CDNA_TOGETHER_MAX]; /* for each timed workgroup, executed alone */
-  double would[CDNA_KINDS];                      /* their work by kind */
+  double would[CDNA_KINDS];                      /* sum of their work by kind */
 } timing;
 
 static cdna_share share_at(const timing *t, double mhz) {
@@ -58,7 +58,7 @@ static cdna_share share_at(const timing *t, double mhz) {
   const cdna_cache_machine *c = &t->machine->caches;
   /* CUs that work at the same time share everything beyond L1 */
   const double active = fmin((double)t->groups, (double)(c->xcds * c->cus)), of_xcd = fmin((double)t->of_xcd, c->cus);
-  const double ns = mhz * 1e-3, bytes = 1e9 / (mhz * 1e6); /* cycles of a ns; of a GB/s, bytes a cycle */
+  const double ns = mhz * 1e-3, bytes = 1e9 / (mhz * 1e6); /* cycles per ns; bytes per cycle for 1 GB/s */
   return (cdna_share){.l2 = fmin(fmin(r->l1_bandwidth, r->l2_bandwidth / of_xcd), r->l2_gbs * bytes / active),
                       .llc = fmin(r->l1_bandwidth, r->llc_gbs * bytes / active),
                       .memory = fmin(r->l1_bandwidth, t->machine->memory_tbs * 1e3 * r->memory_use * bytes / active),
@@ -99,9 +99,9 @@ static uint64_t group_by_chance(const timing *t, tw_random *r, int i, int n) {
   return from < to ? from + tw_random_below(r, to - from) : UINT64_MAX;
 }
 
-/* Workgroups of similar work. A workgroup with twice the work does not take twice as long, since it starts once. So each
- * amount of work that matters is timed: workgroups are drawn from parts of equal work, in the order of their work, and the
- * last one from the workgroups that do the most. */
+/* Groups workgroups of similar work. A workgroup with twice the work does not take twice as long, because it starts
+ * only once. So each relevant amount of work is timed: workgroups are drawn from parts of equal work, in the order
+ * of their work, and the last one from the workgroups with the most work. */
 enum { CLASSES = 64 };
 
 typedef struct classes {
@@ -114,7 +114,7 @@ static int class_of(const classes *c, double work) {
   return part >= 1 ? CLASSES - 1 : (int)(part * CLASSES);
 }
 
-/* False: the work of single workgroups is unknown, or equal. */
+/* False: the work of single workgroups is unknown, or equal for all. */
 static bool divide_by_work(const timing *t, classes *c) {
   const float *work = t->watch ? t->watch->work : NULL;
   *c = (classes){.least = INFINITY};
@@ -154,7 +154,7 @@ static uint64_t group_by_work(const timing *t, const classes *c, tw_random *r, i
   return g;
 }
 
-/* Random places: the n workgroups that are drawn. */
+/* Chooses n workgroups at random. */
 static void choose_by_chance(timing *t, int n, uint64_t seed) {
   const uint64_t cus = (uint64_t)t->cus, round = cus * (uint64_t)t->together, xcds = (uint64_t)t->machine->caches.xcds;
   tw_random r;
@@ -178,8 +178,8 @@ static void choose_by_chance(timing *t, int n, uint64_t seed) {
   }
 }
 
-/* n places, the first one's and the last one's among them: rounds of the grid from first to last, and not always the
- * same CU of a round. */
+/* Chooses n places, including the first and the last. They are in rounds of the grid from first to last, and not
+ * always on the same CU of a round. */
 static void choose_places(timing *t, int n) {
   if (t->seed) {
     choose_by_chance(t, n, t->seed);
@@ -209,7 +209,7 @@ static bool are_alike(const timing *t) {
   return most <= least * (1 + ALIKE);
 }
 
-/* A number of the place's, of its neighbours by their distance, for a workgroup in between. */
+/* Interpolates a number of the timed places for a workgroup between two of them. */
 static double between(const timing *t, uint64_t local, const double of_place[PLACES]) {
   int i = 0;
   while (i + 1 < t->n_places && t->place[i + 1] <= local) i++;
@@ -219,15 +219,15 @@ static double between(const timing *t, uint64_t local, const double of_place[PLA
   return here + (of_place[i + 1] - here) * (double)(local - t->place[i]) / span;
 }
 
-/* Work of one workgroup of the place, in cycles. */
+/* Work of one workgroup at the place, in cycles. */
 static double work_at(const timing *t, int i) {
   double sum = 0;
   for (int k = 0; k < CDNA_KINDS; k++) sum += t->unit[k] * t->result[i].did[k];
   return t->setups[i].n_groups ? sum / t->setups[i].n_groups : 0;
 }
 
-/* The time of each workgroup: from the timed places, in proportion to its work if that is known. Where workgroups differ,
- * duration_by_work interpolates between amounts of work instead. */
+/* The time of each workgroup: that of the timed places, in proportion to its work if that is known. If workgroups
+ * differ, duration_by_work interpolates between amounts of work instead. */
 typedef struct durations {
   double cycles[PLACES], work[PLACES];
 } durations;
@@ -241,7 +241,8 @@ static durations durations_of(const timing *t) {
   return d;
 }
 
-/* Between the places with the next smaller and the next larger amount of work; beyond them in proportion. */
+/* Interpolates between the places with the next smaller and the next larger amount of work; beyond them in
+ * proportion. */
 static double duration_by_work(const timing *t, const durations *d, double work) {
   int below = -1, above = -1;
   for (int i = 0; i < t->n_places; i++) {
@@ -275,8 +276,8 @@ static void sink(double *heap, int n, int i) {
   }
 }
 
-/* Cycles from the first start to the last end on an XCD, whose CUs take its workgroups in order; and of places of its
- * CUs that work. */
+/* Cycles from the first start to the last end on an XCD, whose CUs take its workgroups in order; also the CU time in
+ * which workgroups ran. */
 static bool schedule_xcd(const timing *t, const durations *d, int xcd, double *cycles, double *working) {
   const int n = t->cus * t->together;
   const uint64_t most = 1 << 22;
@@ -301,7 +302,7 @@ static bool schedule_xcd(const timing *t, const durations *d, int xcd, double *c
   return true;
 }
 
-/* The XCD that ends last. They are alike where nothing is known of single workgroups. */
+/* The XCD that ends last. All XCDs are alike if nothing is known about single workgroups. */
 static bool schedule(const timing *t, double *cycles, double *working) {
   const bool known = t->watch && t->watch->work;
   const durations d = durations_of(t);
@@ -389,7 +390,7 @@ static void name_bottleneck(const timing *t, cdna_times *out) {
 static tw_status time_at(timing *t, double mhz, int jobs, tw_error *error) {
   t->mhz = mhz;
   t->setup.share = share_at(t, mhz);
-  cdna_memory_restore(t->memory); /* every run finds it as the kernel found it when it was checked */
+  cdna_memory_restore(t->memory); /* every run finds the memory as the kernel found it in the check */
   tw_parallel_for(jobs, (size_t)t->n_places, run_place, t);
   for (int i = 0; i < t->n_places; i++)
     if (t->status[i] != TW_OK) {
@@ -448,7 +449,7 @@ void cdna_work_units(const cdna_rates *r, uint64_t seed, double unit[CDNA_KINDS]
   for (int k = 0; k < CDNA_KINDS && seed; k++) unit[k] *= exp2(2 * tw_random_real(&random) - 1);
 }
 
-/* Result bytes that atomics reach: their value depends on the order. */
+/* Result bytes that atomics access; their value depends on the order. */
 typedef struct looking {
   cdna_work *work;
   cdna_memory *memory;
@@ -473,7 +474,7 @@ static void record_access(void *context, cdna_wave *w, const cdna_op *op) {
   }
 }
 
-/* The timed workgroups, executed in sequence as in the check of results. */
+/* Executes the timed workgroups one after another, as in the check of results. */
 static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error *error) {
   const cdna_observer observer = {.context = q, .before = record_access};
   tw_status status = TW_OK;
@@ -518,8 +519,8 @@ static bool does_the_same(const timing *t) {
   return true;
 }
 
-/* How much more work a workgroup of the grid does, on average, than the timed ones; 1: the same or less. If the work of
- * each is known, `schedule` uses it. */
+/* The factor by which the work of an average workgroup exceeds that of the timed ones; 1: equal or less. If the work
+ * of each is known, `schedule` uses it. */
 static double missing_work(const timing *t) {
   const cdna_watch *w = t->watch;
   double timed = 0, all = 0, n = 0;
@@ -539,8 +540,9 @@ static tw_status other_work(tw_error *error) {
       "on the set of workgroups, or on other waves without a barrier");
 }
 
-/* A second run of the timed workgroups, with matrix instructions and recorded work. Their writes to memory are compared
- * with the writes of the same workgroups executed alone. *differs: their time differs from the first run. */
+/* A second run of the timed workgroups, with matrix instructions and recorded work. Their writes to memory are
+ * compared with the writes of the same workgroups when executed alone. *differs: their time differs from the first
+ * run. */
 static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs, bool *differs,
                                 tw_error *error) {
   looking q = {.memory = t->memory, .results = options->results, .end = options->end};
@@ -559,8 +561,8 @@ static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_opt
   return status == TW_OK && !same ? other_work(error) : status;
 }
 
-/* *same: the workgroups accessed the lines that they access when results are checked. *part: the number of distinct
- * lines, as a fraction of the number in the check. */
+/* `same`: the workgroups accessed the same lines as in the check. *part: the number of different lines, as a
+ * fraction of the number in the check. */
 static tw_status compare_witnesses(timing *t, cdna_dispatch *d, const cdna_witness *w, bool *same, double *part,
                                    tw_error *error) {
   cdna_witness *checked = tw_new(1, sizeof *checked);
@@ -580,8 +582,8 @@ static tw_status compare_witnesses(timing *t, cdna_dispatch *d, const cdna_witne
   return status;
 }
 
-/* Where atomics distribute the work, a workgroup may request different lines in another order. Fewer different lines
- * miss less often. */
+/* If atomics distribute the work, a workgroup may request different lines in another order. Fewer different lines
+ * give fewer misses, so missing lines count as misses. */
 static void charge_missing_lines(cdna_reuse *r, double part) {
   for (int a = 0; a < CDNA_ALLOCATIONS_MAX; a++) {
     r->l2[a] = 1 - fmin(1, (1 - r->l2[a]) / part);
@@ -589,7 +591,7 @@ static void charge_missing_lines(cdna_reuse *r, double part) {
   }
 }
 
-/* The contents of caches. Where accesses depend on products, they are found with matrix instructions. */
+/* Finds cache hit rates. If accesses depend on products, matrix instructions are executed. */
 static tw_status find_reuse(timing *t, cdna_dispatch *d, int jobs, tw_error *error) {
   cdna_reuse_watch watch = {.seed = t->seed,
                             .witness = t->watch ? tw_new(CDNA_WITNESSES, sizeof *watch.witness) : NULL};
@@ -629,14 +631,14 @@ static tw_status time_as_checked(timing *t, cdna_dispatch *d, const cdna_time_op
   tw_status status = time_grid(t, jobs, out, error);
   if (status != TW_OK || !t->watch) return status;
   status = time_looked_at(t, d, options, jobs, &differs, error);
-  /* its time depends on products: timed again with all of them */
+  /* its time depends on products, so it is timed again with all of them */
   if (status == TW_OK && differs) status = time_grid(t, jobs, out, error);
   if (status == TW_OK && differs) status = time_looked_at(t, d, options, jobs, &differs, error);
   if (status == TW_OK && options->inspect) status = inspect_timed(t, d, error);
   if (status != TW_OK) return status;
   const double missing = missing_work(t);
   if ((t->by_order || !t->watch->work) && missing * LEAST_OF_MEAN > 1) return other_work(error);
-  /* `schedule` has used the work of each; in a grid that was executed only in part, some differ by chance */
+  /* `schedule` has used the work of each workgroup; in a grid that was executed only in part, some differ by chance */
   if (t->watch->work || !t->watch->whole || missing == 1) return TW_OK;
   out->charged = missing - 1;
   out->cycles *= missing;
@@ -685,7 +687,7 @@ tw_status cdna_time(const cdna_object *o, const cdna_kernel *k, const cdna_launc
     cdna_work_units(t->rates, options->weights, t->unit);
     t->spans = options->spans;
     for (size_t i = 0; i < cdna_dispatch_program(d)->n; i++) t->has_matrix |= effects[i].mfma != NULL;
-    /* the last arrival at a counter in memory may do more: always the same workgroup here */
+    /* the last arrival at a counter in memory may do more work; with one job this is always the same workgroup */
     if (cdna_dispatch_program(d)->has_atomics) jobs = 1;
     const cdna_resources resources = resources_of(k, l, cdna_dispatch_lds(d));
     status = cdna_occupancy_of(t->machine, &resources, &t->occupancy, error);

@@ -12,19 +12,19 @@
 #include "target/cdna/time/cu.h"
 
 typedef struct cdna_times {
-  double seconds, mhz; /* of the launch; the clock */
+  double seconds, mhz; /* seconds of the launch; clock */
   double cycles;
-  double use[CDNA_UNITS];   /* parts of the time in which units work, of the CUs that were timed */
+  double use[CDNA_UNITS];   /* fraction of the time in which units work, on the timed CUs */
   double stall[CDNA_WAITS]; /* parts of waves' time */
-  double working;           /* share of CUs' time: while they have work, over all rounds of the grid */
+  double working;           /* fraction of CU time with work, over all rounds of the grid */
   double matrix_flops;      /* of the launch */
   double instructions;      /* waits of waves, in the launch */
   double waves;
-  double bytes[CDNA_UNITS]; /* through LDS, L1, L2, LLC, memory, of the launch */
+  double bytes[CDNA_UNITS]; /* bytes through LDS, L1, L2, LLC and memory in the launch */
   double l2_hits, llc_hits; /* loads beyond L1 */
   double conflicts;         /* for LDS: turns relative to phases */
   int together, sampled;    /* workgroups of a CU; CUs that were timed */
-  double charged; /* work of the grid that no timed workgroup did, relative to theirs: 0.1 costs a tenth more */
+  double charged; /* work of the grid beyond the timed workgroups' work, as a fraction: 0.1 adds a tenth to the time */
   const char *occupancy_limit;
   char bottleneck[160];
 } cdna_times;
@@ -35,9 +35,9 @@ typedef struct cdna_times {
 /* The work that was executed in the check of results: timed workgroups must do the same. */
 typedef struct cdna_watch {
   bool whole;             /* all of the grid was executed */
-  double groups;          /* number of executed ones */
+  double groups;          /* number of executed workgroups */
   uint64_t most;          /* instructions of one wave */
-  double did[CDNA_KINDS]; /* work of all that were executed */
+  double did[CDNA_KINDS]; /* work of all executed workgroups */
   /* For each workgroup, in cycles (cdna_work_units), if all of the grid was executed once; else NULL. */
   float *work;
   size_t room; /* sum of `work` */
@@ -57,11 +57,11 @@ typedef struct cdna_time_options {
   uint64_t seed;    /* places of the grid are chosen by chance; 0: the first, the last, and between */
   uint64_t weights; /* seed of cdna_work_units */
   const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
-  size_t results, end;     /* allocations of memory, from `results` to before `end`, that are compared then */
+  size_t results, end;     /* allocations of memory from `results` up to `end` are compared, too */
 } cdna_time_options;
 
-/* Executes workgroups on `memory`, which then holds no valid result. TW_FAILED if a kernel does other work than in the
- * check. Matrix instructions are executed only if the work depends on them. */
+/* Executes workgroups on `memory`, which then holds no valid result. TW_FAILED if a kernel does not do the same work
+ * as in the check. Matrix instructions are executed only if the work depends on them. */
 tw_status cdna_time(const cdna_object *, const cdna_kernel *, const cdna_launch *, cdna_memory *,
                     const cdna_time_options *, cdna_times *, tw_error *);
 

@@ -12,7 +12,7 @@
 
 enum { CDNA_WITNESSES = 6, CDNA_WITNESS_WAVES = 16, CDNA_WITNESS_LINES = 1 << 16 };
 
-/* For one workgroup, up to the point to which it was followed. */
+/* Requests of one workgroup, up to the point to which it was followed. */
 typedef struct cdna_witness {
   uint64_t group;
   uint64_t accesses[CDNA_WITNESS_WAVES];
@@ -28,7 +28,7 @@ tw_status cdna_witness_check(const cdna_witness *, cdna_dispatch *, const cdna_e
                              cdna_witness *checked, tw_error *);
 /* True if each wave has requested the same lines in the same order. */
 bool cdna_witness_is_same(const cdna_witness *, const cdna_witness *checked);
-/* The number of different lines, nearly. */
+/* The approximate number of different lines. */
 int cdna_witness_lines(const cdna_witness *);
 
 #endif

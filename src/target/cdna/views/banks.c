@@ -69,7 +69,7 @@ static void print_text(const cdna_pattern *p, const cdna_tile *t, const cdna_swi
   for (size_t i = 0; i < p->n; i++) {
     cdna_lds_count c;
     count_step(p, i, t, s, &c);
-    if (i >= 4) continue; /* the rest of the tile repeats this */
+    if (i >= 4) continue; /* the rest of the tile repeats these */
     if (p->n > 1) tw_text_add(out, "instruction %zu\n", i);
     for (int phase = 0; phase < p->rule->phases; phase++) {
       int busy = 0;

@@ -20,7 +20,7 @@ const tw_view_key cdna_code_keys[] = {
     {0},
 };
 
-/* The list of instructions that were executed, by address; NULL: none is given. */
+/* The list of executed instructions, by address. NULL: not given. */
 static tw_status read_counts(const char *path, json_t **out, tw_error *error) {
   char *text = NULL;
   size_t size = 0;
@@ -67,12 +67,12 @@ typedef struct sheet {
   bool picture;
   tw_text *out;
   const json_t *counts;
-  long long most; /* executions of an instruction */
+  long long most; /* executions of the most frequent instruction */
   int lines, columns;
 } sheet;
 
 enum { LINE = 12 };
-static const double LETTER = 5.42; /* width of one, of the 9 points of a picture's text */
+static const double LETTER = 5.42; /* width of a letter in a picture's text of 9 points */
 
 static sheet sheet_open(tw_view_form form, const json_t *counts, tw_text *out) {
   sheet s = {.picture = form == TW_VIEW_SVG, .out = out, .counts = counts};
@@ -123,7 +123,7 @@ static void add_instruction(sheet *s, const char *place, char previous[200], con
   add_line(s, line, executions, "#000");
 }
 
-/* A picture's frame, when its size is known. */
+/* Writes a picture's frame, after its size is known. */
 static void sheet_close(sheet *s, const char *name) {
   if (!s->picture) return;
   char *lines = tw_text_take(s->out);
@@ -205,7 +205,7 @@ static void list(listing *l, tw_view_form form, tw_text *t) {
     sheet_close(&s, l->kernel->name);
 }
 
-/* Without a file: only the counts. */
+/* Without a file, lists only the counts. */
 static void list_counted(const json_t *counts, tw_view_form form, tw_text *t) {
   char previous[200] = "";
   if (form == TW_VIEW_JSON) {

@@ -1,4 +1,4 @@
-/* grid.c - the view `grid`: which XCD computes which tile of C, and the resulting hit rates in L2 and LLC. */
+/* grid.c - the view `grid`: the XCD of each tile of C, and the resulting hit rates in L2 and LLC. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

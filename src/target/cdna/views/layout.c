@@ -22,7 +22,7 @@ const tw_view_key cdna_layout_keys[] = {
     {0},
 };
 
-/* An operand, with the fields that change which lane is read. */
+/* An operand, with the fields that select the lane to read. */
 typedef struct asked {
   const cdna_mfma *mfma;
   cdna_operand operand;
@@ -105,8 +105,7 @@ static void describe(const asked *a, char *out, size_t size) {
            f->items == 1 ? "item" : "items", f->bits, f->registers, f->registers == 1 ? "" : "s");
 }
 
-/* "[3][8..11]" or, of blocks, "2:[3][8]": items `first` to `last` of a lane,
- * where one side runs. */
+/* "[3][8..11]" or, with blocks, "2:[3][8]": items `first` to `last` of a lane, if only one index varies. */
 static void print_run(const asked *a, int lane, int first, int last, tw_text *s) {
   const cdna_position p = cdna_fragment_position(&a->fragment, (cdna_slot){lane, first}),
                       q = cdna_fragment_position(&a->fragment, (cdna_slot){lane, last});

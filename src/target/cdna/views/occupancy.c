@@ -1,6 +1,5 @@
-/* occupancy.c - the view `occupancy`: how many workgroups of a kernel share a
- * CU, and what limits them; and, as a picture, the waves of a SIMD over the
- * registers that each may have. */
+/* occupancy.c - the view `occupancy`: the number of a kernel's workgroups on a CU, and the limiting resource. As a
+ * picture: the waves of a SIMD over the registers of a wave. */
 #include <stdio.h>
 
 #include "target/cdna/views/views.h"

@@ -1,5 +1,5 @@
-/* swizzle.c - the view `swizzle`: the simplest XOR swizzle that frees a set of
- * accesses from conflicts, or why none does. */
+/* swizzle.c - the view `swizzle`: the simplest XOR swizzle that makes a set of accesses free of conflicts, or a
+ * proof that none exists. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,8 +60,7 @@ static tw_status solve(question *q, tw_error *error) {
   return cdna_swizzle_solve(q->access, n, cdna_tile_bytes(&q->tile), &q->solution, error);
 }
 
-/* Ways of each pattern under a swizzle, 0 if it tears the access; false if the
- * swizzle leaves the tile. */
+/* Conflicts of each pattern with a swizzle, 0 if it splits the access. False if the swizzle leaves the tile. */
 static bool ways_of(const question *q, const cdna_swizzle *s, int ways[]) {
   if (cdna_tile_bytes(&q->tile) % cdna_swizzle_span(s)) return false;
   for (int i = 0; i < q->n; i++) {

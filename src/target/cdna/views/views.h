@@ -24,7 +24,7 @@ tw_status cdna_value_int(const char *key, const char *text, int64_t least, int64
 /* "16x32x64": n sizes, each at least 1. */
 tw_status cdna_value_sizes(const char *key, const char *text, int n, int sizes[], tw_error *);
 tw_status cdna_value_type(const char *key, const char *text, cdna_type *out, tw_error *);
-/* From the keys tile, type and pad, in that order. */
+/* Reads the keys tile, type and pad, in that order. */
 tw_status cdna_value_tile(const char *const value[3], cdna_tile *out, tw_error *);
 
 /* Hands the text over, or says that memory ran out. */
@@ -36,7 +36,7 @@ tw_status cdna_value_tile(const char *const value[3], cdna_tile *out, tw_error *
 extern const char *const cdna_colour[8];
 void cdna_svg_open(tw_text *, int width, int height, const char *title, const char *subtitle);
 void cdna_svg_close(tw_text *);
-/* Boxes of one colour are one path: open, boxes, close. */
+/* Boxes of one colour form one path: open, add boxes, close. */
 void cdna_svg_path(tw_text *, const char *fill, const char *opacity);
 void cdna_svg_box(tw_text *, int x, int y, int width, int height);
 void cdna_svg_path_close(tw_text *);

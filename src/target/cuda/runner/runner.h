@@ -2,10 +2,10 @@
 #ifndef TW_CUDA_RUNNER_RUNNER_H
 #define TW_CUDA_RUNNER_RUNNER_H
 
-/* One line for the driver, one for each device; or one line "missing ..." */
+/* Prints a line about the driver and a line about each device; or one line "missing ...". */
 int cuda_list_devices(void);
-/* argv: LIBRARY ARCHITECTURE SOURCE CUBIN options for NVRTC...: the compiler's log goes to standard output. Or
- * "version": prints the version of NVRTC. */
+/* argv: LIBRARY ARCHITECTURE SOURCE CUBIN and NVRTC's options. The compiler's log goes to standard output. With
+ * "version" it prints NVRTC's version. */
 int cuda_compile(int argc, char **argv);
 /* ceilings.c */
 int cuda_measure_ceilings(int argc, char **argv);

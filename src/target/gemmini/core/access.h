@@ -19,7 +19,7 @@ static inline bool in_buffer(const rv64_store *s, uint64_t address, unsigned mas
 static inline unsigned byte_mask(uint64_t address, unsigned size) { return ((1u << size) - 1) << (address & 7); }
 
 /* Reads and sc are replayed while some of their bytes are in the store buffer. The buffer drains in the first cycle
- * from the store's WB without a load in EX: a load that issues one or two cycles after the store prevents it
+ * without a load in EX, from the store's WB on. A load that issues one or two cycles after the store delays it
  * (DCache.scala 479-500, 541-552). */
 static inline uint64_t after_stores(rv64_core *core, uint64_t pc, uint64_t address, unsigned size, uint64_t t) {
   if (unlikely(t < core->store[0].time + 3)) {

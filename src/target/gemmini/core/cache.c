@@ -74,8 +74,8 @@ void rv64_lose_lines(rv64_core *core, uint64_t cycle) {
   }
 }
 
-/* The data cache takes no access from when a probe is on its way to it, one cycle before it turns to it, until it has
- * done with all that wait; the access issues again two cycles later (seen in the RTL: 0 to 4). */
+/* The data cache accepts no access while probes wait: from one cycle before it turns to the first probe until it has
+ * handled all that wait. The access issues again two cycles later (seen in the RTL: 0 to 4). */
 uint64_t rv64_wait_for_probes(rv64_core *core, uint64_t issue) {
   enum { AGAIN = 2 };
   for (;;) {

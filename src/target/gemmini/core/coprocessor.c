@@ -45,8 +45,8 @@ bool rv64_command(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *i
   return true;
 }
 
-/* A fence waits in decode while a command is in the pipeline or the coprocessor is busy, and holds back what
- * follows until earlier memory accesses have left the cache's pipeline (Core 262-274). */
+/* A fence waits in decode while a command is in the pipeline or the coprocessor is busy. It holds back later
+ * instructions until earlier memory accesses have left the cache's pipeline (Core 262-274). */
 bool rv64_fence(rv64_core *core, uint64_t pc, uint64_t *issue) {
   uint64_t t = later(*issue, core->last_command + STAGES_TO_WRITE_BACK + 1);
   char why[256] = "the coprocessor failed";

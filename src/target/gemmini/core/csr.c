@@ -1,7 +1,7 @@
 /* csr.c - the control and status registers that a program for this machine may use.
  *
  * The user counters and floating-point CSRs of the unprivileged specification, and mhartid. `time` counts cycles.
- * Everything else is illegal: a kernel has no business with it. The harness CSRs (rv64.h) end or time the run. */
+ * All other CSRs are illegal, because a kernel does not need them. The harness CSRs (rv64.h) end or time the run. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ void rv64_finish(rv64_core *core, uint64_t cycle, uint64_t instructions) {
   core->result->instructions = instructions - core->start_instructions;
 }
 
-/* Marks are the harness's alone: a kernel has no way to write them but by jumping there, which shows. */
+/* Only the harness may write marks. A kernel could write them only by jumping into the harness, which is detected. */
 static bool is_harness(const rv64_core *core, uint64_t pc) {
   const rv64_region *r = rv64_region_find(core->memory, pc, 4);
   return !core->options->harness || (r && !strcmp(r->name, core->options->harness));
@@ -88,7 +88,7 @@ static int harness(rv64_core *core, uint64_t pc, unsigned csr, uint64_t value, u
   }
 }
 
-/* One CSR instruction. A write flushes the pipeline: what follows is fetched again (*refetch). */
+/* One CSR instruction. A write flushes the pipeline: later instructions are fetched again (*refetch). */
 int rv64_csr(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t *issue, uint64_t instructions, bool *refetch) {
   unsigned csr = (unsigned)in->imm & 0xfff;
   bool immediate = in->op >= OP_CSRRWI, swaps = in->op == OP_CSRRW || in->op == OP_CSRRWI;

@@ -1,4 +1,4 @@
-/* cycles.h - of two cycles of a simulated clock, one. */
+/* cycles.h - the earlier and the later of two cycles of a simulated clock. */
 #ifndef TW_GEMMINI_CYCLES_H
 #define TW_GEMMINI_CYCLES_H
 

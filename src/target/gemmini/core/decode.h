@@ -42,10 +42,9 @@ typedef struct rv64_insn {
   uint8_t rd, rs1, rs2, rs3;
   uint8_t rounding; /* of floating-point: 0..4, 7 = dynamic */
   uint8_t format;   /* sf_format; of atomics: log2 of the size */
-  int32_t imm;      /* sign-extended immediate; of OP_ILLEGAL and OP_CUSTOM the encoding */
-  /* the core's: where the branch target buffer last had the packet that begins here; halfwords from here to the next
-   * jump + 1,
-   * 0 = not known yet */
+  int32_t imm;      /* sign-extended immediate; for OP_ILLEGAL and OP_CUSTOM the encoding */
+  /* Used by the core: the last known place of the packet that begins here in the branch target buffer; the number of
+   * halfwords from here to the next jump + 1, 0 = not known yet. */
   uint8_t target_buffer, to_jump;
 } rv64_insn;
 

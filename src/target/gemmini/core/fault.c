@@ -1,4 +1,4 @@
-/* fault.c - what went wrong, in one line with its place in the source. */
+/* fault.c - describes a fault in one line with its place in the source. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -37,7 +37,8 @@ rv64_stop rv64_fault_access(rv64_core *core, uint64_t pc, uint64_t address, unsi
     return rv64_fault(core, pc, "%s of %s before a fence: the mvout at %s writes there and may not have completed",
                       verb, text, writer);
   }
-  const rv64_region *stack = stack_of(memory), *below = stack - 1; /* there is at least the code */
+  /* a region exists below the stack: at least the code */
+  const rv64_region *stack = stack_of(memory), *below = stack - 1;
   if (address < stack->base && address >= below->base + below->size + (4u << 10))
     return rv64_fault(core, pc,
                       "stack overflow: %s at 0x%" PRIx64 ", %" PRIu64 " bytes below the stack of %" PRIu64 " bytes",
@@ -52,7 +53,7 @@ rv64_stop rv64_fault_jump(rv64_core *core, uint64_t pc, uint64_t target) {
   return rv64_fault(core, pc, "jump to 0x%" PRIx64 ", %s, which is not code", target, text);
 }
 
-/* The console of a result is always one line of printable text and a '\0'; what does not fit is cut. */
+/* The console text of a result is one line of printable characters and a '\0'. Text that does not fit is cut. */
 void rv64_console_put(rv64_result *result, size_t *length, unsigned char c) {
   static const char note[] = "... (cut)";
   char text[8];

@@ -10,12 +10,12 @@ static inline void dequeue(rv64_frontend *fetch, uint64_t t) {
   fetch->later = 8;
 }
 
-/* When decode took the n-th packet before this one. */
+/* The cycle in which decode took the n-th packet before this one. */
 static inline uint64_t dequeued_before(const rv64_frontend *fetch, unsigned n) {
   return fetch->dequeued[(fetch->count - n) & 7];
 }
 
-/* Where the target buffer remembers that it has a packet: the slot of its first half. */
+/* The slot that records whether the target buffer has the packet: the slot of the packet's first half. */
 static inline uint64_t packet_slot(const rv64_core *core, uint64_t packet) {
   const uint64_t half = packet << 1, first = core->code_base >> 1;
   return half > first ? half - first : 0;
@@ -60,7 +60,7 @@ static inline bool is_buffered(const rv64_core *core, uint64_t half) {
 
 static inline uint64_t top_return(const rv64_predictor *p) { return p->return_count ? p->returns[p->return_top] : 0; }
 
-/* A call or a return is in s2 at that cycle. */
+/* Notes a call or a return that is in s2 at that cycle. */
 static inline void push_return(rv64_core *core, uint64_t address, uint64_t s2) {
   rv64_predictor *p = &core->predictor;
   if (unlikely(core->fetch.lost)) return;
@@ -82,8 +82,8 @@ static inline uint64_t pop_return(rv64_core *core, uint64_t s2) {
   return p->return_before;
 }
 
-/* The target buffer's prediction for the packet. It finds a packet that was entered at its first half, whatever is
- * jumped from. */
+/* The target buffer's prediction for a packet. It finds a packet only if it was entered at its first half, wherever
+ * the jump came from. */
 typedef struct foretold {
   int entry;  /* -1: nothing */
   bool taken; /* from its half */
@@ -107,24 +107,24 @@ static inline foretold foretell(rv64_core *core, uint64_t packet) {
   rv64_target e = p->entry[i];
   const int entry = unlikely(e.twin) ? rv64_target_merge(p, (int)i, &e) : (int)i;
   foretold f = {entry, e.kind != JUMP_BRANCH || says_taken(core, packet), e.half, e.target};
-  if (e.kind == JUMP_RETURN) { /* looked up in s1, when a call or return in s2 has not moved the stack yet */
+  if (e.kind == JUMP_RETURN) { /* looked up in s1, before a call or return in s2 moves the stack */
     const uint64_t top = core->fetch.available < p->returns_moved + 2 ? p->return_before : top_return(p);
     if (top) f.target = top;
   }
   return f;
 }
 
-/* Cycles from a packet in s2 that jumps elsewhere to the packet there. The next packet, in s1, counts as one that needs
- * room; without room, the next one is requested in vain, and then the right one again. */
+/* Cycles from a packet in s2 that jumps elsewhere to the packet there. The next packet, in s1, needs room in the
+ * queue. Without room it is requested for nothing, and then the right packet is requested again. */
 static inline unsigned s2_redirect(const rv64_frontend *fetch) {
   const uint64_t s2 = fetch->available, fourth = dequeued_before(fetch, 4);
   if (likely((fourth + 2 > s2 ? fourth : dequeued_before(fetch, 3)) < s2)) return 2;
   return dequeued_before(fetch, 2) < s2 + 2 ? 4 : 5;
 }
 
-/* A taken branch that fetch predicted: at once from the target buffer (s1), or one cycle later when s2 sees the
- * instruction itself, which also trains the buffer if it does not know the packet and a bubble is likely to show
- * (Frontend 196-310). */
+/* A taken branch that fetch predicted. The target buffer predicts it at once (s1). Otherwise s2 sees the instruction
+ * one cycle later; it then also trains the buffer, if the packet is unknown and a bubble is likely to show (Frontend
+ * 196-310). */
 static inline void predicted_taken(rv64_core *core, const foretold *f, uint64_t branch, rv64_jump_kind kind,
                                    uint64_t target, uint64_t t) {
   rv64_predictor *p = &core->predictor;
@@ -153,8 +153,9 @@ static inline void mispredicted(rv64_core *core, uint64_t wrong, uint64_t s2, ui
   core->fetch.entered_free = false;
 }
 
-/* A packet's branches are looked up in s1, and move the history on when it is in s2, at `available`: what is in s1 then
- * does not see it yet (Frontend 238, 294; BTB.scala 313). Two branches in one packet move it once. */
+/* A packet's branches are looked up in s1. They move the history when the packet is in s2, at `available`, so the
+ * packet in s1 at that time does not see the move yet (Frontend 238, 294; BTB.scala 313). Two branches in one packet
+ * move it once. */
 static inline uint8_t history_seen(const rv64_predictor *p, uint64_t available) {
   return available < p->moved + 2 ? p->history_before : p->history;
 }
@@ -188,7 +189,7 @@ static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, 
   unsigned index = history_index(history, branch >> 1);
   const bool counter = p->taken[index];
   const foretold f = foretell(core, branch >> 1);
-  /* one that the target buffer knows at the packet's other half is not seen */
+  /* a jump that the target buffer has at the packet's other half is not seen */
   const bool predicted = f.entry >= 0 && f.taken ? f.half == (branch & 1) : counter;
   p->taken[index] = taken;
   if (likely(predicted != taken || !core->fetch.lost))
@@ -199,8 +200,8 @@ static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, 
     if (taken) predicted_taken(core, &f, branch, JUMP_BRANCH, next, t);
   } else {
     if (taken) {
-      /* Without an entry or a jump that fetch saw, the update carries the number 0 and means it: BTB.scala,
-       * resp.bits.entry := OHToUInt(idxHit), and updateHit */
+      /* Without an entry or a jump that fetch saw, the update writes entry 0: BTB.scala, resp.bits.entry :=
+       * OHToUInt(idxHit), and updateHit */
       int entry = jumps_behind(core, branch) ? rv64_target_replace(p) : 0;
       if (f.entry >= 0) entry = f.entry;
       rv64_target_train(core, entry, branch, JUMP_BRANCH, next);
@@ -214,7 +215,7 @@ static inline uint64_t conditional(rv64_core *core, rv64_insn *in, uint64_t pc, 
   return next;
 }
 
-/* jal, which s2 sees itself. One that the target buffer knows at the packet's other half goes wrong. */
+/* jal, which s2 recognizes. It is mispredicted if the target buffer has a jump at the packet's other half. */
 static inline void jump(rv64_core *core, rv64_insn *in, uint64_t pc, uint64_t target, uint64_t t) {
   const uint64_t branch = (pc + in->length - 2) >> 1;
   const rv64_jump_kind kind = in->rd & 1 ? JUMP_CALL : JUMP_PLAIN;

@@ -18,7 +18,7 @@ static uint64_t operand(const rv64_core *core, sf_format format, unsigned r) {
   return value >= BOX ? (uint32_t)value : sf_nan(SF_S);
 }
 
-/* How many cycles after issue the unit writes the quotient or root: 2 to its entry in MEM, then one for each bit. */
+/* Cycles from issue until the unit writes the quotient or root: 2 to its entry in MEM, then one for each bit. */
 static unsigned divide_latency(sf_format format, uint64_t a, uint64_t b, bool root) {
   enum { NOT_FINITE_OR_ZERO = 1u << 0 | 1u << 3 | 1u << 4 | 1u << 7 | 1u << 8 | 1u << 9, NEGATIVE = 7 };
   unsigned special = root ? sf_class(format, a) & (NOT_FINITE_OR_ZERO | NEGATIVE)
@@ -85,8 +85,9 @@ static bool reads_integer(uint8_t op) { return op == OP_FCVT_F_X || op == OP_FMV
 static bool reads_two(uint8_t op) { return op <= OP_FDIV || (op >= OP_FSGNJ && op <= OP_FEQ); }
 static bool is_rounded(uint8_t op) { return op <= OP_FCVT_F_X || op == OP_FCVT_X_F; }
 
-/* The register file has one port for results. One that would be written in the cycle of an earlier one is refused in
- * MEM and fetched again (nack_mem, FPU.scala 890-939). Latencies: FPU.scala 17-23, 875-882. */
+/* The register file has one port for results. A result that would be written in the same cycle as an earlier one is
+ * refused in MEM, and its instruction is fetched again (nack_mem, FPU.scala 890-939). Latencies: FPU.scala 17-23,
+ * 875-882. */
 static uint64_t find_port(rv64_core *core, const rv64_insn *in, uint64_t pc, uint64_t t) {
   const unsigned latency = in->op > OP_FMUL ? 2 : in->format == SF_D ? 4 : 3;
   while (core->float_write[(t + latency) & 7] == t + latency) t = rv64_fetch_again(core, pc, t);

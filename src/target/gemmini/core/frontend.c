@@ -1,6 +1,6 @@
 /* frontend.c - instruction fetch: misses of the I-cache and the tables of the branch predictor.
  *
- * What happens on every packet is inline in run.c; here is what happens seldom. */
+ * Frequent events of each packet are inline in run.c; rare events are here. */
 #include <string.h>
 
 #include "target/gemmini/core/fetch.h"
@@ -50,7 +50,7 @@ static bool has_line(rv64_core *core, uint64_t line) {
   return true;
 }
 
-/* Does the halfword begin an instruction of 32 bits, if it begins one? */
+/* Would an instruction that begins at this halfword have 32 bits? */
 static bool is_wide(const rv64_core *core, uint64_t half) {
   const rv64_region *r = rv64_region_find(core->memory, half << 1, 2);
   return r && (r->host[(half << 1) - r->base] & 3) == 3;
@@ -60,11 +60,11 @@ static bool knows_target(const rv64_core *core, uint64_t packet) {
   return core->predictor.entry[core->code[packet_slot(core, packet)].target_buffer].packet == packet;
 }
 
-/* The queue has no room for `packet`, of the instruction at pc: it is in s2 without data, where the data of the
- * previous packet still are. If the target buffer has a jump at a half where these data have the beginning of an
- * instruction, which a jump's last half is not, fetch takes the buffer for wrong: it forgets all targets, and learns
- * nothing more until the core sends it somewhere (Frontend.scala 256-262, whose s2_valid does not ask for data).
- * Returns whether it does. */
+/* The queue has no room for `packet`, which belongs to the instruction at pc. The packet is in s2 without data,
+ * together with the data of the previous packet. Suppose that the target buffer has a jump at a half where these
+ * data have the beginning of an instruction; the last half of a jump is never such a beginning. Then fetch assumes
+ * that the buffer is wrong: it clears all targets, and learns nothing until the core redirects it (Frontend.scala
+ * 256-262; s2_valid does not require data). Returns whether this happens. */
 bool rv64_loses_targets(rv64_core *core, uint64_t pc, uint64_t before, uint64_t packet) {
   rv64_predictor *p = &core->predictor;
   const rv64_target *e = &p->entry[core->code[packet_slot(core, packet)].target_buffer];
@@ -76,17 +76,17 @@ bool rv64_loses_targets(rv64_core *core, uint64_t pc, uint64_t before, uint64_t 
   return true;
 }
 
-/* The instruction from pc on, all decoded, that ends in the packet or is the first to end after it. */
+/* The last instruction from pc on that ends in the packet, or the first to end after it. All are decoded. */
 static uint64_t ending_in(const rv64_core *core, uint64_t pc, uint64_t packet) {
   for (unsigned length; (pc + (length = core->code[(pc - core->code_base) >> 1].length) - 1) >> 2 < packet;)
     pc += length;
   return pc;
 }
 
-/* The effects of fetch until a flush three cycles after `issue`, though none of it counts: from pc on, in `packet` (or
- * after it) that is in s2 at cycle `s2`. Branches move the global history, calls and returns their stack; only a
- * misprediction restores the history (Frontend 257-260, BTB.scala 313-325, Core 918-921). A missing line has no
- * effect. */
+/* The effects of fetch until a flush three cycles after `issue`. None of these instructions executes. Fetch runs
+ * from pc on, in `packet` (or after it), which is in s2 at cycle `s2`. Branches move the global history, calls and
+ * returns move their stack. Only a misprediction restores the history (Frontend 257-260, BTB.scala 313-325, Core
+ * 918-921). A missing line has no effect. */
 void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, uint64_t issue) {
   const rv64_frontend *fetch = &core->fetch;
   rv64_predictor *p = &core->predictor;
@@ -142,8 +142,8 @@ void rv64_run_ahead(rv64_core *core, uint64_t pc, uint64_t packet, uint64_t s2, 
   }
 }
 
-/* The instruction at pc, fetched again, leaves decode at `issue`, having waited there: its first half went to the
- * buffer a cycle before, and was in the queue until then (IBuf.scala 42-58). */
+/* The instruction at pc was fetched again, waited in decode, and leaves it at `issue`. Its first half entered the
+ * instruction buffer one cycle before, and was in the queue until then (IBuf.scala 42-58). */
 void rv64_waits_again(rv64_core *core, uint64_t pc, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   if (pc >> 2 != fetch->packet) fetch->dequeued[(fetch->count - 1) & 7] = issue - 1;
@@ -181,20 +181,22 @@ static uint64_t refill(rv64_core *core, uint64_t line, uint64_t cycle) {
 void rv64_forget_lines(rv64_core *core) { memset(core->fetch.lines, 0, sizeof core->fetch.lines); }
 
 /* The packet that ends the instruction at pc is in a line that may be missing, and is in s2 at cycle `s2`, after an
- * instruction issued at `issue`: returns the cycle at which it is available. Fetch that may be misled does not refill:
- * the chicken bit disableSpeculativeICacheRefill is set at reset (CSR 0x7c1, measured: 0x208, and no boot code writes
- * it). Such a packet goes to decode as it is and travels to WB as a replay, and what WB fetches again is certain
- * (Frontend 107-140, 168: s2_kill; Core 940-943: speculative := !take_pc_wb), as is the next packet. */
+ * instruction issued at `issue`: returns the cycle at which it is available. Speculative fetch does not refill: the
+ * chicken bit disableSpeculativeICacheRefill is set at reset (CSR 0x7c1, measured: 0x208, and no boot code writes
+ * it). Such a packet goes to decode without data and travels to WB as a replay. The packet that WB fetches again is
+ * not speculative (Frontend 107-140, 168: s2_kill; Core 940-943: speculative := !take_pc_wb), nor is the next
+ * packet. */
 uint64_t rv64_fetch_line(rv64_core *core, uint64_t pc, uint64_t line, uint64_t s2, uint64_t issue) {
   rv64_frontend *fetch = &core->fetch;
   uint64_t victim;
   if (has_line(core, line)) return s2;
   rv64_cache_fill(&core->icache, line, &victim);
-  rv64_forget_lines(core); /* one of them was taken out */
+  rv64_forget_lines(core); /* the refill evicted one of these lines */
   if (fetch->packet > fetch->certain || fetch->packet + 1 < fetch->certain) {
     const uint64_t decoded = later(s2, issue + 1), next = (line + 1) << PACKETS_SHIFT;
     if (next - fetch->packet <= STAGES_TO_WRITE_BACK && rv64_cache_find(&core->icache, line + 1))
-      rv64_run_ahead(core, next << 2, fetch->packet, s2, decoded); /* what the line has is not seen: words of zeros */
+      /* the content of the line is not visible: words of zeros */
+      rv64_run_ahead(core, next << 2, fetch->packet, s2, decoded);
     fetch->lost = false;
     s2 = decoded + REPLAY_REFETCH;
     if (pc >> 2 != fetch->packet) s2++; /* its first half comes first */
@@ -224,15 +226,15 @@ void rv64_predictor_make(rv64_predictor *p) {
   for (unsigned i = 0; i < TARGET_ENTRIES; i++) walk_tree(i, TARGET_ENTRIES, 0, &p->path[i], &p->path_older[i]);
 }
 
-/* The entry that all nodes above it call older. */
+/* The entry to which all nodes point as the older side. */
 int rv64_target_replace(const rv64_predictor *p) {
   for (int i = 0; i < TARGET_ENTRIES; i++)
     if ((p->older & p->path[i]) == (~p->path_older[i] & p->path[i])) return i;
   return 0;
 }
 
-/* Two entries of one packet answer together, and are then invalid (BTB.scala: "zap them"). Returns what they pass
- * for. */
+/* Two entries of one packet answer together and are then invalidated (BTB.scala: "zap them"). Returns the entry that
+ * both together act as. */
 int rv64_target_merge(rv64_predictor *p, int entry, rv64_target *merged) {
   const int other = p->entry[entry].twin - 1;
   rv64_target *a = &p->entry[entry], *b = &p->entry[other];
@@ -246,7 +248,7 @@ int rv64_target_merge(rv64_predictor *p, int entry, rv64_target *merged) {
   return (entry | other) < TARGET_ENTRIES ? entry | other : -1;
 }
 
-/* A jump is written into an entry: an old one of its packet, or whichever the caller says. */
+/* Writes a jump into an entry: an existing one of its packet, or the entry that the caller chose. */
 void rv64_target_train(rv64_core *core, int entry, uint64_t branch, rv64_jump_kind kind, uint64_t target) {
   rv64_predictor *p = &core->predictor;
   const uint64_t packet = branch >> 1;

@@ -16,7 +16,7 @@ typedef struct rv64_image {
 /* An operand that only the harness fills. */
 bool rv64_is_input(const rv64_region *);
 
-/* Names in the file are untrusted: what would break a message of one line becomes '?'. */
+/* Names in the file are untrusted: characters that would break a one-line message become '?'. */
 void rv64_make_printable(char *text);
 
 #endif

@@ -117,7 +117,7 @@ static tw_status add_sections(rv64_memory *memory, tw_error *error) {
   return memory->n_regions ? TW_OK : refuse(image, error, "has no sections to load");
 }
 
-/* Overlaps that rounding made are undone; others are refused. Counts all bytes. */
+/* Undoes overlaps that rounding made and rejects other overlaps. Counts all bytes. */
 static tw_status check_layout(rv64_memory *memory, tw_error *error) {
   rv64_image *image = memory->image;
   uint64_t total = RV64_STACK_BYTES;

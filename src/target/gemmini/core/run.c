@@ -13,7 +13,7 @@
 #include "target/gemmini/core/access.h"
 #include "target/gemmini/core/fetch.h"
 
-enum { CHECK_INTERVAL = 1 << 16 }; /* cycles between two looks at the limits and the interrupt */
+enum { CHECK_INTERVAL = 1 << 16 }; /* cycles between two checks of the limits and the interrupt */
 
 /* ---- Limits ---------------------------------------------------------------------------------------------- */
 
@@ -34,7 +34,8 @@ static int check_limits(rv64_core *core, uint64_t pc, uint64_t t, uint64_t instr
     rv64_fault(core, pc, "interrupted after %" PRIu64 " cycles", t);
     return RV64_INTERRUPTED;
   }
-  uint64_t interval = CHECK_INTERVAL; /* at most one instruction a cycle: the limit on instructions is not missed */
+  /* at most one instruction issues in a cycle, so the limit on instructions is not missed either */
+  uint64_t interval = CHECK_INTERVAL;
   if (o->max_instructions && o->max_instructions - instructions < interval)
     interval = o->max_instructions - instructions + 1;
   core->checkpoint = t + interval;
@@ -58,7 +59,7 @@ static inline int64_t remainder_of(int64_t a, int64_t b) { return !b ? a : b == 
 
 static inline uint64_t extend32(uint64_t x) { return (uint64_t)(int64_t)(int32_t)x; }
 
-/* Issue of an instruction of the multiply-divide unit, which takes one at a time. */
+/* The issue cycle of an instruction of the multiply-divide unit, which handles one at a time. */
 static inline uint64_t unit_busy(rv64_core *core, uint64_t t, unsigned rd, unsigned latency) {
   core->divider_free = core->x_ready[rd] = t + latency;
   core->divider_rd = (uint8_t)rd;
@@ -82,8 +83,9 @@ static bool writes_integer(const rv64_insn *in) {
   }
 }
 
-/* The unit's result waits for a cycle in which the instruction in WB leaves the write port free (Core:
- * div.io.resp.ready := !wb_wxd). `in` was issued at t: if its WB is when the result is due, that is a cycle later. */
+/* The unit's result waits for a cycle in which the instruction in WB does not use the write port (Core:
+ * div.io.resp.ready := !wb_wxd). `in` was issued at t. If it is in WB when the result is due, the result is one
+ * cycle later. */
 static void divider_meets(rv64_core *core, const rv64_insn *in, uint64_t t) {
   const uint64_t write_back = t + STAGES_TO_WRITE_BACK;
   if (write_back < core->divider_free) return;
@@ -194,7 +196,7 @@ static rv64_stop run(rv64_core *core, uint64_t pc) {
   } while (0)
 
   redirect(core, pc, 0, 0);
-  rv64_insn *in = code; /* the previous one: none yet, and the divider waits for none */
+  rv64_insn *in = code; /* the previous instruction: none yet, and the divider does not wait */
 
 next_instruction:
   if (unlikely(core->divider_waits)) divider_meets(core, in, t - 1);
@@ -402,7 +404,7 @@ static tw_status make_code(rv64_core *core, tw_error *error) {
   core->code_size = high - core->code_base;
   if (core->code_size > RV64_MEMORY_LIMIT)
     return tw_fail(error, TW_USAGE, "the program's code sections are more than %llu bytes apart", RV64_MEMORY_LIMIT);
-  core->code = calloc(core->code_size / 2 + 3, sizeof *core->code); /* and room to run past the end */
+  core->code = calloc(core->code_size / 2 + 3, sizeof *core->code); /* with room to run past the end */
   return core->code ? TW_OK : tw_fail(error, TW_NO_MEMORY, "not enough host memory to decode the program");
 }
 

@@ -23,13 +23,14 @@ typedef enum rv64_access { RV64_READ = 1, RV64_WRITE = 2, RV64_EXECUTE = 4 } rv6
 typedef struct rv64_region {
   const char *name; /* for messages: "stack", "A", ".text" */
   uint64_t base, size;
-  unsigned rights; /* rv64_access bits; of the program and of the coprocessor's DMA alike */
+  unsigned rights; /* rv64_access bits; for the program and for the coprocessor's DMA */
   uint8_t *host;   /* size bytes, owned by the memory; little-endian as the program sees them */
-  /* Of each byte: has the coprocessor been told to write it since the last fence? It does so when it comes to it: who
-   * looks before the fence sees old data, now and then. NULL: none; else some in [from, to). */
-  uint8_t *in_flight; /* 0, or which of `writer` was told */
+  /* For each byte: was the coprocessor told to write it since the last fence? The time of the write is not defined:
+   * a reader before the fence may see old data. NULL: no such bytes; otherwise some in [from, to). */
+  uint8_t *in_flight; /* 0, or the index in `writer` of the instruction */
   uint64_t from, to;
-  uint64_t writer[256]; /* addresses of the instructions that told it, from [1] on, each once in a row */
+  /* addresses of the instructions that caused these writes, from [1] on; no entry equals the previous entry */
+  uint64_t writer[256];
   uint8_t last_writer;
 } rv64_region;
 
@@ -93,13 +94,13 @@ static inline bool rv64_is_in_flight(const rv64_region *r, uint64_t offset, uint
     if (r->in_flight[offset + i]) return true;
   return false;
 }
-/* A fence has passed: nothing is. */
+/* A fence has passed: no write is in flight. */
 void rv64_writes_done(const rv64_memory *);
 
 /* An address in words: "byte 12 of A", "1 byte past the end of C (4096 bytes)", "no memory near". */
 void rv64_describe_address(const rv64_memory *, uint64_t address, char *text, size_t size);
-/* Why an access of `length` bytes is not allowed, in words, without the name of the unit that made it: "4 bytes at
- * 0x80001000, 0 bytes past the end of C (4096 bytes)" or "... which is read-only". */
+/* Why an access of `length` bytes is not allowed, without the name of the unit that made it: "4 bytes at 0x80001000,
+ * 0 bytes past the end of C (4096 bytes)" or "... which is read-only". */
 void rv64_describe_access(const rv64_memory *, uint64_t address, uint64_t length, unsigned rights, char *text,
                           size_t size);
 /* Where an instruction comes from: "gemm.c:12", or the function and offset without line numbers. Opens the line
@@ -108,10 +109,10 @@ void rv64_describe_code(const rv64_memory *, uint64_t pc, char *text, size_t siz
 
 /* ---- The core ------------------------------------------------------------------------------------------- */
 
-/* RV64_RIGHT_MISS: the store's line is there, but only to be read. */
+/* RV64_RIGHT_MISS: the cache has the store's line, but only for reading. */
 typedef enum rv64_miss { RV64_LOAD_MISS, RV64_STORE_MISS, RV64_RIGHT_MISS, RV64_FETCH_MISS } rv64_miss;
 
-/* What a command returns to the core, and the cycle from which it is there; 0: at once. */
+/* The result that a command returns to the core, and the cycle from which it is available; 0: at once. */
 typedef struct rv64_answer {
   uint64_t value, cycle;
 } rv64_answer;
@@ -132,19 +133,20 @@ typedef struct rv64_ports {
   void (*load)(void *context, uint64_t pc, uint64_t address, unsigned size);
   /* The fence instruction: everything before it has left the coprocessor. UINT64_MAX as above. */
   uint64_t (*fence)(void *context, uint64_t cycle, char why[256]);
-  /* The core writes a line that the L1 data cache had refilled for a load. May be NULL. */
+  /* The core writes a line that the L1 data cache had fetched for a load. May be NULL. */
   void (*wrote)(void *context, uint64_t cycle, uint64_t line);
   /* An L1 miss, at the cycle of the request: `line` is the address of a 64-byte line; returns the cycle of the
    * last beat of data at the L1. */
   uint64_t (*refill)(void *context, uint64_t cycle, uint64_t line, rv64_miss why);
   /* A dirty line leaves the L1. The core does not wait. */
   void (*writeback)(void *context, uint64_t cycle, uint64_t line);
-  /* The address of a line that the L1 data cache has lost up to that cycle: evicted because all its lines must be in
-   * the L2, or because another agent writes it. Or of one that it may only read (*stays), because another agent reads
-   * it, too. False: no other. Called before an access while commands are in flight, at a fence, after a miss. May be
-   * NULL. */
+  /* The address of a line that the L1 data cache lost until that cycle. It was evicted because the L2 must contain
+   * all L1 lines, or because another agent writes it. With *stays, the line may only be read from now on, because
+   * another agent reads it. False: no further line. Called before an access while commands are in flight, at a
+   * fence, and after a miss. May be NULL. */
   bool (*lost)(void *context, uint64_t cycle, uint64_t *line, bool *stays);
-  /* Asked after that: from when on the L1 data cache is not busy with losing lines, if it is in that cycle; else 0. */
+  /* Called after `lost`: the cycle from which the L1 data cache no longer handles such losses; 0 if it handles none
+   * in `cycle`. */
   uint64_t (*loses_until)(void *context, uint64_t cycle);
 } rv64_ports;
 
@@ -159,10 +161,10 @@ enum {
 typedef struct rv64_options {
   int icache_bytes, icache_ways; /* 64-byte lines; powers of two; 0 = 16384, 4 (rocket-chip's big core) */
   int dcache_bytes, dcache_ways;
-  uint64_t max_cycles;           /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
-  uint64_t max_instructions;     /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
-  const char *harness;           /* the only section whose code may write the CSRs of marks and the end; NULL: any */
-  bool from_first_count;         /* the first read of the cycle counter after the first mark moves that mark */
+  uint64_t max_cycles;       /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
+  uint64_t max_instructions; /* 0 = no limit; RV64_CYCLE_LIMIT beyond */
+  const char *harness;   /* the only section whose code may write the CSRs that set marks or end the run; NULL: any */
+  bool from_first_count; /* the first read of the cycle counter after the first mark moves that mark */
   const volatile int *interrupt; /* the run ends soon after *interrupt becomes nonzero; may be NULL */
 } rv64_options;
 
@@ -174,13 +176,13 @@ typedef struct rv64_result {
   uint64_t start_cycle;          /* absolute cycle of the first mark; 0 if it was never reached */
   uint64_t pc;                   /* where it stopped */
   char why[512];                 /* if stop is not RV64_EXITED: one line with file:line of the source */
-  char console[4096];            /* the program's output, with unprintable bytes escaped; cut with a note */
+  char console[4096];            /* the program's output, with unprintable bytes escaped; if it was cut, with a note */
   /* of the whole run */
   uint64_t instruction_cache_misses, data_cache_misses, branch_mispredicts;
 } rv64_result;
 
-/* Runs the program from its entry until it stops. TW_OK whenever there is a result, also of a program that
- * failed; an error only for want of host memory (TW_NO_MEMORY) or options that make no cache (TW_USAGE). */
+/* Runs the program from its entry until it stops. Returns TW_OK whenever there is a result, also for a program that
+ * failed. Errors: TW_NO_MEMORY, and TW_USAGE for options that describe no cache. */
 tw_status rv64_run(const rv64_memory *, const rv64_ports *, const rv64_options *, rv64_result *, tw_error *);
 
 #endif

@@ -79,8 +79,7 @@ static u128 jam128(u128 value, int shift) {
   return value >> shift | ((value & (((u128)1 << shift) - 1)) != 0);
 }
 
-/* Whether a value whose discarded part is `rest` (relative to the weight `half` of half a unit) rounds away
- * from zero. */
+/* Does a value whose discarded part is `rest` round away from zero? `half` is the weight of half a unit. */
 static bool rounds_up(bool sign, bool odd, uint64_t rest, uint64_t half, unsigned rounding) {
   switch (rounding) {
   case SF_RNE: return rest > half || (rest == half && odd);

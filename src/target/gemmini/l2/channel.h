@@ -1,10 +1,11 @@
-/* channel.h - the response channel (SourceD.scala), and the banks that others take before it (BankedStore.scala). */
+/* channel.h - the response channel (SourceD.scala), and the banks that other parts take before it
+ * (BankedStore.scala). */
 #ifndef TW_GEMMINI_L2_CHANNEL_H
 #define TW_GEMMINI_L2_CHANNEL_H
 
 #include "target/gemmini/l2/internal.h"
 
-/* Its first beat leaves in that cycle. */
+/* The beat is the first of its answer and leaves in that cycle. */
 static inline void announce(l2_cache *c, l2_beat beat, uint64_t cycle) {
   l2_response *r = &c->pending[c->pending_end % L2_PENDING];
   *r = c->answer[beat >> L2_BEAT_ANSWER_SHIFT];
@@ -15,14 +16,14 @@ static inline void announce(l2_cache *c, l2_beat beat, uint64_t cycle) {
 
 static inline l2_beat in_stages(const l2_cache *c) { return c->stage[0] | c->stage[1] | c->stage[2]; }
 
-/* The room that the client has made is there after its cycle. */
+/* Room that the client makes in a cycle is available after that cycle. */
 static inline void notice_taken(l2_cache *c, uint64_t before) {
   const int taken = c->taken_at < before ? c->taken : 0;
   c->undelivered -= taken;
   c->taken -= taken;
 }
 
-/* Has the newest answer's beat begun? Then the next one comes. */
+/* If the newest answer's beat begins, moves on to its next beat. */
 static inline void move_answer(l2_cache *c, bool begins) {
   const int shift = begins ? c->beat_banks : 0;
   c->first_beat = begins ? c->later_beats : c->first_beat;
@@ -34,10 +35,10 @@ static inline void move_answer(l2_cache *c, bool begins) {
   c->can |= of_all(L2_ANSWER) & (0 - (l2_wants)!c->answering);
 }
 
-/* One cycle, from the output: the last stage writes a put's data if its banks are free. A beat leaves the third stage
- * towards the client if there is room, and the first beat of an answer announces it; a put sends only that. Beats move
- * up. The newest answer's next beat arrives when its banks can be read, if it needs them, and there is room. Without
- * branches where they would be unpredictable. */
+/* One cycle, from the output backwards. The last stage writes a put's data if its banks are free. A beat leaves the
+ * third stage towards the client if there is room; the first beat of an answer announces it, and a put sends only
+ * that beat. Then beats move up. The next beat of the newest answer enters when its banks can be read (if it needs
+ * them) and there is room. The code has no unpredictable branches. */
 static inline void move_stages(l2_cache *c, uint32_t outer, uint64_t cycle) {
   l2_beat s2 = c->stage[0], s3 = c->stage[1], s4 = c->stage[2];
   const uint32_t written = s4 & L2_BEAT_WRITES, busy = outer | written;
@@ -63,8 +64,8 @@ static inline void move_stages(l2_cache *c, uint32_t outer, uint64_t cycle) {
   c->stage[0] = s2, c->stage[1] = s3, c->stage[2] = s4;
 }
 
-/* A cycle. A beat that is only read and meets nothing in the stages, but room, leaves two cycles later whatever
- * comes. */
+/* One cycle of the channel. A beat that is only read, meets no other beat in the stages and has room leaves two
+ * cycles later in any case. */
 static inline void move_channel(l2_cache *c, uint64_t cycle) {
   const uint32_t outer = (c->taken_banks | c->taken_banks >> 16) & c->banks;
   notice_taken(c, cycle);

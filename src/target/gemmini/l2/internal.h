@@ -22,17 +22,18 @@ static inline int beats_of(const l2_cache *c, const l2_request *r) {
 
 /* ---- registers ---- */
 
-static inline l2_registers if_so(bool so) { return 0 - (l2_registers)so; } /* all, or none: no branches */
+/* all bits if `so`, otherwise none: avoids branches */
+static inline l2_registers if_so(bool so) { return 0 - (l2_registers)so; }
 
 static inline l2_wants want(enum l2_want w, int i) { return UINT64_C(1) << (L2_MISSES_MAX * w + i); }
 static inline l2_wants of_all(enum l2_want w) { return UINT64_C(0xffff) << L2_MISSES_MAX * w; }
-/* Registers that request it. */
+/* Registers that request `w`. */
 static inline l2_registers those(l2_wants wants, enum l2_want w) { return wants >> L2_MISSES_MAX * w & 0xffff; }
 /* Whatever these request. */
 static inline l2_wants whatever(l2_registers these) { return these * UINT64_C(0x0001000100010001); }
-/* Registers that leave as soon as they are answered. */
+/* Registers that leave as soon as their answer is sent. */
 static inline l2_registers last_steps(const l2_cache *c) { return c->has_line & c->victim_is_gone & c->acknowledges; }
-/* Register i has something more of that. */
+/* Register i has completed one more condition for its end. */
 static inline void may_end(l2_cache *c, int i) {
   if (c->answered & last_steps(c) & 1u << i) c->want |= want(L2_END, i);
 }
@@ -53,18 +54,18 @@ static inline int take_message(l2_messages *q) {
 
 /* ---- the parts ---- */
 
-/* way_in.c: channel A and the buffers before it, in one cycle. */
+/* way_in.c: one cycle of channel A and the buffers before it. */
 void l2_take_in(l2_cache *, uint64_t cycle);
 
-/* registers.c: channel A's request, by its first beat; false: not in this cycle. */
+/* registers.c: accepts a request on channel A by its first beat. False: not in this cycle. */
 bool l2_accept(l2_cache *, const l2_beat_in *, uint64_t cycle);
 /* Register i is done: it starts the request queued after it, or is free. */
 void l2_leave(l2_cache *, int i, uint64_t cycle);
 
-/* registers.c: the line that register i takes from the core's data cache is asked for. */
+/* registers.c: requests the line that register i takes from the core's data cache. */
 void l2_send_probe(l2_cache *, int i, uint64_t cycle);
 
-/* llc.c: is the line there? If not, it comes: where nothing is, or in the place of a random one. */
+/* llc.c: does the LLC have the line? If not, it is inserted in a free way, or replaces a random line. */
 bool l2_touch_llc(l2_cache *, uint64_t line);
 static inline uint32_t *llc_set(const l2_cache *c, uint64_t line) {
   return c->llc_tag + (line & (c->llc_sets - 1)) * LLC_WAYS;

@@ -1,7 +1,8 @@
-/* l2.c - see l2.h. All is stepped, cycle by cycle while anything moves: most cycles of a busy memory system change
- * something, and a step of straight code over words that have a bit for each register costs less than to know which one
- * is the next. Within a cycle, parts run in the order of the RTL's wires: accept, schedule, the memory side (which has
- * priority in the banks), the response channel. A part sees another part's register from the next cycle on. */
+/* l2.c - see l2.h. Everything is stepped cycle by cycle while anything moves. Most cycles of a busy memory system
+ * change something. A step is straight code over words with a bit for each register, which costs less than finding
+ * the next register that acts. Within a cycle, parts run in the order of the RTL's wires: accept, schedule, the
+ * memory side (which has priority in the banks), the response channel. A part sees another part's register from the
+ * next cycle on. */
 #include "target/gemmini/l2/schedule.h"
 
 #include <stdlib.h>
@@ -67,7 +68,7 @@ static void begin(l2_cache *c, uint64_t cycle) {
   c->fresh <<= 16;
 }
 
-/* The same when several have passed, in which nothing was fresh. */
+/* The same after several skipped cycles, in which no directory read was pending. */
 static void resume(l2_cache *c, uint64_t cycle) {
   const uint64_t passed = cycle - c->at - 1;
   c->taken_banks = passed < 16 ? (c->taken_banks & 0xffff) << passed : 0;
@@ -104,8 +105,9 @@ void l2_pop(l2_cache *c, uint64_t cycle) {
   c->answer_from = next ? next->ready : UINT64_MAX;
 }
 
-/* The first cycle in which a register may leave: one that is answered, or asks for that, when all else is done; else
- * something has to come back first. A permission takes two cycles to the cork and one from it. */
+/* The first cycle in which a register may leave: one that is answered, or whose answer is requested, if nothing else
+ * is outstanding. If something is outstanding, a message must come back first. A permission takes two cycles to the
+ * cork and one back. */
 static uint64_t next_leave(const l2_cache *c) {
   if ((those(c->want, L2_ANSWER) | those(c->want, L2_END)) & last_steps(c)) return c->next;
   return earlier(later(c->next, c->outer_next + (c->outer_next != UINT64_MAX)), c->next + 4);

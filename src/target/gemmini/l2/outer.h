@@ -5,26 +5,26 @@
 #include "target/gemmini/l2/internal.h"
 
 enum {
-  OUTER_ANSWER = 2,   /* at the cork -> at SinkD, of what the cork answers itself: its queue, a buffer */
-  RELEASE_STAGES = 3, /* read from the banked store -> at the cork (SourceC.scala: two registers, a queue) */
+  OUTER_ANSWER = 2,   /* cycles from the cork to SinkD for answers of the cork itself: its queue, a buffer */
+  RELEASE_STAGES = 3, /* cycles from reading the banked store to the cork (SourceC.scala: two registers, a queue) */
   CLEAN_RELEASES =
-      4,           /* that may wait for their answer: the cork's queue of two, two in SourceC's (room := count <= 1) */
-  PERMISSIONS = 2, /* that may wait to return: the cork's queue; another one makes later fetches wait */
+      4, /* releases that may wait for their answer: the cork's queue of two, and two in SourceC (room := count <= 1) */
+  PERMISSIONS = 2, /* permissions that may wait to return: the cork's queue; one more makes later fetches wait */
   WRITE_PATIENCE =
-      7, /* in every eighth cycle that it waits the answer to a write goes before a line (ToAXI4.scala: b_delay,
-                         three bits that wrap). Lines that follow each other at once begin in every eighth cycle, too: either
-                         the first of them lets it pass, or none */
-  GRANTS =
-      8, /* lines and permissions that may wait for their acknowledgement: the cork has as many numbers (sinkIds) */
+      /* in every eighth cycle of its wait, the answer to a write goes before a line (ToAXI4.scala: b_delay, three
+       * bits that wrap). Consecutive lines begin in every eighth cycle, too. So either the first of them lets the
+       * answer pass, or none does */
+  7,
+  GRANTS = 8, /* lines and permissions that may wait for their acknowledgement: the number of the cork's sinkIds */
 };
 
-/* From when on there is a line or a permission, anything. */
+/* The first cycle with a line or a permission; with any message. */
 static inline uint64_t next_grant(const l2_cache *c) { return earlier(c->lines.from, c->permitted.from); }
 static inline uint64_t next_back(const l2_cache *c) {
   return earlier(next_grant(c), earlier(c->acknowledged.from, c->clean.from));
 }
 
-/* The core answers: its data cache the probes (SinkC.scala), acknowledgements (SinkE.scala). */
+/* Receives messages of the core: answers to probes (SinkC.scala) and acknowledgements (SinkE.scala). */
 static inline void hear_core(l2_cache *c, uint64_t cycle) {
   while (c->probed.from <= cycle) {
     const int i = take_message(&c->probed);
@@ -43,13 +43,13 @@ static inline void hear_core(l2_cache *c, uint64_t cycle) {
   c->core_next = earlier(c->probed.from, earlier(c->probe_ends.from, c->core_has.from));
 }
 
-/* The first cycle after this one with a departure, a return, or the last beat of a line. */
+/* The first cycle after this one in which a message departs or returns, or the last beat of a line arrives. */
 static inline uint64_t next_outer(const l2_cache *c, uint64_t cycle) {
   const uint64_t back = later(next_back(c), c->fill_last + 1), fill = c->fill_last | (0 - (uint64_t)!c->filling);
   return later(cycle + 1, earlier(earlier(fill, c->core_next), earlier(c->fetches.from, back)));
 }
 
-/* Register i's victim goes: to the memory if it is dirty. */
+/* Releases register i's victim: to the memory if it is dirty. */
 static inline void release(l2_cache *c, int i, uint64_t cycle) {
   const l2_register *r = &c->of[i];
   if (!r->victim_is_dirty) {
@@ -66,12 +66,13 @@ static inline void release(l2_cache *c, int i, uint64_t cycle) {
   c->release_from = later(cycle + c->line_beats, c->put_end - 1);
   c->write_next = start + (unsigned)c->p.write_interval;
   put_message(&c->acknowledged, c->put_end - 1 + (unsigned)c->p.write_latency, i);
-  c->outer_next = cycle; /* a fetch may go that had to wait */
+  c->outer_next = cycle; /* a waiting fetch may go now */
   l2_touch_llc(c, r->victim - 1);
   c->writebacks++;
 }
 
-/* The cork takes a fetch: permissions are answered at once, lines asked for unless an eviction has the channel. */
+/* The cork accepts a fetch. Permissions are answered at once. Lines are requested unless an eviction has the
+ * channel. */
 static inline void send_fetch(l2_cache *c, uint64_t cycle) {
   const int i = c->fetches.at[c->fetches.first % L2_MESSAGES].of;
   if (c->whole >> i & 1) {
@@ -93,13 +94,13 @@ static inline void send_fetch(l2_cache *c, uint64_t cycle) {
   c->can |= of_all(L2_FETCH);
 }
 
-/* Has the cork a number for another grant? */
+/* Does the cork have a free number for another grant? */
 static inline bool has_number(l2_cache *c, uint64_t cycle) {
   for (; c->numbers.from <= cycle; take_message(&c->numbers)) c->numbered--;
   return c->numbered < GRANTS;
 }
 
-/* What SinkD takes next in that cycle, NULL = nothing. */
+/* The queue from which SinkD takes its next message in that cycle; NULL = none. */
 static inline l2_messages *incoming(l2_cache *c, uint64_t cycle) {
   const bool line = c->lines.from <= cycle, written = c->acknowledged.from <= cycle;
   const uint64_t waits = cycle - later(c->acknowledged.from, c->written_from);
@@ -111,7 +112,7 @@ static inline l2_messages *incoming(l2_cache *c, uint64_t cycle) {
   return c->permitted.from <= cycle ? &c->permitted : NULL;
 }
 
-/* Register i has its line, or the permission to write it whole. */
+/* Register i received its line, or the permission to write it whole. */
 static inline void have_line(l2_cache *c, int i) {
   const l2_registers it = 1u << i;
   c->has_line |= it;
@@ -122,8 +123,8 @@ static inline void have_line(l2_cache *c, int i) {
     may_end(c, i);
 }
 
-/* SinkD in this cycle accepts a waiting answer; for a line the first beat, with which its other beats are settled: an
- * eviction that begins in another cycle meets none of them. */
+/* SinkD accepts a waiting answer in this cycle. For a line it accepts the first beat, which fixes the times of the
+ * other beats: an eviction that begins in another cycle does not meet them. */
 static inline void sink(l2_cache *c, uint64_t cycle) {
   l2_messages *from = incoming(c, cycle);
   if (!from) return;
@@ -151,7 +152,7 @@ static inline void sink(l2_cache *c, uint64_t cycle) {
     c->can |= of_all(L2_RELEASE);
 }
 
-/* A cycle in which it may move. */
+/* One cycle of the outer side, in which something may move. */
 static inline void move_outer(l2_cache *c, uint64_t cycle) {
   if (c->core_next <= cycle) hear_core(c, cycle);
   if (c->fetches.from <= cycle) send_fetch(c, cycle);

@@ -3,8 +3,8 @@
 #include "target/gemmini/l2/internal.h"
 
 enum {
-  /* The data cache turns to a probe -> it has lost the line -> the register knows its answer, the last beat of one with
-   * data; and when it turns to the next one (seen in the RTL). */
+  /* Cycles from the data cache's turn to a probe until it has lost the line, until the register has its answer, and
+   * until the last beat of an answer with data. Also: when it turns to the next probe (seen in the RTL). */
   PROBE_TO_L1 = 2,
   PROBE = 5,
   PROBE_DATA = 8,
@@ -13,7 +13,7 @@ enum {
   PROBE_NEXT_DATA = 10,
 };
 
-/* The core's data cache asks for a line that it will hold. */
+/* Does the core's data cache request a line that it will hold? */
 static bool is_held(const l2_request *r) { return r->kind == L2_REFILL && !(r->cookie & L2_OF_INSTRUCTIONS); }
 
 /* Notifies the core. */
@@ -53,8 +53,8 @@ void l2_note_write(l2_cache *c, uint64_t cycle, uint64_t address) {
     if (c->tag[at] >> 1 == line + 1 && c->held[at]) c->held[at] |= L2_HELD_DIRTY;
 }
 
-/* Register i's request meets its line in the register's way: the state of the line in the core's data cache, and
- * whether the line must be fetched from there (MSHR.scala: new_needT, TRUNK). */
+/* Register i's request meets its line in the register's way. Updates the state of the line in the core's data cache.
+ * Returns whether the line must be fetched from there (MSHR.scala: new_needT, TRUNK). */
 static bool meet(l2_cache *c, int i, uint64_t cycle) {
   l2_register *r = &c->of[i];
   const size_t at = (size_t)r->set * (unsigned)c->p.ways + r->way;
@@ -66,7 +66,8 @@ static bool meet(l2_cache *c, int i, uint64_t cycle) {
     c->held[at] = 0;
     changes |= held != 0;
   } else if (is_held(&r->request)) {
-    const bool again = held && !(r->request.cookie & L2_TO_WRITE); /* its loss is not known yet: only a copy */
+    /* the L2 does not know of the loss yet: the core had only a copy */
+    const bool again = held && !(r->request.cookie & L2_TO_WRITE);
     c->held[at] = again ? L2_HELD : L2_HELD | L2_HELD_TO_WRITE;
     if (again) tell(c, r->line, cycle, true);
     changes = true;
@@ -80,8 +81,8 @@ static bool meet(l2_cache *c, int i, uint64_t cycle) {
   return probes;
 }
 
-/* The directory is read for register i's request, before what waits to be written. Fibonacci LFSR, taps 15, 13, 12,
- * 10, a step a read; the victim is the way of its bits 9 to 7. */
+/* Reads the directory for register i's request, before pending writes. Fibonacci LFSR, taps 15, 13, 12, 10, a step a
+ * read; the victim is the way of its bits 9 to 7. */
 static bool look_up(l2_cache *c, int i, uint64_t cycle) {
   l2_register *r = &c->of[i];
   if (c->directory_written == cycle) c->directory_written++;

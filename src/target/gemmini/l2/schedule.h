@@ -7,14 +7,18 @@
 #include "target/gemmini/l2/outer.h"
 
 enum {
-  OUTER_REQUEST = 1, /* scheduled -> at the cork: a buffer (Parameters.scala, outerBuf) */
+  OUTER_REQUEST = 1, /* cycles from scheduling to the cork: a buffer (Parameters.scala, outerBuf) */
   FETCHES = 2,       /* entries of the buffer towards the cork */
   NUMBER_BACK =
-      3, /* acknowledgement scheduled -> its number at SinkD with another grant: a buffer, the pool, a buffer */
-  CORE_ANSWERS = 4, /* its line scheduled -> the core's acknowledgement of the first beat is here (seen in the RTL) */
+      /* cycles from scheduling an acknowledgement until SinkD sees its number with another grant: a buffer, the
+       * pool, a buffer */
+  3,
+  /* cycles from scheduling a line until the core's acknowledgement of the first beat arrives (seen in the RTL) */
+  CORE_ANSWERS = 4,
 };
 
-/* SourceB has room: the data cache has turned to one probe less than fit between, and that is seen here. */
+/* Does SourceB have room? The data cache must have turned to enough of the probes between them, and this must be
+ * known here. */
 static inline bool may_probe(const l2_cache *c, uint64_t cycle) {
   enum { ROOM_SEEN = 3 };
   return cycle >= c->probe_at[c->probes_sent % L2_PROBES_SENT] + ROOM_SEEN;
@@ -55,12 +59,12 @@ static inline void carry_out(l2_cache *c, int i, uint64_t cycle) {
   }
 }
 
-/* A cycle in which registers ask for what there is room for. */
+/* One cycle, in which registers may request things for which there is room. */
 static inline void schedule(l2_cache *c, l2_wants could, uint64_t cycle) {
   l2_registers not_yet =
-      c->fresh | c->fresh >> 16; /* the directory's answer has to come, and to go into the register */
+      c->fresh | c->fresh >> 16; /* the directory's answer must arrive and be stored in the register first */
   if (c->to_probe && !may_probe(c, cycle)) not_yet |= c->to_probe;
-  const bool directory_is_full = cycle <= c->directory_written; /* its queue of one */
+  const bool directory_is_full = cycle <= c->directory_written; /* the directory's write queue has one entry */
   could &= ~(of_all(L2_RELEASE) & (0 - (l2_wants)(directory_is_full | (cycle < c->release_from))));
   not_yet |= c->writes_directory & last_steps(c) & if_so(directory_is_full);
   could |= could >> 32;

@@ -1,25 +1,25 @@
 /* way_in.c - requests: the buffers of the DMA and the core, the system bus, and channel A (gemmini Scratchpad.scala;
- * rocket-chip Buffer.scala, Arbiter.scala): sim/l2.h has where each stands. */
+ * rocket-chip Buffer.scala, Arbiter.scala): l2.h describes their order. */
 #include "target/gemmini/l2/internal.h"
 
 enum {
-  BUFFERS_IN = 3, /* TLBuffers from the DMA's reader or writer to the system bus; the core has one of its own */
+  BUFFERS_IN = 3, /* TLBuffers from the DMA's reader or writer to the system bus; the core has one buffer */
 };
 
 /* ---- clients ---- */
 
-/* Cycles on the way in beyond the three buffers'. */
+/* Cycles on the way in beyond the three buffers. */
 static uint64_t further(const l2_cache *c) {
   return c->p.request_latency > BUFFERS_IN ? (uint64_t)(c->p.request_latency - BUFFERS_IN) : 0;
 }
 
-/* Something will be there from that cycle on. */
+/* Notes that a beat will be in a buffer from that cycle on. */
 static void comes(l2_cache *c, uint64_t from) {
   c->in_next = earlier(c->in_next, from);
   c->next = earlier(c->next, from);
 }
 
-/* The host fetches the set that it will be looked up in. */
+/* Prefetches the set of the lookup into the host's cache. */
 static void expect(const l2_cache *c, uint64_t address) {
   __builtin_prefetch(c->tag + (address >> c->line_shift & (c->sets - 1)) * (unsigned)c->p.ways);
 }
@@ -28,7 +28,7 @@ void l2_send(l2_cache *c, enum l2_client client, uint64_t cycle, enum l2_kind ki
              uint32_t cookie) {
   expect(c, address);
   const int i = (c->queue[client].head + c->queue[client].count++) & (L2_QUEUE - 1);
-  /* for the core: out of its buffer */
+  /* for the core: departure from its buffer */
   const uint64_t from = cycle + further(c) + (client == L2_CORE ? BUFFERS_IN : 1);
   c->queue[client].request[i] = (l2_request){from, address, cookie, (uint8_t)kind, (uint8_t)bytes, false};
   comes(c, from);
@@ -39,7 +39,7 @@ static void push(l2_buffer *b, const l2_beat_in *beat, uint64_t from) {
   *last = *beat;
   last->request.from = from;
 }
-/* Before what enters later. */
+/* Inserts a beat before beats that enter later. */
 static void insert(l2_buffer *b, const l2_beat_in *beat, uint64_t from) {
   unsigned i = b->first + b->count++;
   for (; i != b->first && b->at[(i - 1) % L2_BUFFER].request.from > from; i--)
@@ -52,7 +52,7 @@ static void pop(l2_buffer *b) {
   b->first = (b->first + 1) % L2_BUFFER;
   b->count--;
 }
-/* Is there room for what leaves the buffer before in that cycle? */
+/* Is there room for a beat that leaves the previous buffer in that cycle? */
 static bool has_room(const l2_buffer *b, uint64_t cycle) {
   return (b->count < 2) | (b->at[(b->first + 1) % L2_BUFFER].request.from > cycle);
 }
@@ -104,7 +104,7 @@ static void pass_dma(l2_cache *c, uint64_t cycle) {
   }
 }
 
-/* Channel A takes that beat in that cycle, or not. */
+/* Does channel A accept that beat in that cycle? */
 static bool accept_beat(l2_cache *c, const l2_beat_in *beat, uint64_t cycle) {
   if (cycle < c->accept_next) return false;
   return !beat->first || (!c->refused && l2_accept(c, beat, cycle));
@@ -149,7 +149,8 @@ static uint64_t next_in(const l2_cache *c, uint64_t soon) {
   return next;
 }
 
-/* Channel A and the buffers before it, the last first: each sees the next as it was when the cycle began. */
+/* Steps channel A and the buffers before it, the last first: each sees the state of the next one at the beginning of
+ * the cycle. */
 void l2_take_in(l2_cache *c, uint64_t cycle) {
   const bool port_room = has_room(&c->port, cycle), dma_room = c->dma.count < 2, dma = c->dma.count;
   if (c->waits_before)

@@ -5,7 +5,7 @@
 #include "target/gemmini/machine/internal.h"
 
 enum {
-  LD_CYCLES = 1, /* MAIN_*: the controllers that are busy, of load, store, execute */
+  LD_CYCLES = 1, /* MAIN_*: busy controllers of load, store and execute */
   ST_CYCLES,
   EX_CYCLES,
   LD_ST_CYCLES,
@@ -16,7 +16,7 @@ enum {
   LOAD_ACTIVE,
   EXE_ACTIVE = 24,
   EXE_FLUSH,
-  IM2COL_MEM = 38, /* and the two after it: no machine here has the unit */
+  IM2COL_MEM = 38, /* this event and the two after it: no machine here has the unit */
   STATION_FULL = 41,
   STATION_ACTIVE,
   LOOP_MATMUL_ACTIVE,
@@ -39,8 +39,8 @@ static uint64_t busy_controllers(const gm_machine *m, uint64_t cycle) {
   return busy ? BIT(event[busy]) : 0;
 }
 
-/* The signals in that cycle, a bit each; the state is that after the last step. STATION_FULL: a command that is allocated takes the
- * bit back. */
+/* The signals in that cycle, a bit each. The state is that after the last step. STATION_FULL: the caller clears the
+ * bit when a command is allocated. */
 static uint64_t signals(const gm_machine *m, uint64_t cycle) {
   const gm_executor *x = &m->ex;
   uint64_t s = busy_controllers(m, cycle) | BIT(STATION_FULL);
@@ -83,8 +83,9 @@ static bool is_modelled(gm_machine *m, unsigned event, bool external) {
   return false;
 }
 
-/* rs1: bit 0 reset, 1 end of the snapshot, 2 snapshot, 3 new event; [6:4] counter, [17:12] event, 31 external. What is read is the
- * state before any of it. The kind of the counter that is addressed decides what a snapshot takes of every counter. */
+/* rs1: bit 0 reset, 1 end of the snapshot, 2 snapshot, 3 new event; [6:4] counter, [17:12] event, 31 external. The
+ * access returns the state before all of these changes. The kind of the addressed counter decides which values a
+ * snapshot takes of every counter. */
 void gm_events_access(gm_machine *m, uint64_t rs1, uint64_t valid_before) {
   gm_events *e = &m->events;
   const unsigned at = rs1 >> 4 & (GM_EVENT_COUNTERS - 1), event = rs1 >> 12 & 0x3f;
@@ -98,7 +99,7 @@ void gm_events_access(gm_machine *m, uint64_t rs1, uint64_t valid_before) {
     if (!is_modelled(m, event, rs1 >> 31 & 1)) return;
     e->counter[at].event = (uint8_t)event;
     e->counter[at].external = rs1 >> 31 & 1;
-    e->counter[at].count = -(uint32_t)(e->now >> event & 1); /* this cycle does not count */
+    e->counter[at].count = -(uint32_t)(e->now >> event & 1); /* does not count this cycle */
   }
   if (rs1 & 6) e->is_frozen = !(rs1 & 2);
   for (size_t i = 0; i < GM_EVENT_COUNTERS; i++) {

@@ -37,13 +37,13 @@ static void into_queue(gm_executor *x, uint64_t cycle) {
   x->n_unroll--;
 }
 
-/* Does the unroller pass the command on as soon as there is room? */
+/* Does the unroller pass the command on as soon as the queue has room? */
 static bool passes(const gm_executor *x, const gm_command *c) {
   return !x->unroll_state && !x->b_transposed && c->funct != GM_CONFIG;
 }
 
-/* Where the unroller certainly forwards it in the next cycle, it is not stepped for that; nor where it cannot forward
- * it before the current matrix has made room. */
+/* The unroller is not stepped if it certainly forwards the command in the next cycle, or if it cannot forward it
+ * before the current matrix has made room. */
 void gm_executor_push(gm_machine *m, const gm_command *c, int entry) {
   gm_executor *x = &m->ex;
   const bool room = x->count < m->config.queue_execute, now = room && !x->n_unroll && passes(x, c);
@@ -97,8 +97,8 @@ static void drop_rows_that_left(gm_executor *x, uint64_t now) {
   }
 }
 
-/* Rows [exit, exit + count) of matrix `id` are in flight. Single rows may come before stretches that began while they
- * were on their way to the array. */
+/* Rows [exit, exit + count) of matrix `id` are in flight. Single rows may precede stretches that began while the
+ * rows were on their way to the array. */
 static void add_rows(gm_executor *x, uint64_t now, uint64_t exit, int count, int before, int id, bool last) {
   drop_rows_that_left(x, now);
   int at = x->row_count;
@@ -173,8 +173,9 @@ uint32_t gm_mesh_will_accumulate(const gm_machine *m, uint64_t cycle, uint64_t *
   return 0;
 }
 
-/* The next cycle in which gm_mesh_output has an effect of its own, not only on request (gm_mesh_look). Results for the
- * scratchpad write a bank in every row, before any read. For other results only the end matters, to the station. */
+/* The next cycle in which gm_mesh_output must be called, because its effect does not wait for a request
+ * (gm_mesh_look). Results for the scratchpad write a bank in every row, before any read. For other results only the
+ * end matters to the station. */
 static uint64_t await_output(gm_machine *m) {
   gm_executor *x = &m->ex;
   const gm_tag *t = &x->tags[x->tag_head];
@@ -272,7 +273,7 @@ static bool real_row(const gm_machine *m, const gm_operand *o, bool weights) {
 }
 
 /* True if the array still holds the value of a scratchpad row that an operand reads. The youngest `own` results in
- * flight belong to the product that reads and to the product whose weights enter. */
+ * flight belong to the reading product and to the product whose weights enter now. */
 static bool row_is_on_its_way(const gm_machine *m, uint32_t row, int own) {
   const gm_executor *x = &m->ex;
   for (int i = 0, t = x->tag_head; i < x->tag_count - own; i++, t = t + 1 == GM_TAGS ? 0 : t + 1) {
@@ -288,7 +289,8 @@ static uint32_t row_of(const gm_machine *m, const gm_operand *o, bool weights) {
   return o->row + (weights ? (uint32_t)(m->config.dim - 1 - o->count) : (uint32_t)(o->count * o->step));
 }
 
-/* The machine would read the old value, without a word. Programs that mean that are not worth their risk: refused. */
+/* The real machine would read the old value without a warning. A program that does so on purpose is rejected,
+ * because it would be unsafe. */
 static bool reads_too_early(gm_machine *m, const gm_operand *o, bool weights) {
   uint32_t row = row_of(m, o, weights);
   if (!row_is_on_its_way(m, row, o->own)) return false;
@@ -313,8 +315,8 @@ static bool results_for_scratchpad(const gm_executor *x) {
   return false;
 }
 
-/* The operands of the commands at the queue's head, for the operations that start with them (:141-180, total_rows
- * :300). */
+/* Decodes the operands of the commands at the queue's head, for the operations that these commands start (:141-180,
+ * total_rows :300). */
 static bool decode_operands(gm_machine *m) {
   gm_executor *x = &m->ex;
   const enum gm_ex_action action = x->action;
@@ -352,7 +354,7 @@ static bool decode_operands(gm_machine *m) {
   return true;
 }
 
-/* The whole matrix is fed, a row a cycle from this one on. */
+/* Feeds the whole matrix, one row in each cycle from this one on. */
 static void stretch(gm_machine *m, uint32_t banks) {
   gm_executor *x = &m->ex;
   x->state = GM_EX_STRETCH;
@@ -367,8 +369,8 @@ static void stretch(gm_machine *m, uint32_t banks) {
   *(x->action == GM_PRELOAD_ALONE ? &m->counters.array_preload : &m->counters.array_busy) += (unsigned)x->total;
 }
 
-/* The usual case needs no look at every row: only A and the weights, each in one bank. If the scratchpad supplies every
- * row, all rows take equal time, and the matrix is one stretch. */
+/* The usual case does not need a check of every row: only A and the weights are read, each from one bank. If the
+ * scratchpad supplies every row, all rows take equal time, and the matrix is one stretch. */
 static void choose_way(gm_machine *m) {
   gm_executor *x = &m->ex;
   const gm_operand *a = &x->a, *d = &x->d;
@@ -415,7 +417,7 @@ void gm_executor_disturb(gm_machine *m) {
   gm_wake(m, GM_UNIT_EXECUTE, m->now);
 }
 
-/* A whole tile of the scratchpad, in one bank, which is a bit in *bank. */
+/* True for a whole tile of the scratchpad in one bank; *bank gets the bank's bit. */
 static bool is_plain(const gm_machine *m, uint64_t field, uint32_t *bank) {
   const uint32_t row = gm_local(field) & (m->spad_rows - 1), of = row >> m->spad_bank_shift;
   *bank = 1u << of;
@@ -423,7 +425,7 @@ static bool is_plain(const gm_machine *m, uint64_t field, uint32_t *bank) {
          (row + (uint32_t)m->config.dim - 1) >> m->spad_bank_shift == of;
 }
 
-/* The usual pair that nothing is in the way of, with new weights or none: its operands need not be decoded. */
+/* The usual pair without obstacles, with or without new weights. Its operands need not be decoded. */
 static bool is_plain_pair(gm_machine *m, const gm_command *compute, const gm_command *preload) {
   gm_executor *x = &m->ex;
   if (!x->plain || x->b_transposed || !gm_is_garbage(gm_local(compute->rs2)) || x->results_to_spad ||
@@ -509,7 +511,7 @@ static void into_control(gm_machine *m, bool reads, bool a, bool b, bool d, bool
   x->resume = 0;
 }
 
-/* feed() where the operands cannot be in each other's way and are in step: only a DMA write can stop a row. */
+/* feed() for operands that are in step and cannot delay each other: only a DMA write can stop a row. */
 static bool feed_in_step(gm_machine *m, bool *all) {
   gm_executor *x = &m->ex;
   int i = x->a.count;
@@ -674,7 +676,7 @@ static void retire(gm_machine *m, uint64_t cycle) {
   x->state = GM_EX_WAIT;
 }
 
-/* Why nothing enters the array. */
+/* The counter of the reason why no row enters the array. */
 static uint64_t *reason(gm_machine *m) {
   const gm_station *s = &m->rs;
   gm_counters *n = &m->counters;
@@ -743,7 +745,8 @@ void gm_execute_step(gm_machine *m) {
     unroll_step(x, unroll_before, m->now);
     if (x->state == GM_EX_STRETCH && x->n_unroll && x->count < m->config.queue_execute &&
         passes(x, &command_at(x, x->count)->command))
-      unroll_step(x, x->n_unroll, m->now + 1); /* its action in the next cycle, while nothing leaves the queue */
+      /* computes its action in the next cycle, unless something leaves the queue */
+      unroll_step(x, x->n_unroll, m->now + 1);
   }
   if (x->n_unroll < unroll_before) gm_wake_issue(m, GM_EX);
   sleep_until_needed(m, x->state != state_before || x->count != queue_before);

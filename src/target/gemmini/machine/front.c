@@ -61,9 +61,9 @@ void gm_front_init(gm_machine *m) {
   m->front.head_from = GM_NEVER;
 }
 
-/* The storer settles GM_STORE_AHEAD cycles ahead which rows of the accumulator it can read. A load that adds there could be in
- * its way: it does so five cycles from here at least (station, load queue, controller, zero writer, write), and from here on
- * the storer looks in each cycle. */
+/* The storer decides GM_STORE_AHEAD cycles ahead which rows of the accumulator it can read. A load that adds to the
+ * accumulator could conflict. Such a load does so at the earliest five cycles from here (station, load queue,
+ * controller, zero writer, write). From here on the storer checks in each cycle. */
 static int allocate_slot(gm_machine *m, const gm_command *c, enum gm_origin origin) {
   gm_front *f = &m->front;
   const bool loads = c->funct == GM_MVIN || c->funct == GM_MVIN2 || c->funct == GM_MVIN3;
@@ -84,8 +84,8 @@ static void release(gm_front *f, int slot) {
 
 /* ---- by times ---- */
 
-/* The first cycle in which the queue shows command k, if that is known: command k - 2 * (GM_FRONT - queue), which makes the room
- * for it, must have left. */
+/* The first cycle in which the queue shows command k, if that is known: command k - 2 * (GM_FRONT - queue), which
+ * makes the room for it, must have left. */
 static uint64_t there(const gm_front *f, uint32_t k, unsigned queue) {
   const unsigned behind = GM_FRONT - queue;
   return later(f->came[k % GM_FRONT_SLOTS] + queue, f->left[(k - 2 * behind) % GM_FRONT_SLOTS] + behind);
@@ -121,12 +121,12 @@ static int pop(gm_front *f, int queue) {
   return slot;
 }
 
-/* The queues at the start of this cycle. */
+/* Reconstructs the queues at the start of this cycle. */
 static void start_stepping(gm_machine *m) {
   gm_front *f = &m->front;
   f->stepped = true;
   for (uint32_t k = f->oldest; k != f->next; k++) {
-    const unsigned known = GM_FRONT - 1 - (k - f->oldest) / 2; /* the last queue of which that can be told */
+    const unsigned known = GM_FRONT - 1 - (k - f->oldest) / 2; /* the last queue for which the content is known */
     unsigned queue = 0;
     while (queue < known && there(f, k, queue + 1) <= m->now) queue++;
     push(f, (int)queue, f->slot_of[k % GM_FRONT_SLOTS]);
@@ -134,12 +134,12 @@ static void start_stepping(gm_machine *m) {
   f->oldest = f->next;
 }
 
-/* The ways from the queues as they will be at the start of the next cycle. */
+/* Computes the commands' ways from the queues as they will be at the start of the next cycle. */
 static void stop_stepping(gm_machine *m) {
   gm_front *f = &m->front;
   const uint64_t next = m->now + 1;
   f->stepped = false;
-  memset(f->came, 0, sizeof f->came); /* those before have all left */
+  memset(f->came, 0, sizeof f->came); /* all earlier commands have left */
   memset(f->left, 0, sizeof f->left);
   for (int queue = GM_FRONT - 1; queue >= 0; queue--)
     while (f->queue[queue].count) begin_way(f, pop(f, queue), (unsigned)queue, next);
@@ -147,7 +147,7 @@ static void stop_stepping(gm_machine *m) {
   gm_wake(m, GM_UNIT_STATION, f->head_from);
 }
 
-/* The ends at the start of the next step. */
+/* Records both ends of the queues at the start of the next step. */
 static void look_at_queues(gm_front *f) {
   f->head = f->queue[GM_FRONT - 1].slot[0];
   f->head_from = f->queue[GM_FRONT - 1].count ? 0 : GM_NEVER;
@@ -161,7 +161,8 @@ static void take_stepped(gm_machine *m) {
     f->head_from = GM_NEVER;
     return;
   }
-  /* Nothing else happens in the queues in this cycle, nor in the next if the loop that fills this one has nothing for it. */
+  /* Nothing else happens in the queues in this cycle. Nothing happens in the next one either, if the loop that fills
+   * this queue has no command for it. */
   release(f, pop(f, GM_FRONT - 1));
   look_at_queues(f);
   if (!gm_loop_ws_busy(&m->loop) || !gm_loop_ws_waiting(&m->loop, true)) gm_wake(m, GM_UNIT_FRONT, m->now + 1);
@@ -198,7 +199,7 @@ void gm_front_push(gm_machine *m, const gm_command *c) {
 /* One edge of the loop unit of this origin. */
 static bool step_loop(gm_machine *m, enum gm_origin loop, const gm_command *in, bool *take, bool room, gm_command *out,
                       bool *from_loop) {
-  char why[256]; /* its own: the loop empties it, and another unit may have failed in this cycle */
+  char why[256]; /* a separate buffer, because the loop clears it and another unit may have failed in this cycle */
   int *done = m->rs.loop_completed[loop];
   bool sent =
       loop == GM_BY_LOOP_WS
@@ -209,7 +210,8 @@ static bool step_loop(gm_machine *m, enum gm_origin loop, const gm_command *in, 
   return sent;
 }
 
-/* A loop unit sits between `queue`, its own, and the next: its commands stay, others pass by while it is idle. */
+/* A loop unit sits between its own queue, `queue`, and the next one. Its commands stay; other commands pass while it
+ * is idle. */
 static void pass_loop(gm_machine *m, enum gm_origin loop, int queue, const int before[GM_FRONT]) {
   gm_front *f = &m->front;
   bool busy = loop == GM_BY_LOOP_WS ? gm_loop_ws_busy(&m->loop) : gm_loop_conv_busy(&m->conv);
@@ -244,7 +246,7 @@ void gm_front_completed(gm_machine *m, enum gm_origin loop, int queue) {
   if (room) gm_wake(m, GM_UNIT_FRONT, m->now);
 }
 
-/* Would nothing happen in another step? A change of the last queue is seen by the loop of matrices alone. */
+/* Would another step change nothing? Only the matrix loop sees a change of the last queue. */
 static bool waits(const gm_machine *m) {
   const gm_front *f = &m->front;
   const bool loop = gm_loop_ws_busy(&m->loop), room = f->queue[GM_FRONT - 1].count < 2;
@@ -271,6 +273,6 @@ void gm_front_step(gm_machine *m) {
   look_at_queues(f);
   if (!f->loops && !gm_loops_busy(m))
     stop_stepping(m);
-  else if (!waits(m)) /* for a command that comes, is taken or completes */
+  else if (!waits(m)) /* a command arrives, is taken or completes */
     gm_wake(m, GM_UNIT_FRONT, m->now + 1);
 }

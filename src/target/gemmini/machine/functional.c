@@ -163,7 +163,7 @@ bool gm_registers_apply(gm_registers *r, const gm_config *config, const gm_comma
 }
 
 bool gm_arch_config(gm_arch *g, const gm_command *command, char why[256]) {
-  /* The controller flushes the array before a config_ex, and with it the data of a preload
+  /* Before a config_ex the controller flushes the array, and with it the data of a preload
    * (ExecuteController.scala:541, 624). */
   if ((command->rs1 & 3) == GM_CONFIG_EX && g->preload_waits && !gm_is_garbage(gm_local(g->c)))
     return gm_fault(why, "config_ex: not allowed between a preload and its compute");

@@ -25,7 +25,7 @@ enum gm_activation { GM_NO_ACTIVATION = 0, GM_RELU = 1, GM_LAYERNORM = 2, GM_IGE
 
 /* The registers that the configuration commands set. */
 typedef struct gm_load_registers {
-  bool configured; /* the RTL's registers have no reset value: a mvin before its config_ld is refused */
+  bool configured; /* the RTL's registers have no reset value: an mvin before its config_ld is rejected */
   uint64_t stride; /* bytes between rows in memory; 0 repeats the first row */
   float scale;
   bool shrink;       /* loads into the accumulator take input-typed data */
@@ -64,20 +64,20 @@ typedef struct gm_arch gm_arch;
 
 /* Both arguments must outlive the gm_arch. NULL without memory. */
 gm_arch *gm_arch_new(const gm_config *, const rv64_memory *);
-/* From now on reading data of a pending store is a fault, until rv64_writes_done (a fence) ends it. */
+/* From now on, reading data of a pending store is a fault, until rv64_writes_done (a fence). */
 void gm_arch_keep_order(gm_arch *, bool);
-/* The core's next command is at pc: its order. Loads of the core while commands are in flight; its fences. */
+/* The core's next command is at pc. Returns its order. */
 uint32_t gm_arch_issue(gm_arch *, uint64_t pc);
 void gm_arch_core_reads(gm_arch *, uint64_t pc, uint64_t address, unsigned bytes);
 void gm_arch_fence(gm_arch *);
-/* Loads whose block stride is below their rows: correct as long as they are one block wide, but the RTL asserts against
- * them (LoadController.scala), and an RTL simulation ends there. */
+/* Counts loads whose block stride is below their rows. Their result is correct if they are one block wide, but the
+ * RTL asserts against them (LoadController.scala), and an RTL simulation ends there. */
 uint64_t gm_arch_short_strides(const gm_arch *);
 void gm_arch_free(gm_arch *);
 
 bool gm_arch_config(gm_arch *, const gm_command *, char why[256]); /* config_ex, _ld, _st; norm is refused */
 bool gm_arch_load(gm_arch *, const gm_command *, char why[256]);   /* mvin, mvin2, mvin3 */
-/* A mvin or mvout will come: the host fetches its rows meanwhile. */
+/* Announces an mvin or mvout, so that the host can prefetch its rows. */
 void gm_arch_expect(const gm_arch *, const gm_command *);
 bool gm_arch_store(gm_arch *, const gm_command *, char why[256]); /* mvout, pooling included */
 bool gm_arch_preload(gm_arch *, const gm_command *, char why[256]);
@@ -88,11 +88,10 @@ bool gm_arch_apply(gm_arch *, const gm_command *, char why[256]);
 
 const gm_registers *gm_arch_registers(const gm_arch *);
 
-/* The effect of one configuration command, without a gm_arch: for the hazard checks at allocation. Applies `command` to
- * *registers. */
+/* Applies one configuration command to *registers, without a gm_arch: for the hazard checks at allocation. */
 bool gm_registers_apply(gm_registers *, const gm_config *, const gm_command *, char why[256]);
 
-/* How much of the memories the program has used: rows ever written, and one past the highest of them. */
+/* Use of the memories by the program: rows ever written, and one past the highest of them. */
 typedef struct gm_memory_use {
   size_t spad_rows, spad_end, acc_rows, acc_end;
 } gm_memory_use;

@@ -14,7 +14,7 @@
 
 /* ---- operands ---- */
 
-/* A matrix as the array takes it: dim x dim, zeros around. */
+/* A matrix in the form that the array reads: dim x dim, padded with zeros. */
 typedef union tile {
   int8_t integer[GM_MAX_DIM * GM_MAX_DIM];
   float real[GM_MAX_DIM * GM_MAX_DIM];
@@ -24,8 +24,8 @@ typedef union tile {
 typedef struct operand {
   const char *command, *name;
   gm_address from;
-  int rows, cols; /* as the array takes it, after a transposition */
-  int stride;     /* local rows between rows as stored */
+  int rows, cols; /* as the array reads it, after a transposition */
+  int stride;     /* local rows between stored rows */
   bool garbage, transposed;
 } operand;
 
@@ -52,7 +52,7 @@ static bool check_operand(const gm_arch *g, const operand *o, char why[GM_WHY]) 
                     o->command);
   if (*o->name == 'D' && !config->ex_adds_d)
     return gm_fault(why, "%s: this machine does not add D (ex_adds_d = 0); add it in the accumulator", o->command);
-  /* Mesh.scala passes the bits of an input element to a wider partial sum, unconverted. */
+  /* Mesh.scala passes the bits of an input element to a wider partial sum without conversion. */
   if (*o->name == 'D' && g->half)
     return gm_fault(why,
                     "%s: the array would take the 16 bits of D for the low half of an f32; add D in the accumulator",
@@ -99,7 +99,7 @@ static void pack_weights(const gm_arch *g, const void *matrix, gm_pe_registers *
     gm_read_inputs(g, matrix, g->dim * g->dim, pe->real_weights);
 }
 
-/* Elements of D, widened to the type of a partial sum; of 16 bits there are zeros alone (check_operand). */
+/* Elements of D, widened to the type of a partial sum. Elements of 16 bits are always zero here (check_operand). */
 static void widen(const gm_arch *g, const void *matrix, int rows, void *sums) {
   int n = rows * g->dim;
   if (g->half) {
@@ -175,7 +175,8 @@ bool gm_arch_preload(gm_arch *g, const gm_command *command, char why[256]) {
     widen(g, fetch(g, &o, &scratch), g->dim, pe->sums);
     pe->contents = GM_PARTIAL_SUMS;
   } else if (o.garbage) {
-    /* Only as many rows are shifted in as the command beside it has (ExecuteController.scala:288-302). */
+    /* only as many rows are shifted in as the command in the other register set has
+     * (ExecuteController.scala:288-302) */
     pe->contents = GM_UNDEFINED;
   } else {
     pack_weights(g, fetch(g, &o, &scratch), pe);
@@ -240,7 +241,7 @@ static void write_results(gm_arch *g, const operand *c, const void *results) {
 /* ---- compute ---- */
 
 typedef struct matmul {
-  operand a, bd, c; /* bd: D weight-stationary, B output-stationary */
+  operand a, bd, c; /* bd: D if weight-stationary, B if output-stationary */
 } matmul;
 
 static void multiply(const gm_arch *g, int rows, const void *a, const gm_pe_registers *weights, const void *init,
@@ -255,8 +256,8 @@ static void multiply(const gm_arch *g, int rows, const void *a, const gm_pe_regi
 
 static int max(int a, int b) { return a > b ? a : b; }
 
-/* The array is fed max(rows of A, rows of D, 4) rows at least, and all of them if the command beside it or the
- * transposer need that (ExecuteController.scala:285-302): further rows of C may or may not be written. */
+/* The array is fed at least max(rows of A, rows of D, 4) rows, and all rows if the parallel command or the
+ * transposer needs them (ExecuteController.scala:285-302). Further rows of C may or may not be written. */
 static bool check_result_rows(const gm_arch *g, const matmul *m, char why[GM_WHY]) {
   const gm_execute_registers *e = &g->registers.execute;
   if (e->a_transposed || e->b_transposed) return true;
@@ -316,7 +317,7 @@ static bool output_stationary(gm_arch *g, const matmul *m, char why[GM_WHY]) {
     return gm_fault(why, "%s: the array holds no partial sums: start with compute_preloaded", m->a.command);
   if (g->sums_left)
     return gm_fault(why, "%s: the partial sums were moved to C; start again with compute_preloaded", m->a.command);
-  bool zero = m->bd.garbage || !m->bd.rows || !m->bd.cols; /* any A is multiplied by zeros */
+  bool zero = m->bd.garbage || !m->bd.rows || !m->bd.cols; /* A is multiplied by zeros, whatever it is */
   if (m->a.garbage && m->a.rows && m->a.cols && !zero)
     return gm_fault(why, "%s: A is the garbage address, but the array would multiply it by B", m->a.command);
   if (!zero) {
@@ -340,7 +341,7 @@ static void swap_registers(gm_arch *g) {
   g->sums_left = false;
 }
 
-/* The usual product needs no second look: a whole tile of A by weights, without D, to a whole tile of the
+/* The usual product needs no further checks: a whole tile of A by weights, without D, to a whole tile of the
  * accumulator. */
 static void multiply_plain(gm_arch *g, const gm_command *command) {
   const gm_address to = gm_decode(gm_local(g->c));
@@ -348,7 +349,7 @@ static void multiply_plain(gm_arch *g, const gm_command *command) {
   const int8_t *a = (const int8_t *)gm_spad_at(g, gm_decode(gm_local(command->rs1)).row);
   g->kernels->multiply(g->dim, g->dim, a, g->pe[g->active].weights, to.accumulate ? sums : NULL, sums);
   if (g->dim == 16)
-    memset(g->acc_written + to.row, 1, 16); /* a size the compiler knows */
+    memset(g->acc_written + to.row, 1, 16); /* a constant size is faster */
   else
     memset(g->acc_written + to.row, 1, (size_t)g->dim);
 }

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-enum { READS_MAX = 1 << 16 }; /* recorded between two fences */
+enum { READS_MAX = 1 << 16 }; /* reads recorded between two fences */
 
 /* ---- addresses of the program ---- */
 
@@ -34,7 +34,7 @@ static bool covers(const rv64_region *r, uint64_t address, uint64_t bytes) {
 /* The place of the command in the program; for a command of a hardware loop, the place of the latest command. */
 static uint64_t place_of(const gm_arch *g, uint32_t order) { return g->place[(order ? order : g->issued) % 256]; }
 
-/* Says which array was missed, and by how much: the array that the access begins in, or the nearest below. */
+/* Names the missed array and the distance: the array in which the access begins, or the nearest one below. */
 static void *memory_fault(const gm_arch *g, const char *name, uint32_t order, bool write, uint64_t address,
                           uint64_t bytes, char why[GM_WHY]) {
   const char *verb = write ? "writes" : "reads";
@@ -83,9 +83,9 @@ static rv64_region *find_region(gm_arch *g, bool write, uint64_t address, uint64
   return NULL;
 }
 
-/* The host's bytes for [address, address + bytes), or NULL. Loads and stores have separate queues, which do not compare
- * memory addresses (ReservationStation.scala keeps order in the local memories alone): stored data may be read only
- * after a fence. */
+/* The host's bytes for [address, address + bytes), or NULL. Loads and stores have separate queues, which do not
+ * compare memory addresses (ReservationStation.scala keeps order only in the local memories). So stored data may be
+ * read only after a fence. */
 static void *find(gm_arch *g, uint32_t order, bool write, uint64_t address, uint64_t bytes) {
   rv64_region *r = find_region(g, write, address, bytes);
   if (!r) return NULL;
@@ -101,7 +101,7 @@ void gm_note_read(gm_arch *g, const struct gm_read *read) {
   if (g->n_reads == g->reads_room) {
     const size_t room = g->reads_room ? 2 * g->reads_room : 64;
     void *grown = room <= READS_MAX ? realloc(g->reads, room * sizeof *g->reads) : NULL;
-    if (!grown) return; /* accesses that are not recorded are not found */
+    if (!grown) return; /* a read that is not recorded cannot be checked */
     g->reads = grown;
     g->reads_room = room;
   }
@@ -109,7 +109,7 @@ void gm_note_read(gm_arch *g, const struct gm_read *read) {
   if (read->order > g->newest_read) g->newest_read = read->order;
 }
 
-/* True if a later command in the program read there before the store was begun. */
+/* Did a later command of the program read these bytes before the store began? */
 static bool read_too_early(const gm_arch *g, uint32_t order, uint64_t address, uint64_t bytes, char why[GM_WHY]) {
   if (!order || g->newest_read <= order) return false;
   for (size_t i = 0; i < g->n_reads; i++) {
@@ -155,7 +155,7 @@ static bool check_load(const gm_arch *g, const load *l, char why[GM_WHY]) {
   if (l->to.acc && !l->zeros && l->cols > g->dim && l->cols * l->element_bytes > g->config->dma_max_bytes)
     return gm_fault(why, "%s: %d columns of %d-byte data into the accumulator; the DMA's packet holds at most %d",
                     l->name, l->cols, l->element_bytes, g->config->dma_max_bytes / l->element_bytes);
-  /* The zero writer counts accumulator bytes, the command input bytes (Scratchpad.scala:420,
+  /* The zero writer counts accumulator bytes; the command counts input bytes (Scratchpad.scala:420,
    * LoadController.scala:115). */
   if (l->to.acc && l->zeros && r->shrink && g->input_bytes != g->acc_bytes)
     return gm_fault(why, "%s: zeros into the accumulator with shrink set; clear shrink in config_ld", l->name);
@@ -172,7 +172,7 @@ static bool check_load(const gm_arch *g, const load *l, char why[GM_WHY]) {
                        why);
 }
 
-/* n elements to a row, from its element `at` on. */
+/* Writes n elements to a row, from element `at` on. */
 static void load_into_spad(gm_arch *g, const load *l, uint32_t row, int at, const uint8_t *from, int n) {
   uint8_t *to = gm_spad_at(g, row) + at * g->input_bytes;
   float scale = l->registers->scale;
@@ -184,7 +184,7 @@ static void load_into_spad(gm_arch *g, const load *l, uint32_t row, int at, cons
   } else if (g->real) {
     for (int i = 0; i < n; i++) gm_set_input(g, to, i, gm_scale_input(g, gm_input_at(g, from, i), scale));
   } else if (scale == 1.0f && n == 16) {
-    memcpy(to, from, 16); /* a size the compiler knows */
+    memcpy(to, from, 16); /* a constant size is faster */
   } else if (scale == 1.0f) {
     memcpy(to, from, (size_t)n);
   } else {

@@ -1,8 +1,8 @@
 /* functional_kernels.c - the inner loops of the functional machine: tile times tile, and the scaling of a row.
  *
- * Each loop is written once as an inline body and compiled for several processors; where the compiler does not find
- * the pairwise multiply-add by itself, with intrinsics. The choice is made at run time through a table, not by
- * target_clones, whose resolvers run before a sanitizer's own start. Integer sums wrap nowhere here: 64 products of
+ * Each loop is written once as an inline body and compiled for several processors. Intrinsics are used where the
+ * compiler does not find the pairwise multiply-add. The choice is made at run time through a table, not by
+ * target_clones, whose resolvers run before a sanitizer's own start. Integer sums never wrap here: 64 products of
  * int8 stay below 2^21. Floating point is one fused multiply-add a step, in hardware or in libm: the same bits. */
 #include "target/gemmini/machine/functional_private.h"
 
@@ -72,7 +72,8 @@ AVX2 static void multiply_avx2_one_row(int dim, const int8_t *a, const int16_t *
   multiply_body(dim, 1, a, weights, init, out);
 }
 
-/* Two rows of A against 16 columns at a time, so that a load of weights serves twice. dim is a multiple of 16. */
+/* Processes two rows of A and 16 columns at a time, so that each load of weights serves two rows. dim is a multiple
+ * of 16. */
 AVX2 static void multiply_avx2(int dim, int rows, const int8_t *a, const int16_t *weights, const int32_t *init,
                                int32_t *out) {
   int16_t wide[2][GM_MAX_DIM] __attribute__((aligned(32)));
@@ -127,8 +128,8 @@ AVX2 static void pack_avx2(int dim, const int8_t *matrix, int16_t *weights) {
     pack_body(dim, matrix, weights);
 }
 
-/* The compiler makes branches of the body. MINPS gives its second operand for a NaN, as the body does; the
- * conversion rounds to nearest even in the current (default) mode. */
+/* An intrinsic version, because the compiler makes branches of the body. MINPS returns its second operand for a NaN,
+ * as the body does. The conversion rounds to nearest even in the current (default) mode. */
 AVX2 static void scale_avx2(int dim, const int32_t *in, int32_t floor, float factor, int8_t *out) {
   if (dim % 8) {
     scale_body(dim, in, floor, factor, out);
@@ -147,9 +148,9 @@ AVX2 static void scale_avx2(int dim, const int32_t *in, int32_t floor, float fac
 
 /* ---- x86 with AVX-512 and VNNI: a tile of weights of a 16 x 16 array fills four registers ---- */
 
-/* The four-fold multiply-add takes one operand without sign: that is A, moved up by 128, and what this adds to each
- * column, 128 times the sum of its weights, is taken off. Weights: [k / 4][column][k % 4], then minus that for each
- * column, as int32. */
+/* The four-fold multiply-add has one unsigned operand. That is A, increased by 128. The increase adds 128 times the
+ * sum of the weights to each column, which is subtracted again. Weights: [k / 4][column][k % 4], then for each
+ * column the negated correction as int32. */
 enum { QUADS = 4, TILE_BYTES = 256 };
 
 AVX512 static void pack_avx512_16(int dim, const int8_t *matrix, int16_t *weights) {

@@ -12,7 +12,7 @@
 
 enum { GM_MAX_DIM = 64, GM_WHY = 256 };
 
-/* What a register set of the array holds. UNDEFINED: whatever was on the wires, different from run to run. */
+/* Contents of a register set of the array. UNDEFINED: random values of the wires, different from run to run. */
 typedef enum gm_contents { GM_UNDEFINED, GM_WEIGHTS, GM_PARTIAL_SUMS } gm_contents;
 
 /* One of the two registers of every PE. Integer weights have the packing of the kernels for this processor; most use
@@ -42,31 +42,31 @@ typedef struct gm_kernels {
 } gm_kernels;
 
 struct gm_arch {
-  gm_pe_registers pe[2]; /* pe[active] is computed on, the other is being loaded */
+  gm_pe_registers pe[2]; /* computes use pe[active], while the other one is loaded */
   int active;
   bool preload_waits; /* a preload that no compute has used yet */
-  uint64_t c;         /* its rs2: where C goes, and its size */
+  uint64_t c;         /* rs2 of that preload: address and size of C */
   bool plain;         /* integer weights, nothing transposed, all strides 1 */
-  bool plain_c;       /* and C is whole rows of the accumulator */
-  bool sums_left;     /* output-stationary: the active sums went to C, the array holds them no more */
+  bool plain_c;       /* and C consists of whole rows of the accumulator */
+  bool sums_left;     /* output-stationary: the active sums were written to C, and the array no longer holds them */
 
   const gm_config *config;
   const rv64_memory *memory;
   uint32_t issued;     /* commands of the core */
-  uint64_t place[256]; /* addresses of the latest, by their order */
+  uint64_t place[256]; /* addresses of the latest commands, by their order */
   struct gm_read {
     uint64_t address, bytes, place;
-    uint32_t order; /* commands before it, itself among them */
+    uint32_t order; /* its number among the commands */
     bool by_core;
-  } * reads; /* from memory that a store may write, since the last fence */
+  } * reads; /* reads since the last fence from memory that a store may write */
   size_t n_reads, reads_room;
   uint32_t newest_read;        /* the largest of their orders */
   uint64_t short_strides;      /* loads whose block stride is below their rows */
   bool keeps_order;            /* stored data may be read only after a fence */
-  rv64_region *last_region[2]; /* of the last DMA read and write: the next is most often there too */
+  rv64_region *last_region[2]; /* regions of the last DMA read and write; the next access is usually there, too */
   int dim, input_bytes, acc_bytes;
   bool real;          /* floating-point machine */
-  bool half;          /* of input elements of 16 bits: bf16 or f16 */
+  bool half;          /* type of 16-bit input elements: bf16 or f16 */
   bool sums_may_wrap; /* one weight-stationary tile can exceed mesh_output_bits */
   uint32_t spad_rows, acc_rows;
   uint8_t *spad, *acc;                 /* rows of dim elements */
@@ -75,7 +75,7 @@ struct gm_arch {
   const gm_kernels *kernels;
 };
 
-/* A local address, taken apart (LocalAddr.scala:21-31). */
+/* The parts of a local address (LocalAddr.scala:21-31). */
 typedef struct gm_address {
   bool acc, accumulate, full;
   uint32_t row;
@@ -92,7 +92,8 @@ __attribute__((format(printf, 2, 3))) bool gm_fault(char why[GM_WHY], const char
 /* The rows address.row .. address.row + last must exist. */
 bool gm_check_rows(const gm_arch *, const char *command, gm_address, uint64_t last, char why[GM_WHY]);
 
-/* For arrays of this size; the portable ones on request, and where the processor has no better. */
+/* Kernels for arrays of this size. The portable ones are returned on request, and if this processor has no faster
+ * ones. */
 const gm_kernels *gm_choose_kernels(int dim, bool portable);
 
 static inline uint8_t *gm_spad_at(const gm_arch *g, uint32_t row) {
@@ -142,7 +143,8 @@ static inline void gm_set_input(const gm_arch *g, void *row, int i, float x) {
   memcpy((uint8_t *)row + 2 * (size_t)i, &code, 2);
 }
 
-/* A double as a float whose last bit is set if it is inexact, so that a second rounding to 16 bits is the only one. */
+/* A double rounded to a float, with the last bit set if inexact, so that a later rounding to 16 bits gives the same
+ * as direct rounding. */
 static inline float gm_round_to_odd(double x) {
   const float y = (float)x;
   uint32_t bits = tw_bits_of(y);
@@ -182,7 +184,7 @@ static inline void gm_acc_to_input(const gm_arch *g, const uint8_t *row, enum gm
     for (int i = 0; i < g->dim; i++) {
       float x;
       memcpy(&x, row + 4 * (size_t)i, 4);
-      if (activation == GM_RELU && x < 0) x = 0; /* a NaN is kept: the only one there is has a positive sign */
+      if (activation == GM_RELU && x < 0) x = 0; /* a NaN is kept: the only NaN has a positive sign */
       gm_set_input(g, out, i, gm_real_multiply(x, scale));
     }
     return;

@@ -40,8 +40,8 @@ typedef struct gm_station {
   gm_entry entry[GM_RS_MAX];
   int base[GM_QUEUES + 1];      /* entries of queue q: [base[q], base[q+1]) */
   uint64_t valid;               /* bit masks */
-  uint64_t mask[GM_QUEUES + 1]; /* the last: for what passes by; one that is never valid */
-  struct {                      /* entries that have not been issued, oldest first: the order in which they will be */
+  uint64_t mask[GM_QUEUES + 1]; /* the last one: commands that pass by; no valid entry */
+  struct {                      /* entries that have not been issued, in the order of issue (oldest first) */
     uint8_t entry[GM_RS_MAX];
     uint32_t first, end; /* counted without wrapping */
   } waiting[GM_QUEUES];
@@ -50,7 +50,7 @@ typedef struct gm_station {
   /* configuration at allocation */
   uint32_t a_stride, c_stride, block_stride[3], pixels[3]; /* pixels: repeats minus one */
   bool a_transposed, pooling;
-  int loop_completed[GM_ORIGINS][GM_QUEUES]; /* completions of loop commands that the loop does not know of yet */
+  int loop_completed[GM_ORIGINS][GM_QUEUES]; /* completed commands of loops that the loop unit was not told of yet */
 } gm_station;
 
 /* The next entry of the queue to be issued, NULL = none. */
@@ -70,7 +70,8 @@ typedef struct gm_mvin { /* in flight, by its tracker: the properties common to 
   uint8_t pixels;                         /* pixel repeats minus one */
   uint16_t bytes, block_stride, repeats;  /* bytes: of a row */
   int bytes_left;
-  uint64_t last_write, returned; /* cycle of the last row, so far; of the command's last, GM_NEVER: not known yet */
+  /* cycle of the last row so far; cycle of the command's last row, GM_NEVER: not known yet */
+  uint64_t last_write, returned;
 } gm_mvin;
 
 typedef struct gm_mvin_row { /* on its way to memory or to the zero writer */
@@ -103,9 +104,9 @@ typedef struct gm_get {
 typedef struct gm_loader {
   gm_get queued, translated; /* DMA.scala: tlb_q, translate_q */
   bool has_queued, has_translated;
-  uint64_t translated_from; /* the cycle in which it is in the second one, if that is to come */
-  uint64_t sent_at;         /* the cycle in which the last one that was sent ahead leaves */
-  bool stalled; /* they exchange places in every cycle, and nothing else happens to them, until the L2 has room */
+  uint64_t translated_from; /* cycle in which the request is in the second register, if it gets there */
+  uint64_t sent_at;         /* cycle in which the last request that was sent ahead leaves */
+  bool stalled; /* the requests exchange places in every cycle, without other effects, until the L2 has room */
   uint64_t stalled_at;
   struct {
     gm_command command;
@@ -129,7 +130,7 @@ typedef struct gm_loader {
   gm_mvin_row read;
   int requested; /* bytes of the row already requested */
   gm_packet packet[GM_XACTS];
-  uint64_t packets_free, freed; /* freed: by their last beat in cycle freed_at, to use from the next on */
+  uint64_t packets_free, freed; /* freed by the last beat in cycle freed_at; usable from the next cycle on */
   uint64_t freed_at, all_packets;
   /* answer being received */
   int serving, beats_left; /* the packet at the data port */
@@ -140,16 +141,16 @@ typedef struct gm_loader {
   gm_packet merge;
   int beats_read, bytes_sent, bytes_sent_next; /* all in bytes */
   /* scaling, repeating, writing */
-  bool flows; /* there may be rows in later stages, or in the beat merger */
+  bool flows; /* rows may be in later stages or in the beat merger */
   gm_row_write scale_in, acc_in, repeat_out;
   gm_row_write ring[GM_SCALE_RING];
   int ring_head, ring_count;
   uint64_t scale_free;
-  /* rows of answers that cannot be delayed: written in those cycles without the stages above */
-  uint64_t settled;                 /* the cycles since the last settling, as bits cycle % GM_SETTLED */
-  uint64_t settled_last;            /* a packet's last row; also in cycles gone by */
+  /* Rows of answers that cannot be delayed. They are written in these cycles without passing the stages above. */
+  uint64_t settled;                 /* these cycles since the last settling, as bits cycle % GM_SETTLED */
+  uint64_t settled_last;            /* bits of a packet's last row; past cycles included */
   uint64_t settled_end;             /* one past the last such cycle */
-  uint64_t settled_to[GM_BANKS];    /* by bank: its bits in settled, also of cycles gone by */
+  uint64_t settled_to[GM_BANKS];    /* by bank: its bits in settled; past cycles included */
   uint8_t settled_bank[GM_SETTLED]; /* owner of that bit */
   bool beat_is_row;                 /* of the scratchpad */
   /* zero writer */
@@ -166,7 +167,7 @@ enum { GM_EX_QUEUE = 16, GM_EX_RING = 32, GM_CONTROL_QUEUE = 8, GM_TAGS = 32, GM
  * its entry defines the computation. */
 typedef struct gm_ex_command {
   gm_command command;
-  int entry;      /* -1: none completes, and nothing is computed */
+  int entry;      /* -1: no command completes, and nothing is computed */
   uint64_t ready; /* the cycle from which the controller sees it */
 } gm_ex_command;
 
@@ -203,7 +204,7 @@ typedef struct gm_operand {
   int step;  /* rows between rows: +stride, or -1 for the weights, which enter last row first */
   int rows;  /* real rows; the rest is zeros */
   int count; /* fire counter */
-  int own;   /* number of the youngest results in flight that are younger than the data being read */
+  int own;   /* number of results in flight that are younger than the data being read */
   bool started;
 } gm_operand;
 
@@ -214,12 +215,12 @@ typedef struct gm_executor {
   int head, count;
   enum gm_ex_state state;
   enum gm_ex_action action;
-  gm_operand a, b, d; /* for a plain pair: unknown, see begin in execute.c */
+  gm_operand a, b, d; /* not set for a plain pair, see begin in execute.c */
   int total;
   uint64_t begun;                    /* the cycle in which feeding it was decided */
   gm_tag tag;                        /* of the matrix being fed */
   bool watched;                      /* results for the scratchpad are on their way */
-  bool lockstep;                     /* A and the weights cannot be in each other's way */
+  bool lockstep;                     /* A and the weights cannot delay each other */
   uint32_t a_bank, d_bank;           /* bits, if lockstep */
   uint64_t stretch_from, stretch_to; /* cycles of its first and last row */
   uint64_t stretch_in_array;         /* the first cycle in which the next matrix may reach the array */
@@ -228,7 +229,7 @@ typedef struct gm_executor {
   int id_fed;                        /* matmul_id of the matrix being fed */
   int firsts_on_way;                 /* matrices whose first row is still on its way to the array */
   int finished[2];                   /* pending_completed_rob_ids: entry, -1 = none */
-  uint64_t finished_at;              /* the cycle that set them; visible from the next on */
+  uint64_t finished_at;              /* the cycle in which they were set; they are visible from the next cycle on */
   int mesh_done;                     /* entry that the array or a config completes in this cycle, -1 = none */
   bool room_for_tag;                 /* at the start of the cycle */
   bool weight_stationary, a_transposed;
@@ -245,41 +246,42 @@ typedef struct gm_executor {
   int id_in_array;      /* of the matrix whose rows enter the array one by one */
   gm_tag tags[GM_TAGS]; /* in the order of their matrices */
   int tag_head, tag_count;
-  int results_to_spad;       /* tags whose C is there */
+  int results_to_spad;       /* tags whose C is in the scratchpad */
   int tags_arrived, tag_max; /* tags whose matrix has reached the array: the RTL's tag queue */
   gm_outflow rows[GM_ROWS];
   int row_head, row_count;
   int latency;            /* a row's way through the array */
-  uint64_t output_of;     /* the latest cycle of gm_mesh_output + 1 */
-  uint64_t output_at;     /* the next one that ends a matrix, if the station is to see to that */
+  uint64_t output_of;     /* the last cycle of gm_mesh_output + 1 */
+  uint64_t output_at;     /* the next cycle in which it ends a matrix, if the station has to call it */
   uint64_t counted_to;    /* idle cycles are counted up to here */
-  uint64_t *idle_counter; /* the cause of the array's wait since then; NULL = it was fed */
+  uint64_t *idle_counter; /* the counter of the array's wait since then; NULL = it was fed */
 } gm_executor;
 
 /* ---- store controller and DMA writer (StoreController, Scratchpad, AccumulatorScale, DMA) ---- */
 enum { GM_STORE_QUEUE = 8, GM_STORE_RING = 64 };
-/* Maximum number of cycles by which the rows' departure from the accumulator may be settled ahead: see place() in
- * front.c. Beyond the latency of a row through the array, its additions are unknown. */
+/* Maximum number of cycles by which the departure of rows from the accumulator may be settled ahead: see place() in
+ * front.c. Additions are unknown beyond the latency of a row through the array. */
 enum { GM_STORE_AHEAD = 4 };
 
 enum gm_store_kind { GM_ROW_OF_ACC, GM_ROW_OF_SPAD, GM_ROW_GARBAGE, GM_STORE_KINDS };
 typedef struct gm_store_row { /* of 64 bytes, as large as one of the host's cache lines */
   uint64_t address;
   uint32_t number; /* of its kind */
-  uint16_t bytes;  /* that the writer writes after its arrival; 0: others must come first */
+  uint16_t bytes;  /* bytes that the writer writes after the row's arrival; 0: other blocks must arrive first */
   uint8_t tracker, kind, bank;
   bool last;                                  /* of its command */
-  uint64_t read, scaled, issued, ready, left; /* the cycles in which it moves on; the writer sees it from ready on */
+  uint64_t read, scaled, issued, ready, left; /* cycles in which the row moves on; the writer sees it from `ready` on */
 } gm_store_row;
 
-/* Address translation, which changes no address here but takes time (FrontendTLB.scala): each of the DMA's two has a
- * register for the page it used last. For other pages it uses the shared TLB, which answers one request per cycle. */
+/* Address translation, which changes no address here but takes time (FrontendTLB.scala): reader and writer of the
+ * DMA each have a register for their last page. For other pages it uses the shared TLB, which answers one request
+ * per cycle. */
 enum gm_dma { GM_DMA_WRITER, GM_DMA_READER };
 enum { GM_PAGE_SHIFT = 12 };
 typedef struct gm_tlb {
   struct {
     uint64_t page, asked; /* the register; the page requested from the TLB */
-    uint64_t asks_at;     /* it sees that in this cycle */
+    uint64_t asks_at;     /* the TLB sees the request in this cycle */
     bool hit;             /* the last cycle's comparison with the register */
   } of[2];
   uint64_t decided_at; /* the cycle whose arbitration is known */
@@ -291,7 +293,7 @@ typedef struct gm_put {
   uint8_t bytes;
   bool partial;
 } gm_put;
-/* A beat of put i as a word: GM_BEAT, if there is one; its place in the put; i from bit GM_BEAT_PUT on. */
+/* A beat of put i, encoded as a word: GM_BEAT if it exists; its place in the put; i from bit GM_BEAT_PUT on. */
 enum { GM_BEAT = 1, GM_BEAT_FIRST = 2, GM_BEAT_LAST = 4, GM_BEAT_PUT = 3, GM_PUTS = 4 };
 
 typedef struct gm_storer {
@@ -303,8 +305,8 @@ typedef struct gm_storer {
   int head, count, depth;
   bool sending;
   uint8_t tracker_now, kind;          /* of its rows */
-  uint32_t local, line;               /* the next one in the memory, the first of its line */
-  int rows_left, blocks_left, blocks; /* lines to come, blocks of this one to come, of each */
+  uint32_t local, line;               /* the next row in memory, the first row of its line */
+  int rows_left, blocks_left, blocks; /* remaining lines; remaining blocks of this line; blocks of each line */
   uint16_t line_bytes;
   uint64_t stride, address;
   bool pooling;
@@ -316,39 +318,40 @@ typedef struct gm_storer {
     uint64_t returned; /* cycle in which its last row is read; GM_NEVER: not known yet */
   } tracker[GM_TRACKERS];
   int trackers, trackers_busy;
-  uint64_t returns_at; /* the next cycle that follows one of these */
+  uint64_t returns_at; /* the next cycle after one of these */
   bool trackers_done;
   uint64_t drop_at; /* cycle in which the command being sent leaves the queue; GM_NEVER: not known yet */
-  /* Rows keep their order, so they have numbers, counted without wrapping; how many have gone on, also in cycles to
-   * come: */
+  /* Rows keep their order, so they have numbers, counted without wrapping. The number of rows that have moved on,
+   * including cycles to come: */
   gm_store_row ring[GM_STORE_RING];
   uint32_t sent, read, scaled, issued, left;
   uint32_t scale_depth, issue_depth, ahead;
-  uint64_t sent_at[2];           /* by their number, of rows that are not read yet */
+  uint64_t sent_at[2];           /* by row number, for rows that are not read yet */
   uint64_t started;              /* the command being sent */
-  uint64_t send_from, read_from; /* no row is sent, no row read before */
-  uint64_t read_next;            /* the cycle in which it must be looked whether the next row can be read */
+  uint64_t send_from, read_from; /* no row is sent, and none is read, before this cycle */
+  uint64_t read_next;            /* cycle in which to check whether the next row can be read */
   uint64_t known_from, known_to; /* gm_mesh_will_accumulate in these cycles */
   uint32_t known_banks;
   uint32_t of[GM_STORE_KINDS]; /* rows sent, by kind */
   uint32_t of_acc_issued, of_spad_left;
-  uint64_t acc_issued[2]; /* by their number: when */
+  uint64_t acc_issued[2]; /* by row number: the cycle of its issue */
   uint64_t spad_left[8];
-  uint64_t output_free[GM_BANKS]; /* for the accumulator: when the row read last leaves norm; GM_NEVER: unknown */
+  /* for the accumulator: cycle in which the row that was read last leaves norm; GM_NEVER: unknown */
+  uint64_t output_free[GM_BANKS];
   /* writer */
   bool writing; /* from write_from on */
   uint64_t write_from, free_from;
   uint64_t write_address;
   int write_bytes;
   gm_put put[GM_PUTS];
-  uint32_t puts;                      /* ever; the last one is that of the row, if any is begun: */
-  uint8_t beats_left;                 /* of it */
-  uint8_t beat;                       /* its next one, if there is one */
-  int packet_bytes;                   /* part of the row that is in it; 0 = none begun */
-  uint64_t packet_done;               /* cycle of the last beat of a row that has left completely; 0 = none */
+  uint32_t puts;        /* number of puts so far; the last one belongs to the present row, if one has begun: */
+  uint8_t beats_left;   /* of it */
+  uint8_t beat;         /* its next beat, if there is one */
+  int packet_bytes;     /* part of the row that is in it; 0 = none begun */
+  uint64_t packet_done; /* cycle of the last beat of a row that has left completely; 0 = none */
   uint8_t queued, translated, shadow; /* beats: DMA.scala tlb_q, translate_q, shadow_retry_a */
-  uint64_t beats_from;                /* they do not move before */
-  bool stalled;                       /* they do not move until the L2 has room */
+  uint64_t beats_from;                /* beats do not move before this cycle */
+  bool stalled;                       /* beats do not move until the L2 has room */
   int in_flight;
   uint64_t others_next; /* the next cycle in which anything but the writer may move */
 } gm_storer;
@@ -363,13 +366,13 @@ typedef struct gm_front {
   } slot[GM_FRONT_SLOTS];          /* of the commands in the queues; each keeps its own */
   uint32_t free;                   /* bit per slot */
   int count, loops;                /* commands in all queues; how many of them are for a loop unit, or unknown */
-  bool stepped;                    /* cycle by cycle, because of the loop units; else by the times below */
-  /* The state of the ends: the (next) command of the last queue, and the first cycle in which it is visible; and the
-   * cycle from which the first queue has room for another command. GM_NEVER: none, or unknown so far. */
+  bool stepped; /* stepped cycle by cycle, because of the loop units; otherwise computed with the times below */
+  /* State of the ends. The next command of the last queue and the first cycle in which it is visible; the cycle from
+   * which the first queue has room for another command. GM_NEVER: none, or unknown so far. */
   uint64_t head_from, room;
   uint8_t head;
-  /* By number: when a command arrived, as there() counts, and its slot; when it had left, the cycle after the station
-   * accepted it: of the last 2 * GM_FRONT. */
+  /* By command number, for the last 2 * GM_FRONT commands: the arrival as there() counts it; the departure, one
+   * cycle after the station accepted it. */
   uint64_t came[GM_FRONT_SLOTS], left[GM_FRONT_SLOTS];
   uint8_t slot_of[GM_FRONT_SLOTS];
   uint32_t oldest, next; /* numbers, counted without wrapping */
@@ -398,8 +401,8 @@ typedef struct gm_events {
 
 /* ---- the whole ---- */
 
-/* For each unit, the cycle until which it sleeps. A unit that did something, or may in the next cycle, wakes then;
- * other units wake it earlier. */
+/* For each unit, the cycle until which it sleeps. A unit that acted, or may act in the next cycle, wakes in the next
+ * cycle. Other units can wake it earlier. */
 enum gm_unit {
   GM_UNIT_ARRAY,
   GM_UNIT_L2,
@@ -436,17 +439,17 @@ struct gm_machine {
   gm_storer st;
   struct {
     uint64_t last_beat;
-  } refill[2];  /* the core's data, instruction line; last_beat 0: on its way */
+  } refill[2];  /* the line of the core's data, and of its instructions; last_beat 0: on its way */
   bool fencing; /* the core waits at a fence */
   gm_counters counters;
   uint64_t counted_from;
   gm_events events;
-  rv64_answer answer;             /* to the last access of an event counter; cycle 0: none yet */
+  rv64_answer answer;             /* answer to the last access of an event counter; cycle 0: none yet */
   uint64_t limit;                 /* the last cycle that may be simulated */
-  bool loads_accumulate;          /* a load into the accumulator that adds has been on its way */
+  bool loads_accumulate;          /* a load that adds to the accumulator has been in flight */
   uint64_t place;                 /* of the next command */
   const rv64_region *last_loaded; /* by the core */
-  bool loads_count;               /* a store may write there */
+  bool loads_count;               /* the next load counts: a store may write the bytes that it reads */
   bool any_order;                 /* gm_machine_allow_any_order */
   gm_listener listener;           /* receives the core's commands; its functions may be NULL */
   tw_trace trace;
@@ -462,7 +465,8 @@ static inline int gm_front_head(const gm_machine *m) { return m->front.head_from
 void gm_front_init(gm_machine *);
 /* The station takes that command in this cycle. */
 void gm_front_take(gm_machine *);
-/* A command that the loop made for that queue of the station completes in this cycle: the loop may make another. */
+/* A command that the loop made for that queue of the station completes in this cycle, so the loop may make another
+ * one. */
 void gm_front_completed(gm_machine *, enum gm_origin loop, int queue);
 /* A command enters the first queue, which must have room; it may move on in this cycle. */
 void gm_front_push(gm_machine *, const gm_command *);
@@ -481,13 +485,13 @@ static inline void gm_wake_issue(gm_machine *m, int queue) {
   if (m->rs.open >> queue & 1) gm_wake(m, GM_UNIT_STATION, m->now);
 }
 
-/* The L2 may lag the clock while its answers, and the room for a waiting request, are known in time. */
+/* The L2 may lag the clock, as long as its answers, and room for a waiting request, are known in time. */
 static inline unsigned gm_l2_lag(const gm_machine *m) { return (unsigned)m->l2.p.answer_latency - 1; }
 static inline void gm_await_room(gm_machine *m) {
   const uint64_t in = l2_next_room(&m->l2);
   gm_wake(m, GM_UNIT_L2, in == GM_NEVER ? GM_NEVER : in + 1);
 }
-/* Something was sent to it. */
+/* A request was sent to the L2. */
 static inline void gm_wake_l2(gm_machine *m) {
   gm_wake(m, GM_UNIT_L2, l2_next_new_answer(&m->l2) + gm_l2_lag(m));
   if (m->ld.stalled | m->st.stalled) gm_await_room(m);
@@ -506,8 +510,8 @@ static inline bool gm_translated(gm_machine *m, enum gm_dma client, uint64_t cyc
   }
   return t->turn == client;
 }
-/* The client compares a page with its register, and asks for it if it is another one and moves on. At the end of its
- * cycle. */
+/* The client compares a page with its register. If the page differs and the request moves on, it asks the TLB.
+ * Called at the end of the client's cycle. */
 static inline void gm_compare_page(gm_machine *m, enum gm_dma client, uint64_t cycle, uint64_t address, bool moves) {
   gm_tlb *t = &m->tlb;
   const uint64_t page = address >> GM_PAGE_SHIFT;
@@ -517,7 +521,7 @@ static inline void gm_compare_page(gm_machine *m, enum gm_dma client, uint64_t c
   t->of[client].asked = page;
   t->of[client].asks_at = cycle + 1;
 }
-/* The client's register has that address's page, and will keep it while it is the only one. */
+/* The client's register has that address's page and keeps it while the client uses no other page. */
 static inline bool gm_keeps_page(const gm_machine *m, enum gm_dma client, uint64_t address) {
   return (m->tlb.of[client].asks_at <= m->now) & (address >> GM_PAGE_SHIFT == m->tlb.of[client].page);
 }
@@ -527,9 +531,9 @@ static inline bool gm_same_page(const gm_machine *m, enum gm_dma client, uint64_
   return m->tlb.of[client].hit & (m->tlb.of[client].asks_at <= m->now) &
          (((a >> GM_PAGE_SHIFT ^ page) | (b >> GM_PAGE_SHIFT ^ page)) == 0);
 }
-/* The L2 has made edges. */
+/* Called after the L2 has made edges. */
 void gm_look_at_l2(gm_machine *);
-/* It catches up with that cycle. */
+/* Lets the L2 catch up with that cycle. */
 static inline void gm_run_l2(gm_machine *m, uint64_t cycle) {
   if (l2_run(&m->l2, cycle)) gm_look_at_l2(m);
 }
@@ -584,17 +588,18 @@ static inline uint64_t gm_next_settled(const gm_machine *m, uint32_t banks, uint
  * in the cycles up to `until`, from its current contents. */
 uint32_t gm_mesh_will_accumulate(const gm_machine *, uint64_t cycle, uint64_t *until);
 void gm_mesh_output(gm_machine *); /* the array's writes and completions */
-/* Before a look at the array's contents, at the end of the cycle: results for the accumulator leave without a separate
- * step. */
+/* Call before reading the array's contents at the end of the cycle: lets results for the accumulator leave without a
+ * separate step. */
 static inline void gm_mesh_follow(gm_machine *m) {
   if (m->ex.output_at <= m->now) gm_array_step(m);
 }
-/* Before a look at the array's writes to the accumulator in this cycle. */
+/* Call before reading the array's writes to the accumulator in this cycle. */
 static inline void gm_mesh_look(gm_machine *m) {
   if (m->ex.output_of <= m->now) gm_mesh_output(m);
 }
 
-/* A scratchpad bank is written in this cycle: the rows of a stretch that reads it go one by one from here on. */
+/* A scratchpad bank is written in this cycle. If a stretch reads that bank, its rows are fed one by one from here
+ * on. */
 void gm_executor_disturb(gm_machine *);
 static inline void gm_write_bank(gm_machine *m, uint32_t bank) {
   m->spad_written |= bank;
@@ -634,7 +639,7 @@ bool gm_loader_busy(const gm_machine *);
 bool gm_storer_busy(const gm_machine *);
 void gm_executor_count_idle(gm_machine *); /* up to this cycle */
 void gm_write_acknowledged(gm_machine *);
-/* In this cycle or the next one, may the writer ask whether the L2 is clear? */
+/* May the writer ask in this cycle or the next one whether the L2 is clear? */
 static inline bool gm_writer_may_ask(const gm_machine *m) {
   const gm_storer *s = &m->st;
   return s->writing & (s->write_from <= m->now + 1) & (s->packet_done <= m->now + 1);

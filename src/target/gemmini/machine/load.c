@@ -42,7 +42,7 @@ uint64_t gm_loader_next_finished(const gm_machine *m) {
   return returned == GM_NEVER ? GM_NEVER : returned < m->now ? m->now : returned + 1;
 }
 
-/* A command is complete from the cycle after its last byte's, or at once beside another that is. */
+/* A command is complete from the cycle after its last byte, or in the same cycle if another command is complete. */
 int gm_loader_finished(gm_machine *m) {
   gm_loader *l = &m->ld;
   if (l->first_returned >= m->now) return -1;
@@ -62,7 +62,7 @@ int gm_loader_finished(gm_machine *m) {
   return l->tracker[found].entry;
 }
 
-/* The last row of a packet is written in that cycle; packets that were settled report it before earlier ones. */
+/* The last row of a packet is written in that cycle. Settled packets report this before earlier packets. */
 static void returned(gm_machine *m, int tracker, int bytes, uint64_t cycle) {
   gm_mvin *t = &m->ld.tracker[tracker];
   t->bytes_left -= bytes;
@@ -90,8 +90,9 @@ static bool write_row(gm_machine *m, const gm_row_write *w) {
   return true;
 }
 
-/* A pixel repeater's turn (PixelRepeater.scala): the row furthest before its own first; those before the scratchpad, or
- * before its second half from there, take their cycle without being written. True when the row itself is written. */
+/* A pixel repeater's turn (PixelRepeater.scala): the row furthest before its own first; rows before the scratchpad
+ * (or before its second half, for rows in that half) take a cycle but are not written. Returns true when the row
+ * itself is written. */
 static bool repeat_pixel(gm_machine *m, gm_row_write *w) {
   const uint32_t half = m->spad_rows / 2;
   gm_row_write row = *w;
@@ -215,7 +216,8 @@ static void merge_out(gm_machine *m, bool *popped) {
     }
     l->bytes_sent_next = next;
   } else if (l->beats_read == p->length && l->bytes_sent == p->useful) {
-    l->merging = false; /* the packet's tail was useless: freed a cycle late, too late for a new one now */
+    /* the packet's tail was not needed; its slot is freed a cycle late, too late for a new packet now */
+    l->merging = false;
   }
 }
 
@@ -227,16 +229,16 @@ static bool passes(const gm_row_write *w) {
   return !w->valid || (!w->acc && w->unit_scale && !w->repeats && !w->pixels);
 }
 
-/* If nothing can hold up the rows of the answer that begins in this cycle: settles when they are written. */
+/* If nothing can delay the rows of the answer that begins in this cycle: fixes the cycles of their writes. */
 static bool settle_if_rows_pass(gm_machine *m, const gm_packet *p, const l2_response *answer) {
   gm_loader *l = &m->ld;
   const unsigned interval = answer->interval, last = (answer->beats - 1u) * interval + BEAT_TO_WRITE;
   if (!p->plain) return false;
-  /* Earlier data stay ahead if they pass, too, and have not been delayed. */
+  /* Earlier data stay ahead if they also pass without obstacles and have not been delayed. */
   if (l->flows && (!passes(&l->scale_in) || !passes(&l->repeat_out) || l->ring_count > 1 ||
                    (l->ring_count && !passes(&l->ring[l->ring_head]))))
     return false;
-  /* Only an array result for the scratchpad could use their bank; a later one arrives too late. */
+  /* Only an array result for the scratchpad could use their bank; a result that arrives later is too late. */
   if (m->ex.results_to_spad || (int)last > m->ex.latency || last >= GM_SETTLED) return false;
   const uint64_t now = m->now, end = now + last + 1;
   const uint64_t rest = l->settled_end > now ? ~UINT64_C(0) >> (GM_SETTLED - (l->settled_end - now)) : 0;
@@ -306,8 +308,9 @@ static void receive(gm_machine *m, bool merger_was_free, bool popped) {
 
 /* ---- reader ---- */
 
-/* A request on its way to the port: two registers, in the second of which it has its address. Without an address, or
- * without room, it repeats, before new ones. True if there is room for a new one. */
+/* Moves requests through the two registers on their way to the port. A request has its address in the second one.
+ * Without an address or without room, it goes round again, before new requests. Returns true if there is room for a
+ * new request. */
 static bool translate(gm_machine *m) {
   gm_loader *l = &m->ld;
   bool again = false;
@@ -329,8 +332,9 @@ static bool translate(gm_machine *m) {
   return !again;
 }
 
-/* A new one: past the two registers if nothing is in its way in the L2; if nothing can happen to it there it is sent
- * ahead, unless the writer could see it in the L2 too early, or is in the second one at once. */
+/* Adds a new request. It passes both registers at once if nothing is in its way in the L2. It is sent ahead if
+ * nothing can happen to it there, unless the writer would see it in the L2 too early or it enters the second
+ * register at once. */
 static void send(gm_machine *m, uint64_t address, int bytes, int slot) {
   gm_loader *l = &m->ld;
   const gm_get get = {address, (uint8_t)bytes, (uint8_t)slot};
@@ -409,7 +413,7 @@ void gm_reader_catch_up(gm_machine *m) {
 
 static void request(gm_machine *m) {
   gm_loader *l = &m->ld;
-  /* Bits that are unpredictable. */
+  /* Combined without branches, because these bits are unpredictable. */
   const bool stays = l->stalled & l2_reader_is_full(&m->l2) &
                      ((l->has_queued & l->has_translated) | !(l->reading & (l->packets_free != 0)));
   if (!stays) {
@@ -445,7 +449,7 @@ static bool rows_on_their_way(const gm_loader *l) {
          l->zero_busy | l->merging;
 }
 
-/* Seldom: kept out of the way of the rest. */
+/* Rarely needed, so kept out of the hot code. */
 __attribute__((noinline)) static void move_rows(gm_machine *m, bool *popped) {
   gm_loader *l = &m->ld;
   write_rows(m);
@@ -486,7 +490,8 @@ static bool start(gm_machine *m) {
   l->stride = r->stride;
   int slot = 0;
   while (l->tracker[slot].valid) slot++;
-  /* The zero writer reports a row by the width of its destination (Scratchpad.scala: zero_writer_bytes_read). */
+  /* The zero writer counts the bytes of a row by the width of its destination (Scratchpad.scala:
+   * zero_writer_bytes_read). */
   const int bytes = gm_cols(c->rs2) * (zeros && acc ? m->acc_bytes : zeros ? m->input_bytes : element);
   gm_mvin *t = &l->tracker[slot];
   *t = (gm_mvin){.valid = true,
@@ -560,7 +565,7 @@ static void controller(gm_machine *m) {
   }
 }
 
-/* The next cycle in which any of this may move. */
+/* The next cycle in which any part of the loader may move. */
 static uint64_t next_move(const gm_machine *m) {
   const gm_loader *l = &m->ld;
   const uint64_t soon = m->now + 1;

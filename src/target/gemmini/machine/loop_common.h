@@ -24,8 +24,8 @@ typedef struct gm_loop_slot {
 typedef struct gm_loop_pair {
   gm_loop_slot slot[2];
   uint8_t head;
-  int used[GM_LOOP_KINDS], limit[GM_LOOP_KINDS]; /* commands that came out and have not completed; at most */
-  uint32_t acc_start[GM_LOOP_UNITS];             /* accumulator row for the next loop of each unit that works there */
+  int used[GM_LOOP_KINDS], limit[GM_LOOP_KINDS]; /* commands that were sent and have not completed; their maximum */
+  uint32_t acc_start[GM_LOOP_UNITS]; /* accumulator row of the next loop, for each unit that works in the accumulator */
   uint32_t acc_rows, row_mask;
 } gm_loop_pair;
 
@@ -54,8 +54,8 @@ static inline int gm_loop_start(gm_loop_pair *p, int unit, unsigned after) {
   return id;
 }
 
-/* The accumulator half of a unit that has just started. The next loop gets the other half, unless this one leaves its
- * result there (it stores nothing) for the next to continue. */
+/* The accumulator half for a unit that has just started. The next loop gets the other half, unless this loop stores
+ * nothing and leaves its result for the next one to continue. */
 static inline uint32_t gm_loop_take_acc(gm_loop_pair *p, int unit, bool stores) {
   uint32_t start = p->acc_start[unit];
   if (stores) p->acc_start[unit] = start + p->acc_rows / 2 >= p->acc_rows ? 0 : start + p->acc_rows / 2;

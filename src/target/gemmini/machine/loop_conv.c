@@ -115,7 +115,7 @@ static gm_command config_ld(int state_id, uint64_t stride, uint32_t block_stride
                       .rs2 = stride};
 }
 
-/* Steps *i by n; at `end` it starts over at `first`, and the next iterator steps. */
+/* Steps *i by n. At `end`, *i restarts at `first`; returns true, so that the next iterator steps. */
 static bool wraps(int32_t *i, int n, int end, int first) {
   *i = *i + n >= end ? first : *i + n;
   return *i == first;
@@ -240,14 +240,14 @@ static gm_command config_ex(const gm_conv_loop *p) {
                       .rs2 = (uint64_t)((uint32_t)p->orows * p->ocols & 0xffff) << 48};
 }
 
-/* The tap meets only inserted zeros (line 668). */
+/* Does the tap meet only inserted zeros (line 668)? */
 static bool meets_zeros(const gm_conv_loop *p, const gm_conv_unit *u) {
   const uint32_t row = (uint32_t)u->krow * p->kernel_dilation + (uint32_t)u->row - p->upad,
                  col = (uint32_t)u->kcol * p->kernel_dilation + (uint32_t)u->col - p->lpad;
   return p->input_dilated && ((row | col) & 1);
 }
 
-/* Goes to the next product; `cols`: columns of pixels that this one was about. */
+/* Goes to the next product. `cols`: the columns of pixels of the present product. */
 static void next_product(const gm_loop_conv *l, const gm_conv_loop *p, gm_conv_unit *u, int cols) {
   u->state = PRELOAD;
   const bool all = wraps(&u->col, cols, p->ocols, 0) && wraps(&u->row, 1, p->orows, 0) &&
@@ -282,8 +282,8 @@ static gm_command execute_command(gm_loop_conv *l) {
   return c;
 }
 
-/* Execute passes over products with zeros: a cycle for the preload that is not sent and one for the compute, whatever
- * the units before it do. True if it did in this cycle. */
+/* Execute skips products with zeros. This takes one cycle for the preload that is not sent and one for the compute,
+ * independently of the units before it. Returns true if it skipped in this cycle. */
 static bool pass_over_zeros(gm_loop_conv *l) {
   gm_conv_unit *u = &l->units[GM_CONV_EX];
   const gm_conv_loop *p = &l->loops[u->loop];
@@ -353,24 +353,24 @@ static gm_command next_command(gm_loop_conv *l, int unit) {
 
 static bool idle(const gm_conv_unit *u) { return u->state == IDLE && !u->valid[0] && !u->valid[1]; }
 
-/* `u` may go on: the unit before it has let everything of their loop out. */
+/* May `u` go on? The unit before it must have sent all commands of their loop. */
 static bool passed(const gm_conv_unit *before, const gm_conv_unit *u) {
   return before->loop != u->loop || idle(before);
 }
 
-/* Loads for the next loop wait while execute's own are not through (lines 1073-1079). */
+/* Loads for the next loop wait until execute's own loads are done (lines 1073-1079). */
 static bool waits_for_loads(const gm_loop_conv *l) {
   const gm_loop_slot *s = &l->pair.slot[l->units[GM_CONV_EX].loop];
   return s->started >> GM_CONV_EX & 1 && !(s->completed >> GM_CONV_EX & 1) && (s->completed & LOADED) != LOADED;
 }
 
-/* Bias and store without their array leave again one cycle after they started. */
+/* Bias and store units without an array become idle one cycle after they started. */
 static bool has_nothing_to_do(const gm_loop_conv *l, int unit) {
   const gm_conv_loop *p = &l->loops[l->units[unit].loop];
   return (unit == GM_CONV_BIAS && !p->bias) || (unit == GM_CONV_ST && !p->output);
 }
 
-/* Has unit a command for its output registers? */
+/* Does the unit have a command for its output registers? */
 static bool offers(const gm_loop_conv *l, int unit, bool waiting) {
   const gm_conv_unit *u = &l->units[unit], *x = &l->units[GM_CONV_EX];
   if (u->state == IDLE || has_nothing_to_do(l, unit)) return false;
@@ -500,7 +500,7 @@ static bool refuse(const gm_loop_conv *l, const gm_conv_loop *p, const gm_comman
 
 static uint16_t field(uint64_t operand, int low) { return (uint16_t)(operand >> low); }
 
-/* Lines 1103-1183. Fields that no unit looks at (padding, pool_padding, prad, pdpad) are not kept. */
+/* Lines 1103-1183. Fields that no unit reads (padding, pool_padding, prad, pdpad) are not kept. */
 static void configure(gm_conv_loop *p, const gm_command *c) {
   switch (c->funct) {
   case GM_LOOP_CONV_CONFIG_1:
@@ -537,7 +537,7 @@ static void configure(gm_conv_loop *p, const gm_command *c) {
   }
 }
 
-/* One edge of all units and loops, on the state before it. */
+/* One edge of all units and loops, from the state before it. */
 static bool step_loops(gm_loop_conv *l, bool out_ready, gm_command *out) {
   bool retires = gm_loop_head_retires(&l->pair), waiting = waits_for_loads(l), offered[GM_LOOP_UNITS];
   int unit = out_ready ? sender(l) : -1;

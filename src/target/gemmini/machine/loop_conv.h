@@ -39,8 +39,8 @@ typedef struct gm_conv_loop {
   uint16_t pixels; /* columns of the kernel in a row of the array: max_pixels_per_row */
   uint16_t batches, porows, pocols, pochs, krows, kcols, kchs, orows, ocols; /* of the tile */
   uint16_t lpad, rpad, upad, dpad;                                           /* padding of the tile's input */
-  uint16_t plpad, pupad;                                                     /* of its pooling windows */
-  uint64_t bias, weights, input, output;                                     /* memory; output 0: the tile stays */
+  uint16_t plpad, pupad;                                                     /* padding of its pooling windows */
+  uint64_t bias, weights, input, output; /* addresses in memory; output 0: the tile stays in the accumulator */
   bool no_bias, no_pool;
   bool downsample; /* only every second row and column of the input is loaded */
   /* For training: gradients are convolutions with transposed tensors, rotated weights, and zeros between pixels. */
@@ -52,7 +52,7 @@ typedef struct gm_conv_loop {
 
 /* One unit: the loop for which it works (or last worked), and its next command. */
 typedef struct gm_conv_unit {
-  uint8_t state; /* 0: nothing left to come */
+  uint8_t state; /* 0: nothing left to send */
   uint8_t loop;
   bool valid[2]; /* the registers on the way out; [1] is at the output */
   bool new_weights;

@@ -222,14 +222,14 @@ static bool passed(const gm_loop_unit *before, const gm_loop_unit *u) {
   return !before->active || before->loop != u->loop;
 }
 
-/* The loads of the next tile of execute have been sent (lines 444-447). */
+/* Have the loads of execute's next tile been sent (lines 444-447)? */
 static bool operands_ahead(const gm_loop_ws *l) {
   const gm_loop_unit *x = &l->units[GM_LOOP_EX], *a = &l->units[GM_LOOP_LD_A], *b = &l->units[GM_LOOP_LD_B];
   return passed(&l->units[GM_LOOP_LD_D], x) && (passed(a, x) || a->k > x->k || (a->k == x->k && a->i > x->i)) &&
          (passed(b, x) || b->k > x->k || (a->k == x->k && b->j > x->j));
 }
 
-/* The last computes into the next tiles of store C have been sent (lines 610-614). */
+/* Have the last computes into store C's next tiles been sent (lines 610-614)? */
 static bool results_ahead(const gm_loop_ws *l) {
   const gm_loop_unit *s = &l->units[GM_LOOP_ST_C], *x = &l->units[GM_LOOP_EX];
   const gm_loop *p = &l->loops[s->loop];
@@ -237,9 +237,9 @@ static bool results_ahead(const gm_loop_ws *l) {
   return passed(x, s) || (x->k == p->max_k - 1 && (x->j >= next_j || (x->j == next_j - 1 && x->i > s->i)));
 }
 
-/* Selects the load, of A or B, that has the output: the head's while they work for different loops; else B at the very
- * beginning and whenever A is one k ahead; else A (WeightedArbiter.scala with weight 0). The other one may not send
- * even if the selected one has nothing to send. */
+/* Selects which load, A or B, may use the output. While they work for different loops: the head's. Otherwise B at
+ * the beginning and whenever A is one k ahead, else A (WeightedArbiter.scala with weight 0). The other load may not
+ * send, even if the selected one has no command. */
 static int load_turn(const gm_loop_ws *l) {
   const gm_loop_unit *a = &l->units[GM_LOOP_LD_A], *b = &l->units[GM_LOOP_LD_B];
   if (a->loop != b->loop) return a->loop == l->pair.head ? GM_LOOP_LD_A : GM_LOOP_LD_B;
@@ -308,7 +308,7 @@ static bool start_units(gm_loop_ws *l, unsigned idle) {
   return changed;
 }
 
-/* A unit without a matrix leaves again one cycle after it started. */
+/* A unit without a matrix becomes idle one cycle after it started. */
 static bool skip_without_matrix(gm_loop_ws *l) {
   bool skipped = false;
   for (int i = 0; i < GM_LOOP_UNITS; i++) {

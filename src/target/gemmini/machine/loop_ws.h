@@ -45,7 +45,7 @@ typedef struct gm_loop {
 /* One unit: the loop for which it works (or last worked), and its next tile. */
 typedef struct gm_loop_unit {
   bool active;
-  bool compute; /* execute: the preload of this tile is out */
+  bool compute; /* execute: the preload of this tile was sent */
   uint8_t loop;
   uint16_t i, j, k;
   uint32_t start; /* accumulator row of C */
@@ -55,8 +55,8 @@ typedef struct gm_loop_ws {
   gm_loop loops[2];
   gm_loop_unit units[GM_LOOP_UNITS];
   gm_loop_pair pair;
-  bool settled; /* but for commands sent and completed the last step changed nothing */
-  int next; /* the unit that can send the next command, -1 = none; unless commands have completed since: it may be one */
+  bool settled; /* the last step changed nothing except sent and completed commands */
+  int next;     /* the unit that can send the next command, -1 = none. After a completion, -1 is not reliable. */
   int dim, input_bytes, acc_bytes;
   int blocks, blocks_acc; /* maximum of tiles in one mvin or mvout: of input, of accumulator elements */
 } gm_loop_ws;
@@ -81,7 +81,7 @@ bool gm_loop_ws_step(gm_loop_ws *, const gm_command *in, bool *take_in, bool out
 static inline bool gm_loop_ws_waiting(const gm_loop_ws *l, bool out_ready) {
   return l->settled && !(out_ready && l->next != -1);
 }
-/* These complete in a cycle in which the loop need not be stepped but for that. */
+/* Completes commands in a cycle in which the loop needs no step for other reasons. */
 static inline void gm_loop_ws_complete(gm_loop_ws *l, int kind) {
   l->pair.used[kind]--;
   l->next = GM_LOOP_UNITS;

@@ -142,7 +142,7 @@ __attribute__((noinline)) static void step(gm_machine *m) {
   m->now++;
 }
 
-/* In pairs: each next step waits for it. */
+/* In pairs, because each step waits for the previous result. */
 static uint64_t next_wake(const gm_machine *m) {
   const uint64_t *w = m->wake;
   const uint64_t memories = earlier(w[GM_UNIT_L2], w[GM_UNIT_READ]),
@@ -151,7 +151,7 @@ static uint64_t next_wake(const gm_machine *m) {
   return earlier(earlier(memories, array), earlier(commands, w[GM_UNIT_STORE]));
 }
 
-/* Simulates all that happens before `cycle`. */
+/* Simulates all events before `cycle`. */
 static void advance_to(gm_machine *m, uint64_t cycle) {
   while (m->now < cycle && !m->why[0]) {
     uint64_t next = next_wake(m);
@@ -171,13 +171,13 @@ static void advance(gm_machine *m) {
   step(m);
 }
 
-/* Simulates all that happens before `cycle`, and before the front queues have room. */
+/* Simulates all events before `cycle`, and then until the front queues have room. */
 static void advance_to_room(gm_machine *m, uint64_t cycle) {
   while (!m->why[0]) {
     const uint64_t room = m->front.room, next = next_wake(m), end = later(room, cycle);
     if (m->now >= end) return;
     if (next >= end) {
-      if (end == GM_NEVER) advance(m); /* says that nothing will happen */
+      if (end == GM_NEVER) advance(m); /* GM_NEVER: nothing else will happen */
       m->now = end;
       return;
     }
@@ -234,7 +234,7 @@ static uint64_t command(void *context, uint64_t cycle, uint32_t instruction, uin
   return accepted;
 }
 
-/* The value of io.busy (Controller.scala:443): a lone preload does not count. */
+/* The value of io.busy (Controller.scala:443): a preload alone does not count as busy. */
 static bool busy(const gm_machine *m) {
   return !front_empty(m) || gm_station_busy(m) || gm_loader_busy(m) || gm_storer_busy(m);
 }

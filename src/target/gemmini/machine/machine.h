@@ -13,7 +13,7 @@
 
 typedef struct gm_machine gm_machine;
 
-/* The use of the array's time: every cycle between the marks is in exactly one counter of the first group. */
+/* How the array's time is used: every cycle between the marks counts in exactly one counter of the first group. */
 typedef struct gm_counters {
   uint64_t cycles;
   uint64_t array_busy;    /* rows of a compute enter the array */
@@ -23,8 +23,8 @@ typedef struct gm_counters {
   /* ... for a store that still reads its destination, or the full store queue blocks later commands */
   uint64_t wait_store;
   uint64_t wait_config;     /* the array drains before a config_ex */
-  uint64_t wait_load_queue; /* the array is idle: a full load queue blocks later commands */
-  uint64_t wait_cpu;        /* nothing for the array: the core has not issued it */
+  uint64_t wait_load_queue; /* the array is idle because a full load queue blocks later commands */
+  uint64_t wait_cpu;        /* the core has not issued the next command of the array */
   uint64_t drain;           /* fence: the last stores leave */
   /* counts */
   uint64_t commands, loads, computes, stores, configs, fences;
@@ -41,7 +41,8 @@ void gm_machine_free(gm_machine *);
 /* The core's requests. */
 rv64_ports gm_machine_ports(gm_machine *);
 
-/* A loop may keep the accelerator busy for ages while the core waits in one fence: the run fails past this cycle. */
+/* Sets a limit of cycles: a loop may keep the accelerator busy for very long while the core waits in one fence. The
+ * run fails after this cycle. */
 void gm_machine_limit(gm_machine *, uint64_t max_cycles);
 /* Loads may read data of earlier stores without a fence: published programs that rely on it are timed this way. */
 void gm_machine_allow_any_order(gm_machine *);

@@ -19,7 +19,7 @@ static gm_range range(const gm_machine *m, uint32_t local, uint32_t rows) {
   return (gm_range){gm_row_of(m, local) + (gm_is_acc(local) ? ACCUMULATOR : 0), rows};
 }
 
-/* Does either start in the other? */
+/* Does one of them start inside the other? */
 static bool overlap(gm_range x, gm_range y) { return x.start - y.start < y.rows || y.start - x.start < x.rows; }
 
 /* Rows that a block-wise transfer spans: whole blocks of dim columns, `stride` rows apart. */
@@ -28,8 +28,8 @@ static uint32_t span(const gm_machine *m, int columns, int rows, uint32_t stride
   return (blocks ? blocks - 1 : 0) * stride + (uint32_t)rows;
 }
 
-/* Repeated pixels reach this many rows further back; the range keeps its length, and so misses its last rows
- * (:271-290). */
+/* Repeated pixels reach this many rows further back. As in the RTL, the range keeps its length, so it misses its
+ * last rows (:271-290). */
 static void before_pixels(const gm_machine *m, uint32_t pixels, gm_range *r) {
   const uint32_t half = m->spad_rows / 2, first = r->start > half ? half : 0;
   if (r->start < ACCUMULATOR) r->start = r->start - first < pixels ? first : r->start - pixels;
@@ -53,7 +53,7 @@ int gm_station_queue(const gm_command *c) {
   }
 }
 
-/* The reads and writes of a command, and the configuration that it leaves for later commands. */
+/* Determines the rows that a command reads and writes, and the configuration that it leaves for later commands. */
 static void decode(gm_machine *m, const gm_command *c, gm_entry *e) {
   gm_station *s = &m->rs;
   e->command = *c;
@@ -116,7 +116,7 @@ static uint64_t hazards(const gm_station *s, const gm_entry *n) {
     const gm_entry *e = &s->entry[i];
     bool waiting;
     switch (n->queue) {
-    case GM_LD: waiting = overlap(n->a, e->a) || overlap(n->a, e->b); break; /* stores have no b */
+    case GM_LD: waiting = overlap(n->a, e->a) || overlap(n->a, e->b); break; /* a store has no b */
     case GM_EX: waiting = overlap(n->a, e->a) || (e->queue == GM_LD && overlap(n->b, e->a)); break;
     default: waiting = e->a_is_destination && overlap(n->a, e->a); break;
     }
@@ -137,7 +137,7 @@ static const char *name_of(const gm_command *c) {
   }
 }
 
-/* The queue has another next entry, or that has one less to wait for. */
+/* The queue has a new next entry, or its next entry waits for one command less. */
 static void look_at_next(gm_station *s, int queue) {
   const gm_entry *next = gm_station_next(s, queue);
   s->open = (s->open & ~(1u << queue)) | (uint32_t)(next && !next->waits) << queue;
@@ -161,7 +161,7 @@ void gm_station_complete(gm_machine *m, int i) {
   }
 }
 
-/* The queues whose next command may issue in the current state: bits, because the order is unpredictable. */
+/* The queues whose next command may issue in the current state, as a set of bits: the order is unpredictable. */
 static uint32_t ready(const gm_machine *m) {
   return m->rs.open & ((uint32_t)gm_loader_accepts(m) << GM_LD | (uint32_t)gm_executor_accepts(m) << GM_EX |
                        (uint32_t)gm_storer_accepts(m) << GM_ST);
@@ -182,8 +182,8 @@ static void issue(gm_machine *m, int queue) {
   if (e->is_config && queue != GM_EX) gm_station_complete(m, i); /* complete_on_issue */
 }
 
-/* Takes the command at the end of the front queues if its queue has an entry free. A flush or an access of an event counter passes
- * by. */
+/* Takes the command at the end of the front queues, if its queue has a free entry. A flush and an access of an event
+ * counter need no entry. */
 static bool allocate(gm_machine *m, int head, uint64_t valid_at_start) {
   gm_station *s = &m->rs;
   const gm_command *c = &m->front.slot[head].command;
@@ -236,7 +236,7 @@ static uint64_t next_step(const gm_machine *m) {
 
 void gm_station_step(gm_machine *m) {
   gm_mesh_follow(m);
-  m->wake[GM_UNIT_STATION] = GM_NEVER; /* that it is awake for the array's end is known */
+  m->wake[GM_UNIT_STATION] = GM_NEVER; /* it is known when the array's end wakes it */
   const uint64_t valid_at_start = m->rs.valid;
   /* The state at the start of the cycle decides which commands may issue: issue before completion. */
   for (uint32_t queues = ready(m); queues; queues &= queues - 1) issue(m, __builtin_ctz(queues));

@@ -28,7 +28,7 @@ void gm_store_init(gm_machine *m) {
   s->ahead = m->ex.latency < GM_STORE_AHEAD ? (unsigned)m->ex.latency : GM_STORE_AHEAD;
 }
 
-/* Anything but the writer may move in that cycle. */
+/* Parts other than the writer may move in that cycle. */
 static void wake_others(gm_machine *m, uint64_t cycle) {
   m->st.others_next = earlier(m->st.others_next, cycle);
   gm_wake(m, GM_UNIT_STORE, cycle);
@@ -99,10 +99,10 @@ static bool end_beat(gm_storer *s) {
   return s->write_bytes == 0;
 }
 
-/* A beat on its way to the port: two registers, in the second of which it has its address. There it waits for room, and
- * meanwhile the client's register is compared with the address of the next beat, in the first register. If that is in
- * another page, the waiting beat counts as not translated, and both repeat. `offers`: the row has a next one; true if
- * it is accepted. */
+/* A beat on its way to the port: two registers, in the second of which it has its address. There it waits for room,
+ * and meanwhile the client's register is compared with the address of the next beat, in the first register. If the
+ * next beat is in another page, the waiting beat counts as not translated, and both repeat. `offers`: the row has a
+ * next beat. Returns true if that beat is accepted. */
 static bool translate(gm_machine *m, bool offers) {
   gm_storer *s = &m->st;
   if (m->tlb.of[GM_DMA_WRITER].asks_at == m->now) gm_reader_catch_up(m);
@@ -148,7 +148,7 @@ static bool send_beat(gm_machine *m, bool writing) {
   if (writing && !s->packet_bytes) start_packet(m);
   const bool offers = writing && s->in_flight < m->config.max_in_flight_writes;
   const bool begins = offers && s->beat & GM_BEAT_FIRST && !beats_on_their_way(s);
-  if (begins && gm_l2_is_clear(m)) { /* all of them, without a stop */
+  if (begins && gm_l2_is_clear(m)) { /* sends all beats at once, without a stop */
     const gm_put *p = put_of(s, s->beat);
     l2_send_clear(&m->l2, m->now + 2, L2_WRITE, p->address, p->bytes, p->partial, 0);
     gm_wake_l2(m);
@@ -197,10 +197,10 @@ static uint64_t next_write(const gm_machine *m) {
 
 /* ---- the rows' ways ---- */
 
-/* Each of these advances the next row: false if there is none, or its time is unknown so far. A stage has room by its
- * length at the start of a cycle. */
+/* Each of these functions advances the next row. It returns false without a row, or if its time is not known yet.
+ * Room in a stage is judged at the start of a cycle. */
 
-/* To the writer, unless it does not know yet when it will be through with the row before. */
+/* To the writer, unless the end of the writer's previous row is not known yet. */
 static bool leave(gm_storer *s) {
   const uint32_t n = s->left;
   if (s->writing || n == s->issued) return false;
@@ -251,7 +251,7 @@ static bool scale(gm_storer *s) {
   return true;
 }
 
-/* True if the array or the DMA is known to use the row's bank in that cycle, which is not over. */
+/* Is it known that the array or the DMA uses the row's bank in that cycle, which is not over? */
 static bool is_taken(gm_machine *m, const gm_store_row *r, uint64_t cycle) {
   gm_storer *s = &m->st;
   uint32_t banks;
@@ -270,8 +270,9 @@ static bool is_taken(gm_machine *m, const gm_store_row *r, uint64_t cycle) {
   return banks >> r->bank & 1;
 }
 
-/* The first cycle, from that cycle on, in which neither the array nor the DMA is known to use the row's bank: of the
- * accumulator `ahead` cycles ahead, of the scratchpad in the cycle itself. GM_NEVER: look in read_next. */
+/* The first cycle from that one on in which neither the array nor the DMA is known to use the row's bank. For the
+ * accumulator this is known `ahead` cycles ahead, for the scratchpad in the cycle itself. GM_NEVER: check again in
+ * read_next. */
 static uint64_t find_read(gm_machine *m, const gm_store_row *r, uint64_t from) {
   gm_storer *s = &m->st;
   const uint64_t end = m->now + (r->kind == GM_ROW_OF_ACC && !m->loads_accumulate ? s->ahead : 0);
@@ -310,7 +311,7 @@ static bool read(gm_storer *s, gm_machine *m) {
 
 static bool send(gm_storer *s, const gm_machine *m);
 
-/* Computes the known times of rows, in the first cycle in which they are known; none of them is in the past. */
+/* Computes times of rows in the first cycle in which they can be known. No time is in the past. */
 static void settle_rows(gm_machine *m) {
   gm_storer *s = &m->st;
   s->known_to = 0;
@@ -401,7 +402,8 @@ static bool send(gm_storer *s, const gm_machine *m) {
   s->sent_at[n % DISPATCH] = cycle;
   s->sent++;
   s->send_from = cycle + 1;
-  if (r->last) s->drop_at = cycle + (cycle == s->started); /* after one row: the controller notices a cycle later */
+  /* after one row, the controller notices this a cycle later */
+  if (r->last) s->drop_at = cycle + (cycle == s->started);
   return true;
 }
 
@@ -424,7 +426,7 @@ static void controller(gm_machine *m) {
   settle_rows(m);
 }
 
-/* Rows were all read in cycles before this one. */
+/* Returns commands whose rows were all read in earlier cycles. */
 static void return_commands(gm_machine *m) {
   gm_storer *s = &m->st;
   s->trackers_done = true;

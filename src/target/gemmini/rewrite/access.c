@@ -51,7 +51,7 @@ static bool load(gm_decoder *d, const gm_event *e, gm_access *a, const char **wh
 static void store_image(const gm_config *c, const gm_store_registers *r, const gm_event *e, gm_access *a) {
   uint32_t first = gm_unified(c, gm_local(e->rs2)), pixels = (uint32_t)(r->out_rows * r->out_cols);
   uint32_t end = gm_is_acc(gm_local(e->rs2)) ? gm_unified_rows(c) : (uint32_t)gm_spad_rows(c);
-  if (pixels > end - first) pixels = end - first; /* later ones are in no window, or the machine would have failed */
+  if (pixels > end - first) pixels = end - first; /* the machine would have failed if later pixels were in a window */
   add(a->read, &a->n_reads, c, gm_local(e->rs2), (int)pixels, gm_cols(e->rs2), 1);
   a->images = r->pool_stride ? r->pool_out_rows : r->out_rows;
   a->memory_rows = r->pool_stride ? r->pool_out_cols : r->out_cols;

@@ -61,8 +61,8 @@ static void lines_close(lines *l) {
   }
 }
 
-/* The latest mark on the lines that an access touches; sets them to `mark` if that is not 0. False for memory that is
- * no operand's: nothing is known about it. */
+/* Returns the latest mark on the lines that an access touches. Sets their marks to `mark` if that is not 0. False
+ * for memory outside of operands, of which nothing is known. */
 static bool touch_lines(lines *l, size_t *list[], const gm_access *a, size_t mark, size_t *latest) {
   for (int r = 0; r < gm_memory_rows(a); r++) {
     uint64_t offset;
@@ -140,8 +140,8 @@ tw_status gm_remove_loads(gm_stream *s, gm_change *change, tw_error *error) {
 
 /* ---- fences ---- */
 
-/* Marks the lines of an access that have no mark since `kept`; were lines of `other` marked since then? The earliest
- * such mark goes to *met. False for memory that is no operand's. */
+/* Marks the lines of an access that have no mark since `kept`. Were lines of `other` marked since then? The earliest
+ * such mark goes to *met. False for memory outside of operands. */
 static bool meet(lines *l, size_t *own[], size_t *other[], const gm_access *a, size_t mark, size_t kept, size_t *met) {
   for (int r = 0; r < gm_memory_rows(a); r++) {
     uint64_t offset;
@@ -156,8 +156,8 @@ static bool meet(lines *l, size_t *own[], size_t *other[], const gm_access *a, s
   return true;
 }
 
-/* A fence is removed at first; it returns when a load and a store on either side of it meet. Stores keep their order
- * anyway. */
+/* Each fence is first removed. It returns if a load before it and a store after it meet in memory, or the other way
+ * round. Stores keep their order in any case. */
 tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
   gm_decoder d = {.config = s->config};
   gm_access a;
@@ -186,7 +186,7 @@ tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
     if (!met || latest < met) continue;
     s->event[latest - 1].dead = removed[latest - 1] = false;
     kept = latest;
-    /* Accesses of this command count as before the fence: the fence comes later. */
+    /* Accesses of this command are on the near side of the fence, which comes later. */
     if (load) meet(&l, l.loaded, l.stored, &a, i + 1, kept, &met);
     if (store) meet(&l, l.stored, l.loaded, &a, i + 1, kept, &met);
   }
@@ -201,8 +201,8 @@ tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
 
 typedef struct zeros {
   const gm_stream *stream;
-  size_t *pending; /* by row: 1 + the load of zeros that is still unused ... */
-  uint32_t *cols;  /* ... and how many columns of them */
+  size_t *pending; /* by row: 1 + the load of zeros that is still unused */
+  uint32_t *cols;  /* by row: number of these zero columns */
   bool *bad;       /* by command: this load of zeros must stay */
   bool changed;
 } zeros;
@@ -215,7 +215,7 @@ static void mark_needed(zeros *z, const gm_touch *t) {
   }
 }
 
-/* Does a product that adds to these rows add to zeros alone, and to all of them? */
+/* Does a product that adds to these rows add only to zeros, and to all of them? */
 static bool all_pending(const zeros *z, const gm_touch *t) {
   for (uint32_t r = 0; r < t->rows; r++) {
     uint32_t row = t->first + r * t->stride;
@@ -229,7 +229,7 @@ static void clear(zeros *z, const gm_touch *t) {
   for (uint32_t r = 0; r < t->rows; r++) z->pending[t->first + r * t->stride] = 0;
 }
 
-/* Narrow zeros over wider zeros leave some of the wider zeros. */
+/* A narrow load of zeros over a wider one leaves some zeros of the wider one. */
 static void add_zeros(zeros *z, const gm_touch *t, size_t load) {
   for (uint32_t r = 0; r < t->rows; r++) {
     uint32_t row = t->first + r;
@@ -243,7 +243,7 @@ static void add_zeros(zeros *z, const gm_touch *t, size_t load) {
   }
 }
 
-/* One pass over the stream; with `apply`, computes that start from zeros overwrite instead. */
+/* One pass over the stream. With `apply`, computes that start from zeros are changed to overwrite. */
 static tw_status follow_zeros(zeros *z, gm_stream *s, bool apply, tw_error *error) {
   gm_decoder d = {.config = s->config};
   gm_access a;
@@ -298,7 +298,8 @@ tw_status gm_remove_zero_fills(gm_stream *s, gm_change *change, tw_error *error)
 
 /* ---- narrow moves ---- */
 
-/* Does y continue x, which is `cols` wide by now? `apart`: rows from block to block; `bytes`: of a block in memory. */
+/* Does y continue x, which is `cols` columns wide so far? `apart`: rows from block to block; `bytes`: size of a
+ * block in memory. */
 static bool continues(const gm_stream *s, const gm_event *x, const gm_event *y, int apart, int bytes) {
   int dim = s->config->dim, cols = gm_cols(x->rs2), blocks = cols / dim;
   return x->funct == y->funct && gm_rows(x->rs2) == gm_rows(y->rs2) && gm_cols(y->rs2) == dim && cols % dim == 0 &&

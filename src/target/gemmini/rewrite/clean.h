@@ -14,16 +14,16 @@ typedef struct gm_change {
 
 typedef tw_status gm_pass(gm_stream *, gm_change *, tw_error *);
 
-/* A config that sets the current values. */
+/* A configuration that sets the current values. */
 gm_pass gm_remove_configs;
 /* A load of bytes that are still at its destination, unchanged in both places. */
 gm_pass gm_remove_loads;
-/* A fence between commands that do not meet in memory. The reservation station orders accesses of the array, loads and
- * stores to the local memories; memory it does not watch. */
+/* A fence between commands that do not meet in memory. The reservation station keeps the order of accesses to the
+ * local memories, but not to memory. */
 gm_pass gm_remove_fences;
 /* Zeros for the accumulator that the first product can overwrite instead. */
 gm_pass gm_remove_zero_fills;
-/* Neighbouring narrow loads, stores that make a wide one. */
+/* Neighbouring narrow loads (stores) that form a wide one. */
 gm_pass gm_widen_loads;
 gm_pass gm_widen_stores;
 

@@ -15,7 +15,7 @@
 
 static const struct counterfactual {
   gm_pass *pass;
-  const char *what; /* with one %zu: how many */
+  const char *what; /* format with one %zu: the number of occurrences */
 } counterfactuals[] = {
     {gm_suppose_separate_banks,
      "%zu products read weights and activations from one scratchpad bank, which has one port"},
@@ -37,7 +37,7 @@ typedef struct trial {
     tw_error error;
     gm_change change;
     uint64_t cycles;
-  } of[N_COUNTERFACTUALS + 1]; /* the last: the stream as it is */
+  } of[N_COUNTERFACTUALS + 1]; /* the last: the unchanged stream */
 } trial;
 
 static void try_one(void *context, size_t i) {
@@ -95,7 +95,7 @@ static void print_event(const gm_stream *s, size_t i, char *text, size_t size) {
                                     : "preload");
 }
 
-/* Appends how long the core took for the command. */
+/* Appends the core's time for the command. */
 static void print_gap(const gm_stream *s, size_t i, char *text, size_t size) {
   size_t n = strlen(text);
   snprintf(text + n, size - n, ", %u cycles after the previous command", s->event[i].gap);
@@ -115,7 +115,7 @@ static void find(tw_diagnosis *d, double cost, double count, const char *example
   snprintf(f->example, sizeof f->example, "%s", example);
 }
 
-/* The remaining time when the operands are in different banks. */
+/* Adds findings from the machine's counters. `same_bank`: time that remains when operands are in different banks. */
 static void add_counters(const gm_stream *s, double same_bank, tw_diagnosis *d) {
   const gm_counters *n = &s->run.counters;
   const double written = (double)n->bank_conflict - same_bank;
@@ -146,7 +146,7 @@ static int by_cost(const void *x, const void *y) {
   return (a->cost < b->cost) - (a->cost > b->cost);
 }
 
-/* Of the program's time: what costs less is not worth a line. */
+/* Fraction of the program's time; a smaller cost is not listed. */
 static const double WORTH_SAYING = 0.0005;
 
 static void drop_small(tw_diagnosis *d, double least) {
@@ -168,7 +168,7 @@ tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *e
   tw_parallel_for(jobs, N_COUNTERFACTUALS + 1, try_one, t);
   uint64_t now = t->of[N_COUNTERFACTUALS].cycles;
   if (now > s->run.core.cycles && now != UINT64_MAX)
-    now = s->run.core.cycles; /* the commands of a hardware loop are slower than the loop */
+    now = s->run.core.cycles; /* the commands of a hardware loop are slower than the loop itself */
   double same_bank = 0;
   tw_status status = TW_OK;
   for (size_t i = 0; i < N_COUNTERFACTUALS && status == TW_OK; i++) {
@@ -177,7 +177,7 @@ tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *e
     if (t->of[i].status != TW_OK || !t->of[i].change.count) continue;
     if (i == 0)
       same_bank =
-          2.0 * (double)t->of[i].change.count * s->config->dim; /* all rows of the operand count: see execute.c */
+          2.0 * (double)t->of[i].change.count * s->config->dim; /* counts all rows of the operand: see execute.c */
     if (t->of[i].cycles == UINT64_MAX || now == UINT64_MAX) continue;
     double saved = t->of[i].cycles < now ? (double)(now - t->of[i].cycles) : 0;
     print_event(s, t->of[i].change.first, example, sizeof example);

@@ -1,4 +1,4 @@
-/* diagnose.h - where a program's cycles go, in words, the most expensive first. */
+/* diagnose.h - describes where a program's cycles go, the most expensive finding first. */
 #ifndef TW_GEMMINI_REWRITE_DIAGNOSE_H
 #define TW_GEMMINI_REWRITE_DIAGNOSE_H
 

@@ -11,8 +11,9 @@
 #include "target/gemmini/machine/loop_ws.h"
 
 enum {
-  UNIT_GAP = 1,               /* cycles from command to command of a loop unit */
-  STEPS_WITHOUT_COMMAND = 64, /* a loop unit that sends nothing for so long never will: its states are few */
+  UNIT_GAP = 1, /* cycles from command to command of a loop unit */
+  /* a loop unit that sends nothing in this number of steps never will, because it has few states */
+  STEPS_WITHOUT_COMMAND = 64,
   CHECK_EVERY = 4096
 };
 
@@ -33,7 +34,7 @@ bool gm_has_hardware_loops(const gm_stream *s) {
   return false;
 }
 
-/* The kind of a loop's command (station.c: the queue that it goes to). */
+/* The kind of a loop's command: the queue of the station that it goes to (station.c). */
 static int kind_of(const gm_command *c) {
   if (c->funct == GM_MVOUT || (c->funct == GM_CONFIG && (c->rs1 & 3) == GM_CONFIG_ST)) return GM_LOOP_STORES;
   if (gm_is_load(c->funct) || (c->funct == GM_CONFIG && (c->rs1 & 3) == GM_CONFIG_LD)) return GM_LOOP_LOADS;
@@ -41,12 +42,12 @@ static int kind_of(const gm_command *c) {
 }
 
 static void append_command(expansion *x, const gm_command *c, uint32_t gap) {
-  const uint64_t spare = (uint64_t)c->spare_rows << 48; /* rows that a command of one's own need not load */
+  const uint64_t spare = (uint64_t)c->spare_rows << 48; /* rows that a separate command need not load */
   const gm_event e = {.funct = c->funct, .gap = gap, .rs1 = c->rs1, .rs2 = c->rs2 - spare};
   if (!gm_stream_append(x->stream, &e)) x->full = true;
 }
 
-/* One step of a unit; what it sends has completed by the next one. */
+/* One step of a unit. A command that it sends has completed by the next step. */
 static bool step_ws(expansion *x, const gm_command *in, bool *take, gm_command *out) {
   int *done = x->done_ws;
   bool from_loop = false;

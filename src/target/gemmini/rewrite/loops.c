@@ -8,8 +8,8 @@
 #include "base/random.h"
 #include "base/strings.h"
 
-/* Longest body, in elements. Two repetitions are a loop only if that saves this many leaves: any two neighbours of a
- * kind are "two repetitions", and treating them as a loop would hide the loops of the nest around. */
+/* Longest body, in elements. Two repetitions become a loop only if that saves this many leaves. Otherwise any two
+ * neighbours of one kind would be "two repetitions" and would hide the loops of the outer nest. */
 enum { BODY_MAX = 4096, TWO_ARE_ENOUGH = 24, CHECK_EVERY = 256 };
 
 static const uint64_t BASE = 0x9e3779b97f4a7c15ull; /* of the prefix hashes, modulo 2^64; any odd number */
@@ -129,7 +129,7 @@ static bool grow_values(gm_loops *l, size_t more) {
 
 static bool same_element(gm_element a, gm_element b) { return a.shape == b.shape && a.count == b.count; }
 
-/* Element i is `e`, whose values stand where they belong; it is the last. */
+/* Makes `e`, whose values are already in place, element i and the last one. */
 static void set_last(gm_loops *l, size_t i, gm_element e) {
   const gm_shape *s = &l->shape[e.shape];
   l->element[i] = e;
@@ -203,7 +203,7 @@ static bool repeats(const gm_loops *l, size_t period, uint64_t shift) {
          grow_evenly(l, i, period);
 }
 
-/* Folds once at the end of the sequence, with the shortest body that does. *folded tells whether. False without
+/* Folds once at the end of the sequence, with the shortest possible body. *folded: did it fold? False without
  * memory. */
 static bool fold_end(gm_loops *l, bool *folded) {
   const size_t n = l->n, most = n - 1 < BODY_MAX ? n - 1 : BODY_MAX;
@@ -260,7 +260,7 @@ static bool is_pair(const gm_loops *l, size_t i, size_t n, size_t period) {
          same_kinds(l, l->element + i, i + period, period) && weight_of(l, i, period) >= TWO_ARE_ENOUGH;
 }
 
-/* Folds all pairs with one period that are worth it. The read position is at or after the write position. */
+/* Folds all pairs with one period that save enough. The read position is at or after the write position. */
 static bool fold_pairs(gm_loops *l, size_t period, bool *folded) {
   const size_t n = l->n;
   size_t i = 0;
@@ -281,7 +281,7 @@ static bool fold_pairs(gm_loops *l, size_t period, bool *folded) {
   return true;
 }
 
-/* Runs the sequence through again: what was folded may be part of longer loops. */
+/* Processes the sequence again, because folded parts may belong to longer loops. */
 static tw_status refold(gm_loops *l, tw_error *error) {
   const size_t n = l->n;
   l->n = 0;

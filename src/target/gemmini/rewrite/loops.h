@@ -1,13 +1,12 @@
-/* loops.h - a flat sequence back into loop nests.
+/* loops.h - turns a flat sequence back into loop nests.
  *
  * Each element of the sequence has a kind (equal kinds are the same command) and values that may differ (addresses).
- * Three repetitions of the same kinds, whose values grow by the same amounts from one to the next, become a loop as
- * soon as they are at the end of the sequence; elements that continue a loop join it; loops are elements again, so that
- * nests form from the inside out (nested loop recognition, Ketterlin and Clauss, CGO 2008). Other elements are
- * unchanged.
+ * Three repetitions of the same kinds, whose values grow by equal amounts, become a loop as soon as they are at the
+ * end of the sequence. Elements that continue a loop join it.
  *
- * The time for an element is bounded by the longest body, whatever the length of the sequence: equal blocks are found
- * by the hashes of all prefixes, and the values of a block are contiguous. */
+ * Loops are elements again, so that nests form from the inside out (nested loop recognition, Ketterlin and Clauss,
+ * CGO 2008). Other elements are unchanged. The longest body bounds the time for an element, for any length of the
+ * sequence: hashes of all prefixes find equal blocks, and the values of a block are contiguous. */
 #ifndef TW_GEMMINI_REWRITE_LOOPS_H
 #define TW_GEMMINI_REWRITE_LOOPS_H
 
@@ -30,7 +29,7 @@ typedef struct gm_shape {
   int64_t *delta;    /* increment of each value of the body in an iteration */
   uint32_t n_values; /* of a leaf: GM_LOOP_VALUES; of a loop: all of its body's */
   uint32_t weight;   /* leaves, bodies counted once */
-  const void *leaf;  /* what the caller gave, of the first of its kind */
+  const void *leaf;  /* the caller's pointer for the first leaf of this kind */
   uint64_t hash;
 } gm_shape;
 
@@ -49,12 +48,12 @@ typedef struct gm_loops {
   size_t values_room;
 } gm_loops;
 
-/* Appends a leaf and folds the loops that it completes. `kind` (size bytes) tells equal kinds, and must live as long as
- * the loops. TW_INTERRUPTED when `stop` says so. */
+/* Appends a leaf and folds the loops that it completes. `kind` (size bytes) identifies equal kinds and must live as
+ * long as the loops. TW_INTERRUPTED if `stop` requests it. */
 tw_status gm_loops_add(gm_loops *, const void *kind, size_t size, const int64_t value[GM_LOOP_VALUES], tw_error *);
-/* Folds what only the whole sequence shows: loops of two turns. TW_INTERRUPTED when `stop` says so. */
+/* Folds loops that need the whole sequence: loops of two iterations. TW_INTERRUPTED if `stop` requests it. */
 tw_status gm_loops_fold(gm_loops *, tw_error *);
-/* Leaves that are left to write, bodies counted once. */
+/* The number of leaves to write; bodies count once. */
 size_t gm_loops_weight(const gm_loops *);
 void gm_loops_free(gm_loops *);
 

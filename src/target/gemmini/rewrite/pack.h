@@ -9,10 +9,10 @@
 
 typedef struct gm_pack_options {
   bool place; /* weights and activations in different banks, alternating from group to group */
-  bool keep;  /* what will be needed again stays, as far as there is room */
+  bool keep;  /* operands that are used again stay, as far as there is room */
   /* loads move one group ahead, spread among its products; minimum of products in a group; 0 = they stay */
   int prefetch;
-  bool spread; /* two accumulator halves in turn; stores leave among the products that follow */
+  bool spread; /* two halves of the accumulator alternate; stores are placed among the following products */
 } gm_pack_options;
 
 /* Replaces the events. TW_FAILED, with the reason, for streams that it does not understand or has no room for. */

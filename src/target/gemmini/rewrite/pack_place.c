@@ -1,4 +1,5 @@
-/* pack_place.c - which loads bring the same and may be one, and rows for each value over its life. */
+/* pack_place.c - finds loads that bring the same data and can be one, and assigns rows to each value for its
+ * lifetime. */
 #include <stdlib.h>
 
 #include "base/strings.h"
@@ -26,7 +27,7 @@ static bool link_same(gm_pack_state *p) {
   if (!table) return gm_pack_refuse(p, 0, "no memory");
   for (size_t i = 0; i < p->n_values; i++) {
     gm_value *v = &p->value[i];
-    if (v->first > v->last || v->next) continue; /* of values of several loads none is looked for again */
+    if (v->first > v->last || v->next) continue; /* values of several loads are not searched for again */
     size_t at = content_hash(v) & (size - 1);
     while (table[at] && !same_content(&p->value[table[at] - 1], v)) at = (at + 1) & (size - 1);
     v->same = table[at];
@@ -36,7 +37,7 @@ static bool link_same(gm_pack_state *p) {
   return true;
 }
 
-/* Values follow their twin if no more than `patience` groups are between them. Extends the twin's life. */
+/* A value uses the load of its twin if at most `patience` groups are between them. This extends the twin's life. */
 static void choose_leaders(gm_pack_state *p, int patience, size_t *last) {
   for (size_t i = 0; i < p->n_values; i++) {
     gm_value *v = &p->value[i];
@@ -56,7 +57,7 @@ typedef struct rows {
   const gm_pack_state *p;
   bool mixed;                      /* weights and activations may share banks */
   uint32_t *busy_until;            /* by row: 1 + the group in which it is last used; 0 = free */
-  size_t generation[2], latest[2]; /* by class: how many groups brought something, the latest of them + 1 */
+  size_t generation[2], latest[2]; /* by class: number of groups with new values, the latest of them + 1 */
 } rows;
 
 static bool find_rows(const rows *r, uint32_t bank, uint32_t length, size_t from, uint32_t *row) {
@@ -113,7 +114,8 @@ static size_t list_leaders(gm_pack_state *p, gm_value **order) {
   return n;
 }
 
-/* As much as there is room for is kept. If the operands fit their halves of the banks in no way, they may share. */
+/* Keeps as many values as there is room for. If the operands cannot fit their halves of the banks, the halves may be
+ * shared. */
 static bool give_all_rows(gm_pack_state *p, gm_value **order, size_t *n) {
   static const int patience[] = {1 << 30, 256, 128, 64, 32, 16, 8, 4, 2, 1, 0, NEVER_KEPT};
   const size_t least = sizeof patience / sizeof *patience - 1;

@@ -9,11 +9,11 @@
  * them represents all, `next` leads to further loads, which have no separate uses. */
 typedef struct gm_value {
   gm_event load;
-  size_t config;      /* with which it happens */
+  size_t config;      /* configuration of the load */
   size_t joined;      /* 1 + the value that it is part of; 0: none */
   size_t next, tail;  /* 1 + the next load of this value, 0: none; the last of them */
-  uint32_t row, rows; /* as the program has it: first row, length with gaps */
-  size_t before;      /* the product before which it stood */
+  uint32_t row, rows; /* in the program: first row, length with gaps */
+  size_t before;      /* the product that followed the load in the program */
   size_t first, last; /* products that use it; first > last: none */
   size_t same;        /* 1 + the earlier value with the same content; 0: none */
   size_t leader;      /* the value whose load serves it */
@@ -22,7 +22,7 @@ typedef struct gm_value {
 } gm_value;
 
 typedef struct gm_use {
-  size_t value; /* 1 + ...; 0: none, or no scratchpad rows */
+  size_t value; /* 1 + the value; 0: none, or not in the scratchpad */
   uint32_t row; /* as the program has it */
 } gm_use;
 
@@ -52,7 +52,7 @@ typedef struct gm_pack_state {
   uint32_t *window_acc, *window_end;  /* accumulator rows of each window: the first, one past the last */
   uint32_t acc_rows;                  /* of the widest window */
   size_t n_setups;
-  gm_event *setup; /* different configurations; for loads without the number of the load */
+  gm_event *setup; /* the different configurations; for loads, without the number of the load */
   const char *why;
   size_t where;
 } gm_pack_state;
@@ -62,7 +62,7 @@ static inline bool gm_pack_refuse(gm_pack_state *p, size_t where, const char *wh
   p->where = where + 1;
   return false;
 }
-/* The value that value i is part of. Shortens the way for the next time. */
+/* The value that value i is part of. Shortens the path for later calls. */
 static inline size_t gm_whole_value(const gm_pack_state *p, size_t i) {
   for (gm_value *v = p->value; v[i].joined; i = v[i].joined - 1)
     if (v[v[i].joined - 1].joined) v[i].joined = v[v[i].joined - 1].joined;
@@ -70,9 +70,9 @@ static inline size_t gm_whole_value(const gm_pack_state *p, size_t i) {
 }
 static inline size_t gm_group_of(const gm_pack_state *p, size_t product) { return p->product[product].group; }
 
-/* Each is false, with the reason in p->why, if it cannot. */
+/* Each returns false on failure, with the reason in p->why. */
 bool gm_pack_read(gm_pack_state *);
-/* The loads that are left go to `order`, in the order of their first use. */
+/* The remaining loads go to `order`, in the order of their first use. */
 bool gm_pack_place(gm_pack_state *, gm_value **order, size_t *n);
 bool gm_pack_write(gm_pack_state *, gm_value **order, size_t n);
 

@@ -13,11 +13,11 @@ enum {
 
 typedef struct reader {
   gm_decoder decoder;
-  size_t *writer;                 /* by row of the scratchpad: 1 + the value there ... */
-  uint32_t *cols;                 /* ... and how many columns it brought */
+  size_t *writer;                 /* by row of the scratchpad: 1 + the value in it */
+  uint32_t *cols;                 /* by row of the scratchpad: number of columns of that value */
   size_t *acc_window;             /* by row of the accumulator: 1 + the window that wrote it */
   size_t execute, store, load[3]; /* 1 + the configuration in force; 0: none yet */
-  bool stored;                    /* since the latest product */
+  bool stored;                    /* a store came after the latest product */
   bool preloaded;
 } reader;
 
@@ -35,7 +35,7 @@ static bool read_config(gm_pack_state *p, reader *r, const gm_event *e) {
                         C_STRIDE = 0xffffull << 48;
   static const uint64_t KEEP_SCALE = 0xffffffffull << 32;
   unsigned which = e->rs1 & 3, id = e->rs1 >> 3 & 3;
-  gm_event whole = *e; /* that sets all registers, whatever they were */
+  gm_event whole = *e; /* a configuration that sets all registers, independently of their state */
   if (which == GM_CONFIG_LD) {
     whole.rs1 &= ~LOAD_ID;
     return (r->load[id] = find_setup(p, &whole)) != 0;
@@ -77,7 +77,7 @@ static void merge_loads(gm_pack_state *p, size_t x, size_t y) {
   v[x].tail = end;
 }
 
-/* An operand is in both: they keep their relative place, and arrive together. */
+/* One operand spans both values. They keep their relative place and are loaded together. */
 static size_t join_values(gm_pack_state *p, size_t i, size_t k) {
   i = gm_whole_value(p, i), k = gm_whole_value(p, k);
   if (i == k) return i;
@@ -121,7 +121,7 @@ static void begin_window(gm_pack_state *p, reader *r) {
   p->window_start[p->n_windows] = p->n_products;
 }
 
-/* A read of accumulator rows: windows from the one that wrote them on are one. */
+/* For a read of accumulator rows: joins all windows from the one that wrote them on. */
 static void join_windows(gm_pack_state *p, reader *r, const gm_touch *t) {
   uint32_t spad = (uint32_t)gm_spad_rows(p->config);
   for (uint32_t k = 0; t->first >= spad && k < t->rows; k++) {
@@ -246,7 +246,7 @@ static bool read_event(gm_pack_state *p, reader *r, size_t i) {
   }
 }
 
-/* All loads of a value must precede its first use; otherwise they are different values. */
+/* All loads of a value must precede its first use. Otherwise the value is split. */
 static bool check_values(gm_pack_state *p) {
   for (size_t i = 0; i < p->n_values; i++) {
     const gm_value *v = &p->value[i];
@@ -287,7 +287,7 @@ static bool compress_windows(gm_pack_state *p) {
   return true;
 }
 
-/* Groups of whole windows; a long window is several. */
+/* Groups consist of whole windows; a long window is split into several groups. */
 static void make_groups(gm_pack_state *p) {
   size_t least = p->options.prefetch ? (size_t)p->options.prefetch : DEFAULT_GROUP, n = 0;
   for (size_t w = 0; w < p->n_windows;) {

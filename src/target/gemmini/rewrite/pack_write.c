@@ -6,7 +6,7 @@
 #include "target/gemmini/rewrite/pack_private.h"
 
 enum {
-  FIRST_LEAD = 8, /* products by which a load of the first group precedes its use: what the station holds */
+  FIRST_LEAD = 8, /* number of products between a load of the first group and its use: the capacity of the station */
   SETTLE = 10     /* products after a swap of banks until the old one is no longer read */
 };
 
@@ -151,7 +151,7 @@ static void put_product(const gm_pack_state *p, output *o, const gm_product *x) 
   append_event(o, compute);
 }
 
-/* The first configurations of all registers come first: in the later loops they would happen only once. */
+/* The first configuration of each register comes first, because inside later loops it would occur only once. */
 static void put_first_configs(const gm_pack_state *p, output *o) {
   size_t loads = 0;
   for (size_t i = 0; i < p->n_setups; i++) {

@@ -13,7 +13,7 @@
 #include "target/gemmini/rewrite/program.h"
 #include "target/gemmini/rewrite/source.h"
 
-/* The core has nothing to do but to send commands: the loops of the new source contain the core's computations. */
+/* The core only sends commands: loops of the new source contain the core's computations. */
 static tw_status send_only(gm_stream *s, gm_change *change, tw_error *error) {
   (void)error;
   *change = (gm_change){0};
@@ -84,7 +84,7 @@ static const struct rewrite {
      "results alternate between accumulator banks; one is stored while the next is computed",
      NULL,
      {.spread = true}},
-    /* Steps that pay only together: none of them helps alone. */
+    /* These steps pay only together. */
     {"keep and prefetch products=64",
      "prefetch",
      "operands stay while they fit; other operands are loaded 64 products before their use",
@@ -110,7 +110,7 @@ static bool is_in(const tw_schedule *s, const char *step) {
   return false;
 }
 
-/* Removals first, in the order of the schedule; then what moves, in one pass. */
+/* Removals come first, in the order of the schedule. Then one pass moves commands. */
 static tw_status apply(const tw_program *p, const tw_schedule *s, gm_stream *out, tw_error *error) {
   gm_pack_options options = {0};
   bool packs = false;
@@ -161,7 +161,7 @@ typedef struct forecast {
   uint64_t cycles[N_REWRITES + 1]; /* after each rewrite; UINT64_MAX if it does not apply. The last: without any */
 } forecast;
 
-/* The commands after a rewrite are simulated as they are: the core's own time shows when the source runs. */
+/* Simulates the commands after a rewrite. The core's own time is known only when the source runs. */
 static void predict(void *context, size_t i) {
   forecast *f = context;
   tw_schedule longer = *f->schedule;

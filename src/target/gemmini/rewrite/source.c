@@ -10,9 +10,9 @@
 #include "op/operand.h"
 #include "target/gemmini/rewrite/source_private.h"
 
-/* Beyond the instruction cache (1,400 commands of three instructions) code is still faster than a table: its misses are
- * fetched ahead, and a line of the table costs some thirty instructions (docs/lab/2026-11-gemmini-rewrites.md has
- * figures). The limit is for the compiler's sake: these take it 3 s. */
+/* Beyond the instruction cache (1,400 commands of three instructions) code is still faster than a table: its misses
+ * are fetched ahead, and a line of the table costs some thirty instructions (docs/lab/2026-11-gemmini-rewrites.md
+ * has figures). The limit bounds the compiler's time: 8000 commands take 3 s. */
 enum { COMMANDS_MAX = 8000 };
 
 static void split_local(const gm_config *c, uint64_t field, int i, gm_kind *k, int64_t *value) {

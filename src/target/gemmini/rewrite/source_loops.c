@@ -20,7 +20,7 @@ typedef struct writer {
   const gm_loops *loops;
   tw_text *text;
   int depth;
-  const int64_t *delta[DEPTH_MAX]; /* of the loops around, at the values of the element that is written */
+  const int64_t *delta[DEPTH_MAX]; /* increments of the enclosing loops, at the values of the element that is written */
   uint32_t count[DEPTH_MAX];
 } writer;
 

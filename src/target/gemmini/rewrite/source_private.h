@@ -9,9 +9,9 @@
 /* The fields that commands of equal kind share; the rest are values. */
 typedef struct gm_kind {
   uint8_t funct;
-  int8_t operand;    /* of the memory address; -1 = none */
+  int8_t operand;    /* operand of the memory address; -1 = none */
   bool local[2];     /* rs1, rs2 are local addresses with a row number as value */
-  uint64_t fixed[2]; /* what does not vary of rs1, rs2 */
+  uint64_t fixed[2]; /* constant bits of rs1 and rs2 */
 } gm_kind;
 
 static inline bool gm_same_kind(const gm_kind *x, const gm_kind *y) {
@@ -19,15 +19,16 @@ static inline bool gm_same_kind(const gm_kind *x, const gm_kind *y) {
          x->fixed[0] == y->fixed[0] && x->fixed[1] == y->fixed[1];
 }
 
-/* Takes a command apart. TW_FAILED for memory that is no operand's. `*k` has no undefined bytes: it can be compared. */
+/* Splits a command into kind and values. TW_FAILED for memory outside of operands. `*k` has no undefined bytes, so
+ * it can be compared. */
 tw_status gm_split_command(const gm_stream *, const gm_event *, gm_kind *k, int64_t value[GM_LOOP_VALUES], tw_error *);
 
-/* Folds the stream; *weight is how many commands are left to write. `kinds`, of s->n, must live as long as *l. */
+/* Folds the stream. *weight is the number of commands to write. `kinds`, of s->n elements, must live as long as *l. */
 tw_status gm_find_loops(const gm_stream *, gm_kind *kinds, gm_loops *l, tw_error *);
 /* The function's body, as loops. */
 void gm_write_loops(const gm_stream *, const gm_loops *, tw_text *);
 
-/* The text before the function of a table, and its body: the commands in a table, and a loop that plays it. */
+/* The text before the function of a table, and its body: the commands in a table, and a loop that executes them. */
 tw_status gm_write_table(const gm_stream *, tw_text *before, tw_text *body, tw_error *);
 
 static inline const char *gm_load_name(int funct) {

@@ -26,7 +26,7 @@ typedef struct table {
   const gm_stream *stream;
   int n_kinds;
   command kind[KINDS_MAX];
-  line line; /* that is being made; n == 0: none */
+  line line; /* the line that is being made; n == 0: none */
   size_t lines;
   bool uses[PRODUCT + 16]; /* by op */
   tw_text *text;
@@ -53,7 +53,7 @@ static int find_kind(table *t, const command *c) {
   return t->n_kinds++;
 }
 
-/* Is the command the next of the run? Its second one decides how rows grow. */
+/* Is the command the next one of the run? The second command of a run defines the growth of its rows. */
 static bool continues(line *l, int kind, const command *c) {
   if (c->op < PRODUCT || l->n == 0 || l->n == RUN_MAX || l->kind != kind || c->row[3] != l->row[3]) return false;
   for (int i = 0; i < GROWING; i++) {

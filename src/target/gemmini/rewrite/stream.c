@@ -15,7 +15,7 @@ enum { EVENTS_MAX = 1 << 23, CHECK_EVERY = 4096 }; /* 8 million commands: 256 Mi
 
 typedef struct recorder {
   gm_stream *stream;
-  uint64_t done; /* the cycle from which the core went on */
+  uint64_t done; /* cycle from which the core continued */
   bool overflow;
 } recorder;
 
@@ -62,7 +62,8 @@ static tw_status run(const gm_config *config, const char *elf, size_t size, cons
     return tw_fail(error, TW_FAILED, "the program issues no Gemmini commands");
   s->n -= 2;
   memmove(s->event, s->event + 2, s->n * sizeof *s->event);
-  s->event[0].gap = s->event[0].gap < 64 ? s->event[0].gap : 64; /* the first instructions come from a cold cache */
+  /* the first instructions are fetched with a cold cache */
+  s->event[0].gap = s->event[0].gap < 64 ? s->event[0].gap : 64;
   return TW_OK;
 }
 

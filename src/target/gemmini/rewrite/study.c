@@ -1,4 +1,4 @@
-/* study.c - a program is run, recorded and understood, or refused; see rewrite.h. */
+/* study.c - runs, records and analyses a program, or rejects it; see rewrite.h. */
 #include "target/gemmini/rewrite/rewrite.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "target/gemmini/rewrite/expand.h"
 #include "target/gemmini/rewrite/program.h"
 
-/* Is the program its commands? Then they may be rewritten. TW_FAILED, with the reason, if not. */
+/* Do the commands alone give the program's result? Then they may be rewritten. If not, TW_FAILED with the reason. */
 static tw_status understand(tw_program *p, const tw_case *other, bool *wrong, tw_error *error) {
   gm_decoder d = {.config = p->stream.config};
   gm_access a;

@@ -1,4 +1,4 @@
-/* suppose.c - streams as they would be if one thing were better; see suppose.h. */
+/* suppose.c - streams with one hypothetical improvement; see suppose.h. */
 #include "target/gemmini/rewrite/suppose.h"
 
 #include <stdlib.h>
@@ -8,29 +8,29 @@
 
 /* ---- operands in one bank ---- */
 
-enum { WEIGHTS = 1, ACTIVATIONS = 2 }; /* what the rows of a load are read as */
+enum { WEIGHTS = 1, ACTIVATIONS = 2 }; /* roles of a load's rows */
 
 typedef struct banks {
   gm_stream *stream;
-  uint32_t rows;  /* of the scratchpad as it is */
+  uint32_t rows;  /* rows of the unchanged scratchpad */
   size_t *writer; /* by row: 1 + the load that wrote it last; 0: none */
-  uint8_t *role;  /* by command: of each load */
+  uint8_t *role;  /* by command: roles of each load */
   gm_change *change;
 } banks;
 
-/* The roles of all loads that the rows come from; gives them the role `more` too. */
+/* The roles of all loads that wrote these rows; also adds the role `more` to them. */
 static int roles_of(banks *b, const gm_touch *t, int more) {
   int roles = 0;
   for (uint32_t k = 0; k < t->rows; k++) {
     uint32_t row = t->first + k * t->stride;
     size_t w = row < b->rows ? b->writer[row] : 0;
-    if (!w) return ACTIVATIONS; /* of the accumulator, or left from before: it stays where it is */
+    if (!w) return ACTIVATIONS; /* in the accumulator, or written before the stream: it stays in place */
     roles |= b->role[w - 1] |= (uint8_t)more;
   }
   return roles;
 }
 
-/* Follows the places of data. The first time for the roles; with `move`, weights go to the upper half of the
+/* Follows the places of data. The first pass finds the roles. With `move`, weights go to the upper half of the
  * scratchpad. False for streams that cannot be analysed. */
 static bool follow_rows(banks *b, bool move) {
   gm_stream *s = b->stream;
@@ -100,7 +100,7 @@ tw_status gm_suppose_bare_core(gm_stream *s, gm_change *change, tw_error *error)
 
 /* ---- loads ---- */
 
-typedef struct known_load { /* what tells equal loads */
+typedef struct known_load { /* identifies equal loads */
   uint64_t address, size, registers;
 } known_load;
 
@@ -114,7 +114,7 @@ static known_load describe_load(const gm_event *e, const gm_load_registers *r) {
   return k;
 }
 
-/* Is it in the table? It is then. Address 0 marks free entries. */
+/* Is it in the table? Adds it if not. Address 0 marks free entries. */
 static bool seen_before(known_load *table, size_t slots, known_load k) {
   size_t at = (size_t)((k.address ^ k.size << 7 ^ k.registers) * 0x9e3779b97f4a7c15ull >> 20) & (slots - 1);
   for (; table[at].address; at = (at + 1) & (slots - 1))

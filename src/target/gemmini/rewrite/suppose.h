@@ -1,5 +1,5 @@
-/* suppose.h - streams with one hypothetical improvement, for the diagnosis: the difference in time is the cost of the
- * problem. Unlike the passes of clean.h these are no rewrites: the remaining commands need not give the result. */
+/* suppose.h - streams with one hypothetical improvement, for the diagnosis: the difference in time is the cost of
+ * the problem. Unlike the passes of clean.h, these are not rewrites: the changed stream may give a wrong result. */
 #ifndef TW_GEMMINI_REWRITE_SUPPOSE_H
 #define TW_GEMMINI_REWRITE_SUPPOSE_H
 
@@ -15,9 +15,9 @@ static inline int gm_bank_of(const gm_config *c, uint64_t block) { /* of the scr
  * the products whose operands share a bank. */
 gm_pass gm_suppose_separate_banks;
 gm_config gm_with_more_banks(const gm_config *);
-/* Data that was loaded once stays in the scratchpad: there is room for everything. */
+/* Data that was loaded once stays in the scratchpad, as if it had room for everything. */
 gm_pass gm_suppose_everything_stays;
-/* The core has nothing to do but to send the commands. `first` is the command that it delayed most. */
+/* The core only sends commands. `first` is the command that the core delayed most. */
 gm_pass gm_suppose_bare_core;
 
 #endif

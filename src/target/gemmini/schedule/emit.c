@@ -113,7 +113,7 @@ static void config_execute(gm_emitter *e) {
           e->g->b_transposed ? "true" : "false");
 }
 
-/* The step that computes, the step that is loaded for, the tile that is filled. */
+/* Places of the step that computes, of the step for which operands are loaded, and of the tile that is filled. */
 static const gm_place here = {"i", "j", "k", "rows"}, ahead = {"li", "lj", "lk", "lrows"},
                       filled = {"fi", "fj", "", "frows"};
 
@@ -140,7 +140,7 @@ static void advance_tile(gm_emitter *e, const gm_place *p) {
   if (!one_column) gm_line(e, "}");
 }
 
-/* Advances to the next step whose operands are loaded, in the order of the computing loops. */
+/* Advances to the next step for which operands are loaded, in the order of the computing loops. */
 static void advance(gm_emitter *e) {
   if (e->layout->tiles_k == 1) {
     advance_tile(e, &ahead);
@@ -239,7 +239,7 @@ static void operands(gm_emitter *e) {
     gm_line(e, "uint64_t c_first = full + c_at; /* overwrites */");
 }
 
-/* Fills ahead: the first tile's before everything, then always the next one's. */
+/* Fills ahead: first the first tile, then always the next one. */
 static void first_fill(gm_emitter *e) {
   char rows[256];
   gm_rows_text(e, &filled, rows, sizeof rows);
@@ -333,7 +333,7 @@ static void tile(gm_emitter *e) {
   tile_slot(e, 'a');
   steps(e);
   if (p->spread_stores > 0 && !p->peel[GM_LAST])
-    gm_emit_all_stores(e); /* stores of the previous tile that found no place among the pairs */
+    gm_emit_all_stores(e); /* stores of the previous tile that had no slot among the pairs */
   if (gm_fills_ahead(p)) gm_emit_all_fills(e);
   if (!p->peel[GM_LAST]) gm_emit_set_stores(e);
   if (p->spread_stores == 0) gm_emit_all_stores(e);

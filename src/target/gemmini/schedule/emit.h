@@ -11,9 +11,10 @@ typedef struct gm_emitter {
   const gm_plan *plan;
   const gm_layout *layout;
   gm_writer out;
-  /* of the step along k that is being emitted: is it the first, the last? */
+  /* is the step along k that is being emitted the first, or the last? */
   enum gm_answer { GM_NO, GM_YES, GM_AT_RUN_TIME } first, last;
-  char unready[24]; /* C: rows of blocks at the end of the tile that are not complete yet and may not be stored: "0" */
+  /* rows of blocks at the end of the tile of C that are not complete and may not be stored yet: "0" */
+  char unready[24];
 } gm_emitter;
 
 /* May this step's pairs overwrite the accumulator? */
@@ -25,7 +26,7 @@ static inline bool gm_stores_own_rows(const gm_emitter *e) { return e->plan->pee
 /* One line of C, as gm_write. */
 void gm_line(gm_emitter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The names that hold a place in the iteration space, for the step that computes and for the step that loads. */
+/* Names of the variables of a place in the iteration space, for the step that computes and the step that loads. */
 typedef struct gm_place {
   const char *i, *j, *k, *rows; /* first block row, block column, block of k; height of the tile */
 } gm_place;
@@ -33,22 +34,22 @@ typedef struct gm_place {
 /* Rows of the tile at `place`: "gm_min(8, 49 - i)" or a constant. */
 void gm_rows_text(const gm_emitter *, const gm_place *, char *out, size_t size);
 
-/* moves: chunks of A and B. A load is set up once a step (where from, where to, how many rows of blocks), then done
- * row by row, at once or among the pairs. */
+/* moves: chunks of A and B. A load is set up once in each step (source, destination, number of rows of blocks), then
+ * done row by row, all at once or among the pairs. */
 void gm_emit_move_variables(gm_emitter *);
 void gm_emit_set_loads(gm_emitter *, const gm_place *);
 void gm_emit_all_loads(gm_emitter *);  /* the remainder of a step's loads */
 void gm_emit_some_loads(gm_emitter *); /* one row, if any is left */
-void gm_emit_set_stores(gm_emitter *); /* of the tile that is complete */
+void gm_emit_set_stores(gm_emitter *); /* for the complete tile */
 void gm_emit_all_stores(gm_emitter *);
-void gm_emit_some_stores(gm_emitter *); /* one row; when none is left, one row of fills ahead */
+void gm_emit_some_stores(gm_emitter *); /* one row; when no row is left, one row of fills ahead */
 void gm_emit_set_fill(gm_emitter *, const gm_place *, const char *to); /* zeros or bias into the tile at a place */
 void gm_emit_all_fills(gm_emitter *);
 
 /* pairs: the computation of one step, with loads and stores among them. */
 void gm_emit_pairs(gm_emitter *);
 
-/* the hardware loop instead of all that */
+/* the hardware loop instead of all of these */
 void gm_emit_hardware_loop(gm_emitter *);
 
 #endif

@@ -106,7 +106,8 @@ static void condition_text(const gm_emitter *e, char name, const gm_place *p, ch
   if (o->hold == GM_STREAM)
     snprintf(out, size, "1");
   else
-    snprintf(out, size, "%s == 0", name == 'a' ? p->j : p->i); /* first time over the loop that does not index it */
+    /* the first iteration of the loop that does not index it */
+    snprintf(out, size, "%s == 0", name == 'a' ? p->j : p->i);
 }
 
 static void set_load(gm_emitter *e, char name, const gm_place *p) {
@@ -142,7 +143,7 @@ void gm_emit_set_loads(gm_emitter *e, const gm_place *p) {
   set_load(e, 'a', p);
 }
 
-/* The mvins of one row of blocks, and on to the next row. */
+/* The mvins of one row of blocks; then advances to the next row. */
 static void load_row(gm_emitter *e, char name) {
   const chunk c = chunk_of(e, name);
   const int d = e->config->dim, step = c.width * d, columns = c.col_tile * d;
@@ -224,7 +225,7 @@ static void fill_row(gm_emitter *);
 void gm_emit_some_stores(gm_emitter *e) {
   gm_line(e, "if (c_left > %s) {", e->unready);
   store_row(e);
-  if (gm_fills_ahead(e->plan)) { /* into the buffer that is stored now: for the next tile */
+  if (gm_fills_ahead(e->plan)) { /* the buffer that is stored now is filled for the next tile */
     gm_line(e, "} else if (d_left > 0) {");
     fill_row(e);
   }

@@ -13,15 +13,15 @@
 /* One combination of chunk sizes. A bound of 0: known at run time only ("rows"). */
 typedef struct variant {
   int bound[3];    /* blocks along i, j, k */
-  bool partial[3]; /* is the last block partial? Along i it may be, at run time, where bound[0] is 0 */
+  bool partial[3]; /* is the last block partial? Along i this is unknown until run time if bound[0] is 0 */
 } variant;
 
 typedef struct nest {
   gm_emitter *e;
   const variant *v;
-  int index[3];                               /* index of unrolled loops; -1: a rolled loop's variable */
+  int index[3];                               /* index of an unrolled loop; -1: a rolled loop, which has a variable */
   char a[32], b[32], c_first[32], c_more[32]; /* names of the operands at this level */
-  int pairs;                                  /* emitted in the unrolled body so far */
+  int pairs;                                  /* pairs emitted in the unrolled body so far */
   gm_slots loads, stores;
 } nest;
 
@@ -155,7 +155,7 @@ static void completed_before(const nest *n) {
     snprintf(e->unready, sizeof e->unready, "rows - %d", n->index[I]);
 }
 
-/* A new name for an operand inside a rolled loop: the old one, moved on. */
+/* A new name for an operand inside a rolled loop: the old one plus an offset. */
 static void move_on(nest *n, char name[32], int x, int stride, const char *cut) {
   char old[32];
   memcpy(old, name, sizeof old);
@@ -199,7 +199,7 @@ static int axis(const nest *n, int level) { return n->e->plan->loops[level] - 'i
 
 static void emit_level(nest *n, int level, bool reused);
 
-/* A slot at the end of every n-th iteration of a rolled loop. */
+/* A slot after every n-th iteration of a rolled loop. */
 static void rolled_slot(gm_emitter *e, int x, int every, void (*slot)(gm_emitter *)) {
   if (every > 1) gm_line(e, "if (%s %% %d == %d) {", variable[x], every, every - 1);
   slot(e);
@@ -226,14 +226,14 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
   n->pairs = pairs;
 }
 
-/* Before the unrolled code: sums are computed where they are used, not in advance and spilled. */
+/* Before unrolled code: makes the compiler compute sums where they are used, instead of in advance with spills. */
 static void keep_operands(nest *n) {
   if (n->e->plan->hoist[GM_ADDRESSES])
     gm_line(n->e, gm_may_overwrite(n->e) ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
             n->a, n->b, n->c_more, n->c_first);
 }
 
-/* Weights are loaded by the first pair over i; where that loop is rolled, the first pair precedes it. */
+/* The first pair over i loads the weights; where that loop is rolled, this pair comes before it. */
 static void emit_first_of_reuse(nest *n) {
   const nest outside = *n;
   gm_line(n->e, "{");
@@ -275,7 +275,7 @@ static void emit_variant(gm_emitter *e, const variant *v) {
   emit_level(&n, 0, false);
 }
 
-/* Full chunks and last chunks along one dimension; returns how many kinds there are. */
+/* Full chunks and last chunks along one dimension. Returns the number of kinds. */
 typedef struct kind {
   int bound;
   bool partial;
@@ -287,7 +287,7 @@ static int kinds_of(const gm_emitter *e, int x, kind out[2]) {
   const int blocks = x == I ? g->mb : x == J ? g->nb : g->kb;
   const int tile = x == I ? p->tile_m : x == J ? p->tile_n : p->tile_k;
   const bool partial = tail(e, x) != 0;
-  if (x == I && !memchr(p->loops + 3 - p->unroll, 'i', (size_t)p->unroll)) { /* the height is known at run time */
+  if (x == I && !memchr(p->loops + 3 - p->unroll, 'i', (size_t)p->unroll)) { /* the height is known only at run time */
     out[0] = (kind){0, partial};
     return 1;
   }

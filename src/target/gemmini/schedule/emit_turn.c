@@ -1,9 +1,10 @@
-/* emit_turn.c - a matrix turned before everything: B where A and B are both transposed, weights of weight_layout=krsc.
+/* emit_turn.c - transposes a matrix before everything else: B if A and B are both transposed, or weights of
+ * weight_layout=krsc.
  *
- * The array has one transposer (facts, "Dataflow"; the machine refuses both transpositions at once), and transposed
- * weights cost every pair all dim rows. So the kernel begins with a product of its own: blocks of the matrix as stored,
- * transposed as A, times the identity. The result is in a static array that all later code reads. Products by
- * one and sums with zero change no finite number. */
+ * The array has one transposer (facts, "Dataflow"; the machine rejects two transpositions at once), and transposed
+ * weights cost every pair all dim rows. So the kernel begins with a separate product: blocks of the stored matrix,
+ * transposed as A, times the identity. The result is in a static array that all later code reads. Products by one and
+ * sums with zero change no finite number. */
 #include "target/gemmini/schedule/emit_turn.h"
 
 #include "target/gemmini/schedule/operand.h"

@@ -1,4 +1,4 @@
-/* emit_turn.h - a matrix turned before everything, by the array's transposer. */
+/* emit_turn.h - transposes a matrix before everything else, with the array's transposer. */
 #ifndef TW_GEMMINI_EMIT_TURN_H
 #define TW_GEMMINI_EMIT_TURN_H
 
@@ -6,8 +6,8 @@
 #include "target/gemmini/schedule/writer.h"
 
 typedef struct gm_turn {
-  const char *type, *stored, *turned; /* in C: of the elements; the parameter; the array that it goes to */
-  long rows, columns;                 /* of the matrix as stored */
+  const char *type, *stored, *turned; /* in C: the type of the elements; the parameter; the destination array */
+  long rows, columns;                 /* rows and columns of the stored matrix */
   long stored_pitch, turned_pitch;    /* elements from row to row */
 } gm_turn;
 

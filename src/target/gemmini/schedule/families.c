@@ -1,4 +1,4 @@
-/* families.c - the ops that this machine runs, with their types and what limits them. */
+/* families.c - the ops that this machine runs, with their types and limits. */
 #include "op/conv2d.h"
 #include "target/gemmini/core/rv64.h"
 #include "target/gemmini/schedule/chain/chain.h"
@@ -49,7 +49,7 @@ static tw_status check_memory(const tw_target *t, const tw_problem *p, tw_error 
   tw_operand operand[TW_OPERANDS_MAX];
   size_t n = p->op->operands(p, operand), bytes = 0;
   for (size_t i = 0; i < n; i++) bytes += operand[i].bytes;
-  const size_t limit = RV64_MEMORY_LIMIT - (64 << 20); /* what code, data and stack need is far below the rest */
+  const size_t limit = RV64_MEMORY_LIMIT - (64 << 20); /* code, data and stack need far less than the reserved 64 MiB */
   if (bytes <= limit) return TW_OK;
   return tw_fail(error, TW_USAGE, "%s: the operands need %zu MiB; the simulated machine has room for %zu MiB", t->name,
                  bytes >> 20, limit >> 20);
@@ -80,7 +80,7 @@ static tw_status check_chain(const tw_target *t, const tw_problem *p, tw_error *
   return status == TW_OK ? check_memory(t, p, error) : status;
 }
 
-/* Abilities of the store unit (StoreController.scala, GemminiISA.scala: widths of the fields). */
+/* Limits of the store unit (StoreController.scala, GemminiISA.scala: widths of the fields). */
 static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error *error) {
   const gm_config *c = gm_config_of(t);
   const tw_conv2d v = tw_conv2d_of(p);

@@ -1,4 +1,4 @@
-/* gemm.c - a gemm problem in this machine's terms: blocks, pitches, C types. */
+/* gemm.c - a gemm problem as blocks, pitches and C types. */
 #include "target/gemmini/schedule/plan.h"
 
 tw_status gm_gemm_from(const gm_config *config, const tw_problem *problem, gm_gemm *g, tw_error *error) {

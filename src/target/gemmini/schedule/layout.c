@@ -66,7 +66,7 @@ static tw_status check_hardware_loop(const gm_config *config, const gm_gemm *g, 
   return TW_OK;
 }
 
-/* Levers that are only legal together with others. */
+/* Checks levers that are only legal together with others. */
 static tw_status check_levers(const gm_config *config, const gm_gemm *g, const gm_plan *plan, int tiles_k,
                               tw_error *error) {
   const int bound[3] = {plan->tile_m, plan->tile_n, plan->tile_k};

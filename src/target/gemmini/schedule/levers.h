@@ -18,13 +18,13 @@
 #include "target/gemmini/schedule/operand.h"
 #include "tilewright/extend/menu.h"
 
-/* The context of their functions: the first member of the context of a family's language. */
+/* The context of the levers' functions: the first member of the context of a family's language. */
 typedef struct gm_lever_context {
   const gm_config *config;
   int widest_store; /* blocks of an mvout */
 } gm_lever_context;
 
-/* clang-format off: a row a line */
+/* clang-format off: one row per line */
 #define GM_HOLD(name_, plan, field_) TW_CHOICE(name_, plan, field_, 0, "stream|panel|whole")
 #define GM_SPREAD(plan)                                                                                                \
   TW_NUMBER("loads", plan, spread_loads, 0, 4096), TW_NUMBER("stores", plan, spread_stores, 0, 4096)

@@ -41,7 +41,7 @@ static const double cold_line = 46;
 static const double pair_instructions = 5, unhoisted_instructions = 5, rolled_instructions = 4, move_instructions = 9,
                     step_instructions = 60, bytes_per_instruction = 3.3;
 
-enum { STEPS_MAX = 20000 }; /* walked; longer plans go on at the rate of the second half */
+enum { STEPS_MAX = 20000 }; /* number of steps that are walked; longer plans continue at the rate of the second half */
 
 typedef struct model {
   const gm_config *config;
@@ -49,11 +49,11 @@ typedef struct model {
   const gm_plan *p;
   const gm_layout *l;
   bool conflict;                   /* A and B share a bank */
-  bool a_steals, b_steals;         /* loads ahead write the bank that is being read */
-  bool cold_again_a, cold_again_b; /* reloaded data are no longer in the L2 */
+  bool a_steals, b_steals;         /* loads ahead write the bank that is read */
+  bool cold_again_a, cold_again_b; /* data that are loaded again are no longer in the L2 */
   double load_free, store_free, array_free;
-  double begin[3];  /* when the step that loads for a step began, by step modulo 3 */
-  double stored[2]; /* when a tile of C is stored, by tile modulo 2 */
+  double begin[3];  /* cycle at which the step that loads for a step began, by step modulo 3 */
+  double stored[2]; /* cycle at which a tile of C is stored, by tile modulo 2 */
   gm_lines lines;
   double loaded; /* bytes, since the last tile was stored */
   /* Pairs from one place of a load or store to the next; 0: no places. */
@@ -136,8 +136,8 @@ static step_loads loads_of(model *m, const step_place *x) {
   return l;
 }
 
-/* The end of the loads for this step, if only their places among the pairs of the step that began at `from` limit them:
- * one every `spread_loads` pairs; loads without a place follow the pairs in sequence. */
+/* The end of the loads for this step, if only their slots limit them. The slots are among the pairs of the step that
+ * began at `from`, one every `spread_loads` pairs; loads without a slot follow the pairs in sequence. */
 static double last_load(const model *m, const step_place *x, const step_loads *l, double from, double lead) {
   const int spread = m->load_spread, rows = l->a_rows + l->b_rows, d = m->config->dim;
   if (m->p->spread_loads == 0) return from;
@@ -147,8 +147,8 @@ static double last_load(const model *m, const step_place *x, const step_loads *l
   return from + pairs * d - lead + (left ? left * l->a / l->a_rows : 0) + (left_b ? left_b * l->b / l->b_rows : 0);
 }
 
-/* If loads arrive faster than they complete, they fill the load entries of the reservation station; then no later
- * command is accepted, and once the accepted pairs are done the array waits. */
+/* If loads are issued faster than they complete, they fill the load entries of the reservation station. Then no
+ * later command is accepted, and the array waits after the accepted pairs are done. */
 static double blocked(const model *m, const step_place *x, const step_loads *l, double lead) {
   const gm_plan *p = m->p;
   const double pairs = (double)x->rows * x->nb * x->kb;
@@ -159,7 +159,7 @@ static double blocked(const model *m, const step_place *x, const step_loads *l, 
   return gm_later(0, gm_later(behind_a, behind_b) - m->config->rs_load * (l->a + l->b) / gm_later(1, mvins) - lead);
 }
 
-/* The part of a step's pairs after the first use of its last row of A. */
+/* The fraction of a step's pairs after the first use of its last row of A. */
 static double behind_last_load(const model *m, const step_place *x) {
   const int bound[3] = {x->rows, x->nb, x->kb};
   double outside = 1;
@@ -167,7 +167,7 @@ static double behind_last_load(const model *m, const step_place *x) {
   return 1 - (x->rows - 1.0) / (x->rows * outside);
 }
 
-/* The stores of a tile that is complete at `end`; returns when the array may go on. */
+/* The stores of a tile that is complete at `end`. Returns the cycle at which the array may continue. */
 static double finish_tile(model *m, const step_place *x, double pairs_of_step, double end, double lead) {
   const gm_plan *p = m->p;
   const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
@@ -193,7 +193,7 @@ static double finish_tile(model *m, const step_place *x, double pairs_of_step, d
   return end;
 }
 
-/* Zeros, or the bias, into a tile: a row of D is in the L2 after its first use, all of D never. */
+/* Fills a tile with zeros or the bias. A row of D is in the L2 after its first use; a full D never is. */
 static double fill_cycles(const model *m, const step_place *x) {
   const double blocks = (double)x->rows * x->nb, d = m->config->dim;
   switch (m->g->bias) {
@@ -210,8 +210,8 @@ static void walk_step(model *m, const step_place *x) {
   const double before = m->array_free, loads = l.a + l.b;
   const int load_rows = l.a_rows + l.b_rows;
   /* Commands are accepted half a reservation station of pairs before they execute. Loads ahead are in the step
-   * `prefetch` before this one; other loads follow the previous step's pairs, and into a single buffer they wait for
-   * its last reader. */
+   * `prefetch` steps before this one. Other loads follow the previous step's pairs; if there is a single buffer,
+   * they also wait for its last reader. */
   const double lead = 0.5 * m->config->rs_execute * d;
   const bool waits = p->prefetch == 0 && (p->a.buffers == 1 || p->b.buffers == 1);
   const double from = p->prefetch > 0 ? m->begin[x->s % 3] : waits ? before : before - lead;
@@ -236,7 +236,7 @@ static void walk_step(model *m, const step_place *x) {
   double pairs = pairs_cycles(m, x->rows, x->nb, x->kb) + stolen_rows * stolen;
   const double core = step_instructions + move_instructions * load_rows;
   if (p->unroll == 0 || !p->hoist[GM_ADDRESSES]) pairs += core;
-  /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
+  /* the tile's accumulator buffer must be stored, and filled unless the first product overwrites it */
   if (x->first_k) {
     start = gm_later(start, m->stored[slot]);
     const double fill = fill_cycles(m, x);
@@ -289,7 +289,7 @@ static double walk(model *m) {
   return gm_later(m->array_free, m->store_free) + store_latency;
 }
 
-/* Code is fetched cold once. */
+/* Every line of code is fetched cold once. */
 static double code_cycles(const model *m) {
   const gm_plan *p = m->p;
   const int bound[3] = {p->tile_m, p->tile_n, p->tile_k};
@@ -300,15 +300,16 @@ static double code_cycles(const model *m) {
   return instructions * bytes_per_instruction / 64 * cold_line;
 }
 
-/* B turned beforehand (emit_turn.c): it comes in cold and leaves as whole lines; the two hardly overlap in so short
- * groups. */
+/* Time to transpose B first (emit_turn.c). It is read cold and written as whole lines; the two hardly overlap in
+ * such short groups. */
 static double turn_cycles(const model *m) {
   if (!m->g->turns_b) return 0;
   const double bytes = (double)m->g->n * m->g->k * m->g->input_bytes;
   return bytes / cold_rate + bytes / 64 * store_line;
 }
 
-/* The hardware loop: loads, pairs and stores of a tile overlap with its neighbours'; short loops pay their commands. */
+/* The hardware loop: loads, pairs and stores of a tile overlap with the loads, pairs and stores of its neighbours.
+ * Short loops also pay for their commands. */
 static double hardware_loop(model *m) {
   const gm_gemm *g = m->g;
   const gm_plan *p = m->p;
@@ -371,7 +372,8 @@ tw_status gm_gemm_predict(const tw_target *target, const tw_problem *problem, co
 }
 
 double gm_least(const gm_config *config, double products, double port_cycles, double output_bytes) {
-  enum { CORE_PRODUCTS = 4, CORE_BYTES = 8 }; /* a cycle: one multiplication of 64 bits may hold a few of 8; a store */
+  /* per cycle of the core: one 64-bit multiplication may hold several 8-bit products; one store */
+  enum { CORE_PRODUCTS = 4, CORE_BYTES = 8 };
   const double compute = products / (config->dim * config->dim + CORE_PRODUCTS);
   return gm_later(gm_later(compute, port_cycles), output_bytes / (config->dma_bus_bits / 8.0 + CORE_BYTES));
 }

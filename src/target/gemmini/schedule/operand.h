@@ -27,7 +27,7 @@ typedef enum gm_hold {
 
 typedef struct gm_operand_plan { /* A or B */
   gm_hold hold;
-  int buffers;            /* of the unit held: chunks (stream) or panels; 1 for whole */
+  int buffers;            /* number of resident units: chunks (stream) or panels; 1 for whole */
   int n_banks;            /* 0: packed, A from row 0 and B right after it */
   int bank[GM_BANKS_MAX]; /* consecutive slots go to these banks in turn; an arithmetic progression */
   int width;              /* of an mvin, blocks */
@@ -43,22 +43,22 @@ typedef struct gm_operand_layout {
 /* How the loops use an operand. */
 typedef struct gm_operand_use {
   char name;              /* 'A' or 'B' */
-  bool outer;             /* it is indexed by the outer of the two loops over tiles */
-  const char *outer_step; /* the step that makes it so: "order ij" */
-  int tiles;              /* of the loop that indexes it */
-  int steps;              /* along the dimensions summed over, for each tile */
-  int prefetch;           /* steps that loads are ahead of their use */
+  bool outer;             /* the outer of the two loops over tiles indexes it */
+  const char *outer_step; /* the step that changes the order: "order ij" */
+  int tiles;              /* trip count of the loop that indexes it */
+  int steps;              /* steps along the summed dimensions, for each tile */
+  int prefetch;           /* number of steps by which loads precede their use */
 } gm_operand_use;
 
-/* "held as a panel" */
+/* The word of the step: "panel". */
 const char *gm_hold_name(gm_hold);
 /* Blocks of the widest mvin into the scratchpad. */
 int gm_widest_load(const gm_config *);
-/* True if the plan is possible in these loops. */
+/* Checks that the plan is possible in these loops. */
 tw_status gm_operand_check(const gm_config *, const gm_operand_plan *, const gm_operand_use *, tw_error *);
 /* Slots that the operand needs. */
 int gm_operand_slots(const gm_operand_plan *, const gm_operand_use *);
-/* Fills base, banks and bank_stride of both layouts, whose chunk_rows and slots are known; *bytes is their size. */
+/* Fills base, banks and bank_stride of both layouts, whose chunk_rows and slots are set. *bytes is their total size. */
 tw_status gm_operands_place(const gm_config *, const gm_operand_plan *a, const gm_operand_plan *b,
                             gm_operand_layout *la, gm_operand_layout *lb, size_t *bytes, tw_error *);
 /* Row of a slot. */

@@ -50,7 +50,7 @@ static bool read_loops(const void *context, const tw_argument *argument, const c
   return true;
 }
 
-/* "one|other|both" of two flags, in addition to those set already. */
+/* "one|other|both" of two flags; flags that are set stay set. */
 static bool read_flags(const void *context, const tw_argument *argument, const char *text, void *flags) {
   int64_t which;
   (void)context;
@@ -60,7 +60,7 @@ static bool read_flags(const void *context, const tw_argument *argument, const c
   return true;
 }
 
-/* An operand held along the old outer loop cannot be held along the new one. */
+/* An operand that is resident along the old outer loop cannot stay resident along the new one. */
 static tw_status then_let_go(const void *context, void *plan, unsigned given, tw_error *error) {
   gm_plan *p = plan;
   gm_operand_plan *inner = p->outer_is_i ? &p->b : &p->a;

@@ -24,7 +24,7 @@
 #include "target/gemmini/schedule/operand.h"
 #include "target/gemmini/schedule/slots.h"
 
-/* The problem in this machine's terms. */
+/* The problem for this machine. */
 typedef struct gm_gemm {
   int64_t m, n, k; /* elements: C is m x n */
   int mb, nb, kb;  /* blocks, the last one may be partial */
@@ -32,10 +32,10 @@ typedef struct gm_gemm {
   tw_gemm_bias bias;
   bool relu;
   double scale;
-  bool wide_output;           /* C has the accumulator's type where that differs from the input's: mvout of all bits */
-  int64_t lda, ldb, ldc, ldd; /* elements from row to row as stored */
-  bool turns_b;               /* both are transposed: B is first turned (emit_turn.c), the rest sees B as turned ... */
-  int64_t ldb_stored;         /* ... and this is the pitch of B as stored */
+  bool wide_output;           /* C has the accumulator's type, which differs from the input's: mvout of all bits */
+  int64_t lda, ldb, ldc, ldd; /* elements from one stored row to the next */
+  bool turns_b;       /* both are transposed: B is first transposed (emit_turn.c), and all else uses the transposed B */
+  int64_t ldb_stored; /* pitch of the stored B */
   int input_bytes, output_bytes, acc_bytes;
   const char *input_type, *output_type, *acc_type; /* in C */
 } gm_gemm;
@@ -49,23 +49,24 @@ typedef struct gm_plan {
   bool outer_is_i;            /* order of the tile loops: ij or ji; k is always innermost */
   gm_operand_plan a, b;
   int c_buffers;      /* 1 or 2 tiles of C in the accumulator */
-  bool c_split;       /* the two in different accumulator banks */
+  bool c_split;       /* the two are in different accumulator banks */
   int store_width;    /* of an mvout, blocks */
   bool overwrite;     /* the first step along k overwrites, so that no fill is needed (not with bias) */
-  bool fill_ahead;    /* where a fill is needed: during the previous tile, after the stores */
+  bool fill_ahead;    /* a fill happens during the previous tile, after its stores */
   int prefetch;       /* steps between a load and its use; 0: loads are immediately before their use */
   int spread_loads;   /* pairs from one row of loads to the next; 0: all before the pairs */
   int spread_stores;  /* likewise for the stores of the previous tile; 0: tiles are stored when complete */
   char loops[4];      /* order inside a step, outermost first: a permutation of "ijk" */
   int unroll;         /* innermost loops of `loops` that are unrolled: 0 to 3 */
   bool reuse_weights; /* i is innermost: B stays in the array, later pairs preload without B */
-  bool hoist[2];      /* configs: once, not for every tile; addresses: operands with their size fields are made once,
-                         * pairs add small constants */
-  /* the first step along k has separate code, which overwrites without a test; the last one too: a row of blocks is
-   * stored as soon as it is complete, not in the next tile */
+  /* configs: once, not for every tile; addresses: operands are computed once with their size fields, and pairs add
+   * small constants */
+  bool hoist[2];
+  /* the first step along k has separate code, which overwrites without a test. Separate code for the last step
+   * stores a row of blocks as soon as it is complete, not in the next tile */
   bool peel[2];
-  bool taper;         /* the last tiles halve in height, so that little is left to store at the end */
-  bool hardware_loop; /* gemmini_loop_ws does everything below the tile loops */
+  bool taper;         /* the last tiles have half the height each time, so that few stores remain at the end */
+  bool hardware_loop; /* gemmini_loop_ws does everything inside the tile loops */
 } gm_plan;
 
 /* The place of all data, and the number of all operations: derived from a plan. */
@@ -76,12 +77,12 @@ typedef struct gm_layout {
   size_t spad_bytes, acc_bytes; /* in use */
 } gm_layout;
 
-/* Height of the tile that has `left` block rows below its top, `last` if it is the last column of tiles. */
+/* Height of a tile with `left` block rows from its top on. `last`: it is in the last column of tiles. */
 int gm_plan_tile_rows(const gm_plan *, int left, bool last);
 
 static inline bool gm_fills_ahead(const gm_plan *p) { return p->fill_ahead && !p->overwrite; }
 
-/* Places for loads (stores) that shall come every `spread` pairs. */
+/* Slots for loads (stores) if one comes every `spread` pairs. */
 gm_slots gm_plan_slots(const gm_plan *, int spread);
 
 void gm_plan_plain(const gm_config *, const gm_gemm *, gm_plan *);
@@ -89,7 +90,7 @@ void gm_plan_plain(const gm_config *, const gm_gemm *, gm_plan *);
 typedef struct gm_plan_context {
   gm_lever_context levers;
   const gm_gemm *gemm;
-  gm_layout *layout; /* of the plan that was checked last */
+  gm_layout *layout; /* layout of the plan that was checked last */
 } gm_plan_context;
 extern const tw_language gm_plan_language;
 gm_plan_context gm_plan_context_of(const gm_config *, const gm_gemm *, gm_layout *);
@@ -110,7 +111,7 @@ static inline int gm_widest_fill(const gm_config *c) {
 }
 static inline int gm_widest_store(const gm_config *c, const gm_gemm *g) {
   if (g->output_bytes > g->input_bytes)
-    return 1; /* full-width data goes a block at a time (StoreController.scala:217) */
+    return 1; /* full-width data is moved one block at a time (StoreController.scala:217) */
   return gm_max(1, c->dma_max_bytes / (c->dim * g->output_bytes));
 }
 

@@ -1,5 +1,5 @@
-/* steps.c - the menu: the possible next steps of a schedule, with the model's prediction. The levers follow the paper's
- * menu (Autocomp, figure 16) in this machine's terms. */
+/* steps.c - the menu: the possible next steps of a schedule, with the model's prediction. The levers follow the
+ * paper's menu (Autocomp, figure 16) for this machine. */
 #include "target/gemmini/schedule/family.h"
 #include "target/gemmini/schedule/plan.h"
 
@@ -17,7 +17,7 @@ static double judge(const void *context, const void *plan) {
   return gm_plan_predict(config, c->gemm, plan, c->layout);
 }
 
-/* The tile nearest to `tile` blocks that cuts `blocks` evenly: no small tile is left at the end. */
+/* The tile size nearest to `tile` blocks that divides `blocks` evenly, so that no small tile remains. */
 static int even(int blocks, int tile) { return gm_ceil_div(blocks, gm_ceil_div(blocks, tile)); }
 
 static void tiles(menu *m) {
@@ -72,7 +72,7 @@ static void pipeline(menu *m) {
                         even(m->g->nb, nt) * d, even(m->g->kb, kt) * d, pairs, pairs);
 }
 
-/* Its tiles have half of the scratchpad and of the accumulator: it loads one while it computes another. */
+/* Its tiles use half of the scratchpad and of the accumulator: it loads one tile while it computes another. */
 static void hardware_loop(menu *m) {
   static const char why[] =
       "one command for a tile instead of two for each compute; the hardware overlaps loads, computes and stores";

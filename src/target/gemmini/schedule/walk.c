@@ -15,9 +15,9 @@ static const double store_line = 120.0 / 16, store_part = 54.0 / 16;
 /* facts, "The memory system under pressure", D: a row of i32 is a line, at 4 cycles until the L2's registers are full,
  * then 5. */
 static const double store_full = 5;
-/* facts, as before, B: the victim is a random way also where others are free, and a clean one costs
- * 2.2 cycles of the port (the rate of cold streams above has half of them); D: a dirty one 5; A: beside 64x16 of
- * i8, which take 112 cycles by themselves, up to 151. */
+/* facts, as before. B: the victim is a random way, even if another way is free. A clean victim costs 2.2 cycles of
+ * the port (the rate of cold streams above includes half of them). D: a dirty victim costs 5 cycles; A: up to 151
+ * cycles in all, concurrent with loads of 64x16 of i8, which take 112 cycles alone. */
 static const double clean_victim = 2.2 / 2, dirty_victim = 5, dirty_victim_of_i8 = (151.0 - 112.0) / 16;
 /* facts, "Stores": a 16-row mvout alone takes 64 to 87 cycles; compute -> mvout 139. */
 static const double store_latency = 139;
@@ -27,8 +27,8 @@ static const double stolen = 0.9;
 static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
 /* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows. */
 static const double config_cycles = 55, fill_zero = 16.5 / 16;
-/* A mvin of stride 0 reads its row once and writes it to all (LoadController.scala:76, 105): as fast as one that writes
- * a row a cycle; facts, "Loads": 16x16 18.1. */
+/* An mvin of stride 0 reads its row once and writes it to all rows (LoadController.scala:76, 105). It is as fast as
+ * one that writes a row in each cycle; facts, "Loads": 16x16 18.1. */
 static const double fill_bias = 18.1 / 16;
 /* facts, "Further effects" 5: a line of instructions that was never fetched costs 42 to 50 cycles. */
 static const double cold_line = 46;
@@ -61,7 +61,7 @@ static double share_of(gm_lines *l, const gm_config *c, double lines) {
   return l->share[at] = 1 - exp(-lines * c->dma_max_bytes / c->l2_bytes);
 }
 
-/* This number of lines is loaded. */
+/* Notes that this number of lines was loaded. */
 static void replace(gm_lines *l, const gm_config *c, double lines, bool written) {
   const double share = share_of(l, c, lines);
   l->valid += (1 - l->valid) * share;
@@ -92,8 +92,8 @@ double gm_config_cycles(void) { return config_cycles; }
 /* Commands are accepted half a reservation station of pairs before they execute. */
 static double lead_of(const gm_walk *w) { return w->plan.config->rs_execute / 2.0 * w->plan.config->dim; }
 
-/* The end of the loads for this step, if only their places among the pairs of the loading step limit them: loads
- * without a place follow the pairs in sequence. */
+/* The end of the loads for this step, if only their slots among the pairs of the loading step limit them. Loads
+ * without a slot follow the pairs in sequence. */
 static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
   const double units = x->a_units + x->b_units, loads = x->a + x->b,
                pair = w->took[loader] / gm_later(1, w->pairs[loader]);
@@ -105,8 +105,8 @@ static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
   return w->begin[loader] + w->took[loader] - lead_of(w) + left;
 }
 
-/* If loads arrive faster than they complete, they fill the load entries of the reservation station; then no later
- * command is accepted, and once the accepted pairs are done the array waits. */
+/* If loads are issued faster than they complete, they fill the load entries of the reservation station. Then no
+ * later command is accepted, and the array waits after the accepted pairs are done. */
 static double blocked(const gm_walk *w, const gm_walk_step *x, int loader) {
   const double pair = w->took[loader] / gm_later(1, w->pairs[loader]), loads = x->a + x->b;
   const double spacing = w->plan.spread_loads ? gm_earlier(w->plan.load_pairs, w->pairs[loader]) * pair : 0;
@@ -114,7 +114,7 @@ static double blocked(const gm_walk *w, const gm_walk_step *x, int loader) {
   return gm_later(0, behind - w->plan.config->rs_load * loads / gm_later(1, x->mvins) - lead_of(w));
 }
 
-/* The stores of a tile that is complete at `end`; returns when the array may go on. */
+/* The stores of a tile that is complete at `end`. Returns the cycle at which the array may continue. */
 static double finish_tile(gm_walk *w, const gm_walk_step *x, double end) {
   const gm_walk_plan *p = &w->plan;
   const int slot = p->c_double ? (int)(w->t & 1) : 0, entries = p->config->rs_store;
@@ -140,7 +140,7 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
   /* Loads ahead are among the pairs of an earlier step; other loads follow the loads of the previous step. */
   const double from = ahead ? w->begin[loader] : p->prefetch > 0 ? 0 : p->single ? before : before - lead_of(w);
   double start = before, rows = p->prefetch > 0 ? x->stolen : 0, loaded = 0;
-  if (filled) w->load += x->fill; /* among the loads of the tile before */
+  if (filled) w->load += x->fill; /* among the loads of the previous tile */
   if (loads > 0) {
     w->load = gm_later(w->load, from) + loads;
     if (ahead) w->load = gm_later(w->load, last_place(w, x, loader));

@@ -17,28 +17,28 @@ typedef struct gm_walk_plan {
   int prefetch;
   bool single; /* without prefetch: loads go into the only buffer and wait for its last reader */
   bool spread_loads, spread_stores, fill_ahead, c_split, c_double;
-  double load_pairs, store_pairs; /* from slot to slot, in pairs; 0: nowhere */
-  double per_tile;                /* configuration, at the start of every tile */
+  double load_pairs, store_pairs; /* pairs between two slots; 0: no slots */
+  double per_tile;                /* cycles of configuration, at the start of every tile */
 } gm_walk_plan;
 
 typedef struct gm_walk_step {
   bool first, last;        /* of its tile */
   double pairs, cycles;    /* number of pairs; their cycles on the array or the core, whichever is slower */
   double a, b;             /* cycles of loads of A, of B */
-  double a_units, b_units; /* moved at a time, in a slot */
+  double a_units, b_units; /* units moved in one slot */
   double mvins;            /* of both */
   double rows;             /* scratchpad rows that they write */
-  double stolen;           /* of those, rows that land in a bank that is being read in any case */
-  double fill, fill_mvins; /* of the tile, where nothing overwrites */
+  double stolen;           /* of these, rows that are written to a bank that is read in any case */
+  double fill, fill_mvins; /* of the tile, if nothing overwrites */
   double stores, store_units, store_commands, store_rows; /* of the tile: cycles, units, mvouts, accumulator rows */
 } gm_walk_step;
 
 typedef struct gm_walk {
   gm_walk_plan plan;
   long s, t;                          /* steps and tiles so far */
-  double array, load, store;          /* when each is free */
+  double array, load, store;          /* cycle at which each is free */
   double begin[4], took[4], pairs[4]; /* of recent steps, by step modulo 4: start, cycles, pairs */
-  double stored[2];                   /* when a tile is stored, by tile modulo 2 */
+  double stored[2];                   /* cycle at which a tile is stored, by tile modulo 2 */
 } gm_walk;
 
 enum { GM_LOADS_KNOWN = 4 };
@@ -49,10 +49,10 @@ typedef struct gm_lines {
   double lines[GM_LOADS_KNOWN], share[GM_LOADS_KNOWN];
   int next;
 } gm_lines;
-/* Bytes that come in cold: the cycles that the lines which they replace cost. */
+/* For bytes that are loaded cold: the cycles for the lines that they replace. */
 double gm_cold_cycles(const gm_config *, gm_lines *, double bytes);
-/* A tile's stores, of `pace` cycles by themselves: what they replace costs too, and they share the L2's response
- * channel, a beat a cycle, with what is loaded meanwhile, hits too. */
+/* The stores of a tile, which alone take `pace` cycles. The lines that they replace cost additional cycles. The
+ * stores also share the L2's response channel (one beat per cycle) with concurrent loads, including hits. */
 double gm_tile_store_cycles(const gm_config *, gm_lines *, double pace, double written, int element_bytes,
                             double loaded);
 
@@ -63,9 +63,9 @@ static inline double gm_earlier(double a, double b) { return a < b ? a : b; }
 void gm_walk_add(gm_walk *, const gm_walk_step *);
 double gm_walk_end(const gm_walk *);
 
-/* Cycles of mvins: `bytes` in `rows` rows in memory order, a piece of `row_bytes` of each at a time. */
+/* Cycles of mvins of `bytes`, in `rows` rows in memory order; each command moves `row_bytes` of a row. */
 double gm_load_cycles(const gm_config *, bool cold, double bytes, double rows, double row_bytes);
-/* Cycles of mvouts of `rows` rows of `columns` elements, `wide` at a time. */
+/* Cycles of mvouts of `rows` rows of `columns` elements; each command moves `wide` elements. */
 double gm_store_cycles(const gm_config *, double rows, int columns, int wide, int element_bytes);
 /* Cycles to fill `rows` accumulator rows with zeros, or with a row of bias. */
 double gm_fill_cycles(bool bias, double rows);

@@ -112,7 +112,7 @@ void trn_scatter(const trn_view *v, int64_t at, int64_t step, int64_t n, const d
 
 static int64_t inner_size(const trn_view *v) { return v->n ? v->size[v->n - 1] : 1; }
 
-/* Steps `at` to the next row of dst; false past the last. */
+/* Moves `at` to the next row of dst; false after the last row. */
 static bool next_row(const trn_view *dst, int64_t at[TRN_VIEW_DIMS]) {
   for (int d = dst->n - 2; d >= 0; d--) {
     if (++at[d] < dst->size[d]) return true;
@@ -121,7 +121,7 @@ static bool next_row(const trn_view *dst, int64_t at[TRN_VIEW_DIMS]) {
   return false;
 }
 
-/* The place of the row that begins at `at` of the destination, in a view of as many dimensions. */
+/* The start of the row of view `v` that belongs to the row at `at` of the destination. */
 static int64_t row_of(const trn_view *v, const int64_t at[]) {
   int64_t out = v->offset;
   for (int d = 0; d + 1 < v->n; d++)
@@ -184,7 +184,7 @@ static void copy_row(void *context, int64_t n, const double *const source[], dou
   memcpy(out, source[0], (size_t)n * sizeof *out);
 }
 
-/* Marks of a row of dst: of the results of each element of src. */
+/* Marks a row of dst as undefined wherever an element of src is. */
 static void mark_row(const trn_view *dst, const trn_view *src, int64_t to, int64_t step, int64_t from, int64_t there,
                      int64_t n) {
   uint8_t *mark = dst->array->undefined + to;
@@ -197,7 +197,8 @@ static void mark_row(const trn_view *dst, const trn_view *src, int64_t to, int64
     for (int64_t i = 0; i < n; i++) mark[i * step] = trn_mark_of(dst, src, from + i * there);
 }
 
-/* A cell holds a real value as an f32 of its type's precision: of one type, or in f32, it is the same after a copy. */
+/* A cell holds a real value as an f32 with the precision of its type. Copies keep it if both types are the same, or
+ * if the destination is f32. */
 static bool keeps_cells(const trn_view *dst, const trn_view *src) {
   return dst->array != src->array && (dst->type == src->type || (dst->type == TRN_F32 && trn_type_is_real(src->type)));
 }
@@ -251,7 +252,7 @@ void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary o
     inner.size[d] = src->size[outer.n + d];
     inner.stride[d] = src->stride[outer.n + d];
   }
-  /* rows of one element each: next_row steps over all dimensions but the last */
+  /* rows of one element each: then next_row walks over all dimensions except the last */
   trn_view walk = outer;
   walk.size[walk.n] = 1;
   walk.stride[walk.n++] = 0;

@@ -37,7 +37,7 @@ int trn_type_bytes(trn_type type) { return types[type].bytes; }
 bool trn_type_is_real(trn_type type) { return types[type].is_real; }
 tw_type trn_type_to_tw(trn_type type) { return types[type].type; }
 
-/* 10 bits after the point, as tf32 has. */
+/* Rounds to 10 bits after the point, as tf32 has. */
 static float round_tf32(float x) {
   const uint32_t bits = tw_bits_of(x);
   return (bits & 0x7f800000) == 0x7f800000 ? x : tw_float_of((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);

@@ -1,7 +1,7 @@
-/* data.h - what tensors hold, and what instructions compute: element types, strided views, loops over them.
+/* data.h - the contents of tensors and the arithmetic of instructions: element types, strided views, loops over them.
  *
- * Every element is kept in 4 bytes: floating-point types as the float that they are exactly, integers as int32_t.
- * Elements that were never written are marked; a result is marked where an operand is. Engines compute in binary32 and
+ * Every element takes 4 bytes: floating-point types are stored as the float of the same value, integers as int32_t.
+ * Elements that were never written are marked; a result is marked if an operand is. Engines compute in binary32 and
  * round when they write. */
 #ifndef TW_TRAINIUM_MACHINE_DATA_H
 #define TW_TRAINIUM_MACHINE_DATA_H
@@ -33,15 +33,17 @@ const char *trn_type_name(trn_type); /* as nki.language has it: "float32" */
 int trn_type_bytes(trn_type);
 bool trn_type_is_real(trn_type);
 tw_type trn_type_to_tw(trn_type); /* the type of the same size and kind */
-/* The value as the type holds it: rounded to nearest even; integers saturate. e4m3 ends at 240. */
+/* Rounds a value to the type: to nearest even; integers saturate. e4m3 ends at 240. */
 double trn_round(trn_type, double);
 
 typedef struct trn_array {
   int64_t n; /* elements */
   uint32_t *cell;
-  uint8_t *undefined; /* of each element: 1: never written, 2: comes from such elements; NULL: everything was written */
-  int line;           /* of its definition */
-  int origin;         /* of an array with elements that were never written, from which one with 2 comes; 0: none */
+  /* of each element: 1: never written, 2: computed from such elements; NULL: everything was written */
+  uint8_t *undefined;
+  int line; /* of its definition */
+  /* an array with elements that were never written, from which an element with mark 2 was computed; 0: none */
+  int origin;
 } trn_array;
 
 /* Zeroed cells, all undefined unless `is_defined`. False without memory. */
@@ -64,7 +66,7 @@ int64_t trn_view_elements(const trn_view *);
 enum { TRN_CHUNK = 512 };
 void trn_gather(const trn_view *, int64_t at, int64_t step, int64_t n, double *out);
 void trn_scatter(const trn_view *, int64_t at, int64_t step, int64_t n, const double *in);
-/* A result of elements that were never written is marked, too. */
+/* The mark of a result: undefined if it was computed from elements that were never written. */
 uint8_t trn_mark_of(const trn_view *dst, const trn_view *src, int64_t at);
 
 /* Operations of two operands, and of one. */
@@ -132,16 +134,18 @@ double trn_compute_binary(trn_binary, double, double);
 double trn_compute_unary(trn_unary, double);
 const char *trn_unary_name(trn_unary);
 
-/* The elements that may be written: an element at `at` of the destination's dimensions. */
+/* True if the destination's element at index `at` may be written. */
 typedef bool trn_allowed(const void *context, const int64_t at[]);
 
-/* One pass over views of the same shape (sizes of sources may be 1 or their strides 0: they repeat). `compute` gets one
- * row: n elements of each source, and writes n results; what is not `allowed` (NULL: all) is left alone. */
+/* One pass over views of the same shape (a source repeats where its size is 1 or its stride 0). `compute` gets one
+ * row: n elements of each source, and writes n results. Elements that are not `allowed` (NULL: all are) stay
+ * unchanged. */
 typedef void trn_row(void *context, int64_t n, const double *const source[], double *out);
 void trn_map(const trn_view *dst, size_t n_sources, const trn_view *const source[], trn_row *compute, void *context,
              trn_allowed *allowed, const void *mask);
 
-/* Along the last `axes` dimensions of src, in order; dst has the dimensions before. Adds to what dst holds if `adds`. */
+/* Reduces the last `axes` dimensions of src, in order; dst has the other dimensions. With `adds` the results are
+ * added to dst. */
 void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary op, bool is_negated);
 /* dst[i] = (state op0 a[i]) op1 b[i] along the last dimension; the state starts with initial (one value a row). */
 void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const trn_view *initial, double scalar,
@@ -151,10 +155,10 @@ void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const t
 bool trn_multiply(const trn_view *dst, const trn_view *stationary, const trn_view *moving, bool adds);
 /* dst [N][M] = src [M][N]; N may be several dimensions, of at most TRN_CHUNK elements. */
 void trn_turn(const trn_view *dst, const trn_view *src);
-/* The same elements, cast; what is not `allowed` (NULL: all) is left alone. */
+/* Copies and converts elements; elements that are not `allowed` (NULL: all are) stay unchanged. */
 void trn_copy(const trn_view *dst, const trn_view *src, trn_allowed *allowed, const void *mask);
 void trn_fill(const trn_view *dst, double value);
-/* Does an element have no value? Its place to `at`. */
+/* True if an element has no value; `at` is then its index. */
 bool trn_is_undefined(const trn_view *, int64_t at[TRN_VIEW_DIMS]);
 
 #endif

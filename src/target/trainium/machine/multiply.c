@@ -5,10 +5,10 @@
 #include "base/product.h"
 #include "target/trainium/machine/data.h"
 
-/* Where the free elements of a partition are, from its first one, in order. */
+/* The places of the elements of a partition, relative to the first. */
 typedef struct places {
   int64_t n, at[TRN_CHUNK];
-  bool is_dense; /* one after the other */
+  bool is_dense; /* the elements are adjacent */
 } places;
 
 static void find_places(const trn_view *v, places *out) {
@@ -25,7 +25,7 @@ static void find_places(const trn_view *v, places *out) {
   for (int64_t i = 0; i < out->n; i++) out->is_dense = out->is_dense && out->at[i] == i;
 }
 
-/* The mark of an element that was never written, for a result in dst. */
+/* The mark of a result in dst if any element of a row was never written. */
 static uint8_t mark_of_row(const trn_view *dst, const trn_view *v, const places *p, int64_t begin) {
   const uint8_t *u = v->array->undefined + begin;
   uint8_t any = 0, mark = 0;
@@ -37,7 +37,7 @@ static uint8_t mark_of_row(const trn_view *dst, const trn_view *v, const places 
   return mark;
 }
 
-/* An operand as rows of `pitch` floats: the tensor's cells where they have that form, else a copy in `room`. */
+/* An operand as rows of `pitch` floats: the tensor's cells if they have that form, otherwise a copy in `room`. */
 static tw_rows dense(const trn_view *dst, const trn_view *v, int64_t pitch, float *room, uint8_t *undefined) {
   places p;
   find_places(v, &p);

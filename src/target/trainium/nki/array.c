@@ -1,6 +1,6 @@
-/* array.c - arrays of NumPy, of which kernels make constants: identities, masks, permutations.
+/* array.c - NumPy arrays, of which kernels make constants: identities, masks, permutations.
  *
- * An array is a tensor in HBM that nothing on the device writes: assigning to it makes no instruction, and
+ * An array is a tensor in HBM that the device never writes: assigning to it makes no instruction, and
  * nl.shared_constant(array) is the array. */
 #include <string.h>
 

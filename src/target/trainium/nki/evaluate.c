@@ -1,7 +1,7 @@
 /* evaluate.c - runs statements and evaluates expressions, as Python does.
  *
- * Evaluation of the module itself never fails a run: names whose value cannot be computed here (a tensor of the host's
- * NumPy, a class) become unavailable, and only a kernel that uses one fails. */
+ * Evaluation of the module itself never fails a run: names whose value cannot be computed here (a tensor of the
+ * host's NumPy, a class) become unavailable, and a kernel fails only if it uses one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,13 +151,13 @@ static void add_named(nki_run *r, given *g, int symbol, nki_value v) {
 }
 
 static int symbol_of(nki_run *r, const char *text) {
-  nki_module *m = (nki_module *)(uintptr_t)r->module; /* its table of symbols grows */
+  nki_module *m = (nki_module *)(uintptr_t)r->module; /* the module's table of symbols grows */
   const int symbol = nki_symbol(&m->symbols, &m->arena, text, strlen(text));
   if (symbol < 0) nki_out_of_memory(r);
   return symbol;
 }
 
-/* A node of a directive has the number of another table. */
+/* A directive's node has a number in another table of symbols. */
 static int symbol_in(nki_run *r, const nki_node *n) {
   const nki_symbols *s = &r->module->symbols;
   return n->symbol >= 0 && (size_t)n->symbol < s->n && s->text[n->symbol] == n->text ? n->symbol
@@ -189,7 +189,7 @@ static void collect_arguments(nki_run *r, const nki_node *n, given *g) {
   }
 }
 
-/* Parameters of a function from the arguments of a call, into its new frame. */
+/* Binds the arguments of a call to the parameters of a function, in its new frame. */
 static void bind_parameters(nki_run *r, const nki_function *f, nki_frame *frame, const given *g) {
   const nki_node *n = f->node;
   bool used[NAMED_MAX] = {false};
@@ -343,7 +343,7 @@ static void comprehend(nki_run *r, const nki_node *n, size_t loop, nki_sequence 
   }
 }
 
-/* Its variables are its own. */
+/* The variables of a comprehension are local to it. */
 static nki_value comprehension(nki_run *r, const nki_node *n) {
   const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
   nki_frame *frame = nki_frame_new(r, r->frame);
@@ -411,7 +411,7 @@ static nki_value comparison(nki_run *r, const nki_node *n) {
   return out;
 }
 
-/* Where a result may be written directly, `into` says so; `used` says whether it was. */
+/* `into` is where the result may be written directly; `used` reports whether it was. */
 static nki_value evaluate_into(nki_run *r, const nki_node *n, nki_view *into, bool adds, bool *used) {
   r->line = n->line;
   if (n->kind == NKI_CALL) return call(r, n, into, adds, used);
@@ -534,7 +534,7 @@ static void assign(nki_run *r, const nki_node *target, nki_value v) {
   }
 }
 
-/* `tensor[...] = value`: what computes the value writes it there. */
+/* `tensor[...] = value`: the instruction that computes the value may write it there directly. */
 static void assignment(nki_run *r, const nki_node *n) {
   const nki_node *target = n->item[0];
   bool used = false;
@@ -552,7 +552,7 @@ static void assignment(nki_run *r, const nki_node *n) {
   for (size_t i = 0; i < n->n_items; i++) assign(r, n->item[i], v);
 }
 
-/* `x += y`: tensors are changed in place; a multiplication accumulates in PSUM. */
+/* `x += y`: a tensor is changed in place; a multiplication accumulates in PSUM. */
 static void augment(nki_run *r, const nki_node *n) {
   const nki_value old = nki_evaluate(r, n->a);
   bool used = false;
@@ -628,7 +628,7 @@ static void import(nki_run *r, const nki_node *n) {
     nki_set(r, r->frame, alias->b ? alias->b->symbol : symbol_of(r, n->kind == NKI_FROM ? alias->text : top), v);
   }
   if (n->n_items || n->kind != NKI_FROM || nki_library_of(n->text) == NKI_LIB_OTHER) return;
-  r->stars |= 1u << nki_library_of(n->text); /* names that are not known otherwise are looked up there */
+  r->stars |= 1u << nki_library_of(n->text); /* names that are unknown elsewhere are looked up in this library */
 }
 
 static void run_statement(nki_run *r, const nki_node *n) {
@@ -683,7 +683,7 @@ static void run_block(nki_run *r, nki_node *const *body, size_t n) {
 
 /* ---- the module ---- */
 
-/* The names that a statement would have set have no value, for this reason. */
+/* Marks the names that a statement would have set as unavailable, for this reason. */
 static void make_unavailable(nki_run *r, const nki_node *target, nki_value why) {
   if (target->kind == NKI_NAME) nki_set(r, r->globals, target->symbol, why);
   for (size_t i = 0; (target->kind == NKI_TUPLE || target->kind == NKI_LIST) && i < target->n_items; i++)
@@ -715,7 +715,7 @@ void nki_run_module(nki_run *r) {
     r->status = TW_OK;
     r->fail = outer;
     r->error = error;
-    if (r->program->n_instructions) { /* the module itself computes nothing on the machine */
+    if (r->program->n_instructions) { /* module-level code must not compute on the machine */
       r->program->n_instructions = r->program->n_tensors = 0;
     }
   }

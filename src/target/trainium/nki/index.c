@@ -31,7 +31,7 @@ nki_view *nki_view_copy(nki_run *r, const nki_view *v) {
 
 enum { ITEMS_MAX = 16 };
 
-/* The items with the ellipsis filled in by whole dimensions. */
+/* The items of the index; the ellipsis is replaced by whole dimensions. */
 static int spread_items(nki_run *r, const nki_view *v, nki_value index, nki_value item[ITEMS_MAX]) {
   const nki_value *given = index.type == NKI_V_TUPLE ? nki_items(index)->item : &index;
   const size_t n = index.type == NKI_V_TUPLE ? nki_items(index)->n : 1;
@@ -92,7 +92,7 @@ static void take_slice(nki_run *r, nki_view *out, const nki_view *v, int axis, c
   }
 }
 
-/* Index tensors (and the ints beside them) select together: their grid is one group of dimensions. */
+/* Index tensors and ints of an index select together: their grid becomes one group of dimensions. */
 static void take_indices(nki_run *r, nki_view *out, const nki_view *v, int n_items, const nki_value item[], int first) {
   int64_t size[TRN_VIEW_DIMS];
   int n = 0;
@@ -100,7 +100,7 @@ static void take_indices(nki_run *r, nki_view *out, const nki_view *v, int n_ite
     if (item[i].type != NKI_V_INDEX) continue;
     const nki_index *x = (nki_index *)item[i].as.o;
     for (int d = n; d < x->n; d++) size[d] = 1;
-    if (x->n > n) { /* align at the end */
+    if (x->n > n) { /* shapes align at their last dimensions */
       memmove(size + (x->n - n), size, (size_t)n * sizeof *size);
       for (int d = 0; d < x->n - n; d++) size[d] = 1;
       n = x->n;
@@ -251,7 +251,7 @@ static nki_value sequence_index(nki_run *r, nki_value v, nki_value index) {
 
 nki_value nki_subscript(nki_run *r, nki_value v, nki_value index) {
   if (v.type == NKI_V_VIEW &&
-      (index.type == NKI_V_MASK || index.type == NKI_V_BOOL)) { /* tile[i < n]: supported where it leaves nothing out */
+      (index.type == NKI_V_MASK || index.type == NKI_V_BOOL)) { /* tile[i < n]: supported if it selects all elements */
     const nki_view *view = nki_view_of(v);
     const nki_bounds b = nki_bounds_of(r, index, view->n, view->size);
     bool is_whole = !b.is_empty && !b.rest;
@@ -321,7 +321,7 @@ nki_view *nki_reshape(nki_run *r, const nki_view *v, int n, const int64_t size[]
   nki_check_limits(r, v, &(nki_bounds){0});
   out->n = n;
   out->n_limits = 0;
-  /* the partitions stay the first dimension, except where there is one only */
+  /* the partitions stay the first dimension, unless there is only one */
   const bool keeps = v->n && v->along_partitions[0] && v->size[0] > 1;
   if (keeps && (!n || out->size[0] != v->size[0]))
     nki_fail(r, "unsupported reshape that changes the partition dimension (%lld partitions)", (long long)v->size[0]);

@@ -1,4 +1,4 @@
-/* instructions.c - what kernels make the engines do: shapes, limits, values, and the entry in the program. */
+/* instructions.c - the instructions that kernels execute: shapes, limits, values, and the entry in the program. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +20,11 @@ static void print_shape(int n, const int64_t size[], char text[120]) {
   nki_print((nki_value){.type = NKI_V_TUPLE, .as.o = &s.object}, text, 120);
 }
 
-/* The view with these sizes: dimensions of one element come and go, and a dimension may be split. */
+/* A view with these sizes: dimensions of one element are added or dropped, and a dimension may be split. */
 static nki_view *shaped(nki_run *r, const nki_view *v, int n, const int64_t size[], const char *what) {
   nki_view *out = nki_view_copy(r, v);
   int from = v->n - 1;
-  int64_t left = from >= 0 ? v->size[from] : 1, step = 1; /* of dimension `from`: still to be given out */
+  int64_t left = from >= 0 ? v->size[from] : 1, step = 1; /* part of dimension `from` that is not assigned yet */
   bool fits = true;
   out->n = n;
   for (int d = n - 1; d >= 0; d--) {
@@ -69,7 +69,7 @@ static nki_view *destination(nki_run *r, const nki_result *result, trn_memory me
   return nki_tile(r, memory, result->has_type ? result->type : type, n, size);
 }
 
-/* Operands of one instruction with equal numbers of dimensions; their common sizes. */
+/* Gives the operands of one instruction the same number of dimensions, and computes their common sizes. */
 static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t size[TRN_VIEW_DIMS]) {
   int n = 2;
   for (size_t i = 0; i < n_views; i++) n = view[i]->n > n ? view[i]->n : n;
@@ -79,7 +79,7 @@ static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t si
     bool is_column = true;
     for (int d = 1; d < view[i]->n; d++) is_column = is_column && view[i]->size[d] == 1;
     const int more = n - view[i]->n;
-    for (int d = n - 1; d > 0; d--) { /* free dimensions align at the end */
+    for (int d = n - 1; d > 0; d--) { /* free dimensions align at the last */
       const int from = is_column ? (d < view[i]->n ? d : -1) : d - more;
       out->size[d] = from > 0 ? view[i]->size[from] : 1;
       out->along_columns[d] = from > 0 ? view[i]->along_columns[from] : 0;
@@ -106,7 +106,7 @@ static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t si
 
 static nki_view *tile_of(nki_run *r, nki_view *v) { return nki_spread(r, nki_as_tile(r, v)); }
 
-/* A pointer operand: one value a partition. */
+/* An operand with one value per partition. */
 static nki_view *pointer_of(nki_run *r, nki_view *v, int n) {
   nki_view *tile = nki_as_tile(r, v);
   if (nki_free_elements(tile) != 1) {
@@ -136,9 +136,9 @@ typedef struct computation {
   trn_binary op[2];
   bool reverse[2];
   double scalar[2];
-  int source[2]; /* of op: the source that is its second operand; -1: the scalar */
+  int source[2]; /* for each op the source that is its second operand; -1: the scalar */
   bool has_second;
-  bool is_exact; /* integers as such, not through binary32 */
+  bool is_exact; /* integers are computed as integers, not in binary32 */
   double scale, bias;
   int scale_source, bias_source; /* -1: the number */
 } computation;
@@ -157,7 +157,7 @@ static void arithmetic_row(void *context, int64_t n, const double *const source[
   }
 }
 
-/* The common case without a switch for each element. */
+/* The common case, without a switch for each element. */
 static void simple_row(void *context, int64_t n, const double *const source[], double *out) {
   const computation *c = context;
   const double *a = source[0], *b = source[1];
@@ -180,8 +180,8 @@ static void activation_row(void *context, int64_t n, const double *const source[
 
 /* ---- one pass over operands of one shape ---- */
 
-/* Cuts dst and sources by the mask, computes, and emits. Pointers are sources, too, marked in `pointers`. Without a
- * `row` the source is copied. */
+/* Cuts dst and sources by the mask, computes, and emits the instruction. Operands with one value per partition are
+ * sources, too, marked in `pointers`. Without a `row` the source is copied. */
 static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type type, int n, const int64_t size[],
                       size_t n_sources, nki_view *source[], unsigned pointers, trn_instruction i, trn_row *row,
                       computation *c) {
@@ -307,7 +307,7 @@ nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
   nki_view *source = from_hbm ? src : nki_as_tile(r, src);
   if (src->tensor->memory == TRN_PSUM || (result.into && result.into->tensor->memory == TRN_PSUM))
     nki_fail(r, "a DMA transfer cannot touch PSUM; copy to SBUF first");
-  if (from_hbm && !result.into && src->n == 1) { /* one value a partition */
+  if (from_hbm && !result.into && src->n == 1) { /* one value per partition */
     source = nki_view_copy(r, src);
     source->size[1] = 1;
     source->along_partitions[1] = source->along_columns[1] = 0;
@@ -320,7 +320,7 @@ nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
   int64_t size[TRN_VIEW_DIMS];
   memcpy(size, source->size, sizeof size);
   nki_view *whole;
-  if (result.into && result.into->tensor->memory == TRN_HBM) { /* the destination's shape counts: its mask is over it */
+  if (result.into && result.into->tensor->memory == TRN_HBM) { /* the mask refers to the destination's shape */
     n = result.into->n;
     memcpy(size, result.into->size, sizeof size);
     whole = result.into;
@@ -381,7 +381,7 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
   nki_view *whole = destination(r, &result, TRN_SBUF, src->type, n, size);
   if (bounds.is_empty) return whole;
   nki_view *from = nki_cut(r, tile, &bounds), *to = nki_cut(r, whole, &kept);
-  /* the same cut for the order with reduced dimensions last */
+  /* the same bounds for the view whose reduced dimensions are last */
   nki_bounds moved = {.n = tile->n};
   at = 0;
   for (int phase = 0; phase < 2; phase++)
@@ -398,7 +398,7 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
                        .elements = nki_free_elements(from)};
   nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
   trn_view dst = nki_data(r, to), in = nki_data(r, ordered);
-  if (keeps_dims) { /* its dimensions of one element are not walked */
+  if (keeps_dims) { /* reduced dimensions of one element are left out of the walk */
     int k = 0;
     trn_view squeezed = dst;
     for (int d = 0; d < dst.n; d++) {
@@ -448,11 +448,12 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
   if (rows > 128 || columns > 128 || n > 512)
     nki_fail(r, "nc_matmul of %lld x %lld and %lld x %lld; expected at most 128 x 128 and 128 x 512", (long long)rows,
              (long long)columns, (long long)rows, (long long)n);
-  /* the array reads SBUF only: the compiler copies */
+  /* the array reads only SBUF: the compiler inserts a copy */
   if (s->tensor->memory == TRN_PSUM) s = nki_as_tile(r, nki_do_copy(r, s, (nki_result){.engine = TRN_ENGINE_ANY}));
   if (m->tensor->memory == TRN_PSUM) m = nki_as_tile(r, nki_do_copy(r, m, (nki_result){.engine = TRN_ENGINE_ANY}));
   if (result.into && result.into->tensor->memory != TRN_PSUM && !adds) result.into = NULL;
-  int64_t size[TRN_VIEW_DIMS]; /* the stationary operand's columns, then the free dimensions of the moving one */
+  /* the columns of the stationary operand, then the free dimensions of the moving operand */
+  int64_t size[TRN_VIEW_DIMS];
   memcpy(size, m->size, sizeof size);
   size[0] = columns;
   nki_view *whole = destination(r, &result, TRN_PSUM, TRN_F32, m->n, size);
@@ -468,7 +469,7 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
     t->block_is_zero_pending[block] = false;
     is_first = true;
   }
-  nki_bounds cut = bounds; /* of the moving operand: all of its partitions */
+  nki_bounds cut = bounds; /* the bounds of the moving operand: all of its partitions */
   cut.lo[0] = 0;
   cut.hi[0] = rows;
   m = nki_cut(r, m, &cut);
@@ -585,7 +586,7 @@ nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true
   if (bounds.is_empty) return whole;
   if (bounds.rest) nki_fail(r, "unsupported mask of affine_select with conditions on several dimensions");
   nki_view *to = nki_cut(r, whole, &bounds), *from = nki_cut(r, source[0], &bounds);
-  if (from->tensor->memory == TRN_PSUM && !r->is_newer) /* GpSimd cannot reach it: the older compiler copies */
+  if (from->tensor->memory == TRN_PSUM && !r->is_newer) /* GpSimd cannot read PSUM: the older compiler inserts a copy */
     from = nki_as_tile(r, nki_do_copy(r, from, (nki_result){.engine = TRN_ENGINE_ANY}));
   trn_instruction i = {.opcode = TRN_AFFINE_SELECT,
                        .engine = TRN_GPSIMD,
@@ -594,7 +595,7 @@ nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true
   nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
   const trn_view dst = nki_data(r, to), src = nki_data(r, from);
   if (!dst.array) return whole;
-  /* the value for every element, then the elements that the predicate selects */
+  /* first the value for every element, then the elements that the predicate selects */
   nki_bounds allowed = bounds;
   allowed.rest = nki_mask_new(r);
   *allowed.rest = (nki_mask){.object = allowed.rest->object, .n = predicate->n};

@@ -11,7 +11,7 @@ static trn_engine engine_of(nki_run *r, nki_value v, trn_engine fallback) {
   return v.as.i == TRN_ENGINE_ANY ? fallback : (trn_engine)v.as.i;
 }
 
-/* Where the result goes: `dst` of the newer dialect, or what is assigned to. */
+/* The destination: `dst` of the newer dialect, or the tensor that is assigned to. */
 static nki_result result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_value mask, trn_engine engine) {
   nki_result out = {.mask = mask, .engine = engine};
   if (a->at[0].type != NKI_V_MISSING) {
@@ -52,7 +52,7 @@ static nki_value do_nc_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a
   }
   const size_t before = r->program->n_instructions;
   const nki_value out = nki_of(nki_do_matmul(r, stationary, moving, adds, result));
-  /* By the identity, or by zeros and ones: f32 needs one pass. */
+  /* A transpose by the identity, or a product with zeros and ones: f32 needs only one pass. */
   if (r->program->n_instructions > before)
     r->program->instruction[r->program->n_instructions - 1].is_transpose =
         flag(r, a->at[3]) || flag(r, a->at[4]) || flag(r, a->at[5]);
@@ -127,7 +127,7 @@ static nki_value do_activation(nki_run *r, const nki_builtin *b, nki_arguments *
   const nki_scalar scale = nki_given(a->at[4]) ? nki_scalar_of(r, a->at[4], "scale") : (nki_scalar){.value = 1};
   (void)b;
   nki_result result = result_of(r, a, a->at[9], a->at[8], TRN_SCALAR);
-  nki_view *exact = NULL; /* the accumulator adds values of the function before they are rounded to the tile's type */
+  nki_view *exact = NULL; /* the accumulator adds the function's values before they are rounded to the tile's type */
   if (r->computes && result.into && result.into->type != TRN_F32 && (nki_given(a->at[6]) || nki_given(a->at[7]))) {
     r->is_muted = true;
     exact = nki_do_unary(r, op, data, scale, nki_given(a->at[3]) ? &bias : NULL,

@@ -104,7 +104,7 @@ static tw_operand in_memory_order(const tw_operand *given) {
   return o;
 }
 
-/* A row of an operand as cells of a tensor. */
+/* Fills one row of a tensor's cells from an operand. */
 static void fill_row(const tw_operand *o, const void *buffer, int64_t from, bool is_real, uint32_t *cell) {
   const int64_t step = o->stride[o->rank - 1], all = o->dims[o->rank - 1];
   double x[TRN_CHUNK];
@@ -115,7 +115,7 @@ static void fill_row(const tw_operand *o, const void *buffer, int64_t from, bool
   }
 }
 
-/* An operand as a tensor in HBM. */
+/* Makes an operand a tensor in HBM. */
 static nki_value tensor_of(nki_run *r, const tw_operand *given, const void *buffer) {
   const tw_operand ordered = in_memory_order(given), *o = &ordered;
   nki_tensor *t = nki_tensor_new(r, TRN_HBM, type_of(r, o->type), o->rank, o->dims, -1, !o->is_output);
@@ -146,11 +146,11 @@ enum { PARAMETERS_MAX = 64, NAMED_MAX = 32 };
 typedef struct call_plan {
   size_t n, n_named;
   nki_value argument[PARAMETERS_MAX], named[NAMED_MAX];
-  const char *name[NAMED_MAX];       /* for the kernel's **keywords */
-  nki_value output[TW_OPERANDS_MAX]; /* that the kernel writes into; MISSING: it returns them */
+  const char *name[NAMED_MAX];       /* keywords for the kernel's **keywords */
+  nki_value output[TW_OPERANDS_MAX]; /* outputs that the kernel writes into; MISSING: the kernel returns them */
 } call_plan;
 
-/* Directives that are no parameters, where the kernel takes any keyword. */
+/* If the kernel takes any keyword, directives that name no parameter become keywords. */
 static void plan_keywords(nki_run *r, const nki_function *f, const directives *d, call_plan *out) {
   bool takes_any = false;
   for (size_t i = 0; i < f->node->n_items; i++) takes_any = takes_any || f->node->item[i]->op == 'p';
@@ -237,7 +237,7 @@ static void copy_out(nki_run *r, const tw_operand *given, nki_value v, void *buf
       nki_fail(r, "elements of this tensor are read before they are written; element %lld of '%s' comes from them",
                (long long)i, o->name);
     }
-    if (!t->array.undefined || !t->array.undefined[from]) { /* else the poison stays */
+    if (!t->array.undefined || !t->array.undefined[from]) { /* otherwise the poison stays */
       float f;
       int32_t integer;
       memcpy(&f, &t->array.cell[from], 4);
@@ -248,7 +248,7 @@ static void copy_out(nki_run *r, const tw_operand *given, nki_value v, void *buf
   }
 }
 
-/* The results of a kernel leave the device, even if the caller has no operand for them. */
+/* Notes a result of the kernel, even if the caller has no operand for it. */
 static void note_result(nki_run *r, nki_value v) {
   if (nki_is_sequence(v))
     for (size_t i = 0; i < nki_items(v)->n; i++) note_result(r, nki_items(v)->item[i]);

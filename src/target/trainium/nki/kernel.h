@@ -19,15 +19,15 @@ enum { NKI_SCALARS_MAX = 16 };
 typedef struct nki_request {
   size_t n_operands;
   const tw_operand *operand;
-  void *const *buffer;   /* of each operand; outputs are written. NULL: nothing is computed */
-  const uint8_t *needed; /* of each of the first n_needed instructions: is it computed? NULL: all are */
+  void *const *buffer;   /* data of each operand; outputs are written. NULL: nothing is computed */
+  const uint8_t *needed; /* for each of the first n_needed instructions: is it computed? NULL: all are */
   size_t n_needed;
   size_t n_scalars;
   struct {
-    const char *names; /* with '|' between: "eps|epsilon" */
+    const char *names; /* separated by '|': "eps|epsilon" */
     double value;
   } scalar[NKI_SCALARS_MAX];
-  int64_t statements;  /* at most; 0: 20,000,000 */
+  int64_t statements;  /* maximum; 0: 20,000,000 */
   const tw_stop *stop; /* may be NULL */
 } nki_request;
 

@@ -46,7 +46,7 @@ static nki_value filled(nki_run *r, nki_value shape, nki_value dtype, nki_value 
   nki_view *v = make(r, shape, dtype, buffer, true);
   nki_tensor *t = v->tensor;
   if (t->memory == TRN_HBM) nki_fail(r, "unsupported filled tensor in HBM; expected nl.sbuf or nl.psum");
-  if (t->memory == TRN_PSUM && value == 0) { /* where a multiplication comes first, nothing has to be written */
+  if (t->memory == TRN_PSUM && value == 0) { /* if a multiplication comes first, the zeros need not be written */
     t->block_is_zero_pending = calloc((size_t)t->blocks, sizeof(bool));
     if (!t->block_is_zero_pending) nki_out_of_memory(r);
     memset(t->block_is_zero_pending, true, (size_t)t->blocks);
@@ -288,7 +288,7 @@ static nki_value do_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   nki_view *x = nki_operand(r, a->at[0], "x"), *y = nki_operand(r, a->at[1], "y");
   (void)b;
   if (!(nki_given(a->at[2]) &&
-        nki_truth(r, a->at[2]))) { /* the Tensor engine wants x with the contraction in partitions */
+        nki_truth(r, a->at[2]))) { /* the Tensor engine needs x with the contracted dimension in partitions */
     nki_view *turned = nki_do_transpose(r, x, (nki_result){.engine = TRN_TENSOR});
     x = nki_do_copy(r, turned, (nki_result){.engine = TRN_ENGINE_ANY, .has_type = true, .type = x->type});
   }
@@ -336,7 +336,7 @@ static nki_value do_where(nki_run *r, const nki_builtin *b, nki_arguments *a) {
                                 nki_number(r, a->at[2], "y"), result));
   }
   if (nki_given(a->at[4])) nki_fail(r, "unsupported mask of nl.where on the values of a tensor");
-  nki_view *x = nki_operand(r, a->at[1], "x"); /* the result may be assigned to it, so it gets a tile of its own */
+  nki_view *x = nki_operand(r, a->at[1], "x"); /* the result may be assigned to x, so it gets another tile */
   nki_view *out = nki_tile(r, TRN_SBUF, nki_given(a->at[3]) ? nki_dtype(r, a->at[3]) : x->type, x->n, x->size);
   nki_do_fill(r, nki_number(r, a->at[2], "y"), out, (nki_value){.type = NKI_V_MISSING}, TRN_ENGINE_ANY);
   nki_arguments select = {.at = {nki_of(out), a->at[1], a->at[0]}};

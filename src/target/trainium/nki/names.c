@@ -1,4 +1,4 @@
-/* names.c - what names of modules mean, and how arguments find their parameters. */
+/* names.c - the meaning of the modules' names, and the assignment of arguments to parameters. */
 #include <math.h>
 #include <string.h>
 
@@ -182,7 +182,7 @@ nki_value nki_python_name(nki_run *r, const char *name) {
     const nki_value v = library_name_or_missing((nki_library)l, name);
     if (v.type != NKI_V_MISSING) return v;
   }
-  /* a kernel alone, without its imports */
+  /* a kernel without its imports */
   for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
     if (strcmp(name, modules[i].name) == 0) return module(modules[i].library);
   if (strcmp(name, "par_dim") == 0 || strcmp(name, "mgrid") == 0 || strcmp(name, "ds") == 0)
@@ -214,21 +214,21 @@ static int count(const char *parameters) {
 void nki_bind(nki_run *r, const nki_builtin *b, size_t n, const nki_value *positional, size_t n_named,
               const int *symbol, const nki_value *named, nki_arguments *out) {
   const char *parameters = b->parameters;
-  const bool is_any = *parameters == '*'; /* any number, without names */
+  const bool is_any = *parameters == '*'; /* accepts any number of arguments, without names */
   const int total = count(parameters);
   memset(out->at, 0, sizeof out->at);
   for (size_t k = 0; k < n_named; k++) {
     const char *name = r->module->symbols.text[symbol[k]];
     const int at = parameter(parameters, name, strlen(name));
-    if (at < 0 && (strcmp(name, "name") == 0 || strcmp(name, "lowering_kwargs") == 0))
-      continue; /* says nothing to us */
+    if (at < 0 && (strcmp(name, "name") == 0 || strcmp(name, "lowering_kwargs") == 0)) continue; /* ignored */
     if (at < 0 || is_any) nki_fail(r, "%s: unsupported argument '%s'", b->name, name);
     out->at[at] = named[k];
   }
   const bool has_dst = strncmp(parameters, "dst ", 4) == 0 && b->library == NKI_LIB_NISA;
   if (has_dst && out->at[0].type != NKI_V_MISSING) r->is_newer = true;
   int first = has_dst && !r->is_newer ? 1 : 0;
-  if (has_dst && first && n && out->at[1].type != NKI_V_MISSING) { /* its second parameter is named: the first is dst */
+  /* if the second parameter is given by name, the first positional argument is dst */
+  if (has_dst && first && n && out->at[1].type != NKI_V_MISSING) {
     r->is_newer = true;
     first = 0;
   }

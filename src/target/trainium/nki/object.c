@@ -1,4 +1,4 @@
-/* object.c - objects and their collection, sequences, and what every value can do. */
+/* object.c - objects, their garbage collection, sequences, and the operations of every value. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

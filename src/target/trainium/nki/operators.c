@@ -8,7 +8,7 @@
 /* ---- numbers ---- */
 
 static int64_t floor_div(int64_t a, int64_t b) {
-  if (b == -1) return (int64_t)(0 - (uint64_t)a); /* the quotient of the least integer overflows */
+  if (b == -1) return (int64_t)(0 - (uint64_t)a); /* the negated least integer overflows */
   const int64_t q = a / b;
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
@@ -100,7 +100,7 @@ static bool is_constant(const nki_index *i) {
   return true;
 }
 
-/* Affine only where all values have one quotient, or where every factor is a multiple of the divisor. */
+/* A division is affine only if all values have the same quotient, or if every factor is a multiple of the divisor. */
 static nki_value index_division(nki_run *r, int op, const nki_index *a, int64_t by) {
   int64_t low = a->offset, high = low;
   bool divides = true;

@@ -523,7 +523,7 @@ static nki_node *inversion(parser *p) {
   return n;
 }
 
-/* Parts with a word between them, from the left. */
+/* Parses operands with a word between them, from left to right. */
 static nki_node *chain(parser *p, const char *word, nki_kind kind, nki_node *(*part)(parser *)) {
   nki_node *n = part(p);
   const int depth = p->depth;
@@ -640,7 +640,7 @@ static void parameters(parser *p, const char *end, bool has_types, list *out) {
       if (!at_name(p)) fail(p, "expected the name of a parameter");
       set_name(p, n, p->token.at, p->token.length);
       next(p);
-      if (has_types && take(p, ":")) expression(p); /* annotations say nothing to us */
+      if (has_types && take(p, ":")) expression(p); /* annotations are ignored */
       if (take(p, "=")) n->a = expression(p);
     }
     add(p, out, n);
@@ -695,7 +695,7 @@ static nki_node *loop(parser *p) {
     n->a = expression(p);
   }
   block(p, &n->body, &n->n_body);
-  if (take(p, "else")) { /* runs after the loop, if nothing broke out of it */
+  if (take(p, "else")) { /* runs after the loop, unless `break` left it */
     block(p, &n->other, &n->n_other);
   }
   return n;
@@ -851,7 +851,7 @@ static nki_node *simple_statement(parser *p) {
     next(p);
     return n;
   }
-  if (at(p, "del") || at(p, "nonlocal") || at(p, "global")) { /* names stay: nothing to do */
+  if (at(p, "del") || at(p, "nonlocal") || at(p, "global")) { /* names stay defined: nothing to do */
     n = node(p, at(p, "del") ? NKI_PASS : NKI_UNSUPPORTED);
     n->text = at(p, "global") ? "global" : "nonlocal";
     next(p);

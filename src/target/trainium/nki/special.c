@@ -1,5 +1,5 @@
-/* special.c - instructions of nki.isa that are no pass over equal shapes: gathers, predicated copies, statistics, largest
- * elements. Each element is computed by itself. */
+/* special.c - instructions of nki.isa that are not passes over views of equal shape: gathers, predicated copies,
+ * statistics, largest elements. Each element is computed separately. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static int64_t place_of(const trn_view *v, int64_t p, int64_t i) {
   return at;
 }
 
-/* False: it was never written. */
+/* Reads an element; false: it was never written. */
 static bool get(const trn_view *v, int64_t p, int64_t i, double *out) {
   const int64_t at = place_of(v, p, i);
   float f;
@@ -40,7 +40,7 @@ static nki_view *cut(nki_run *r, nki_view *v) {
   return nki_cut(r, v, &all);
 }
 
-/* `dst` of the newer dialect, what is assigned to, or a new tile; as [partitions][n]. */
+/* The destination as [partitions][n]: `dst` of the newer dialect, the tensor that is assigned to, or a new tile. */
 static nki_view *destination(nki_run *r, nki_arguments *a, trn_type type, int64_t partitions, int64_t n) {
   nki_view *out = a->at[0].type == NKI_V_VIEW ? nki_view_of(a->at[0]) : a->into;
   if (a->at[0].type != NKI_V_VIEW && a->into) a->used_into = true;
@@ -84,7 +84,7 @@ static nki_value do_gather(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_of(out);
 }
 
-/* dst src predicate reverse_pred: src where the predicate is not 0; dst keeps the rest */
+/* dst src predicate reverse_pred: writes src where the predicate is not 0; other elements of dst stay */
 nki_value nki_do_predicated(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "%s needs 'dst'", b->name);
   nki_view *predicate = cut(r, tile(r, a->at[2], "predicate"));
@@ -172,7 +172,7 @@ static int compare_down(const void *x, const void *y) {
   return (a < b) - (a > b);
 }
 
-/* dst src: the eight largest, from the largest on */
+/* dst src: the eight largest, in descending order */
 static nki_value do_max8(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   nki_view *data = cut(r, tile(r, a->at[1], "src"));
   const int64_t n = nki_free_elements(data), partitions = data->size[0];

@@ -40,7 +40,7 @@ typedef enum nki_kind {
   NKI_CHOICE,            /* b if a else c */
   NKI_NAMED,             /* text := a */
   NKI_LAMBDA,            /* parameters in item, a the value */
-  NKI_UNSUPPORTED_VALUE, /* text: what it is; evaluating it fails */
+  NKI_UNSUPPORTED_VALUE, /* text: its kind; evaluating it fails */
   /* statements */
   NKI_EXPRESSION, /* a */
   NKI_ASSIGN,     /* item: targets; a value */
@@ -57,10 +57,10 @@ typedef enum nki_kind {
   NKI_CONTINUE,
   NKI_IMPORT,     /* item: NKI_ALIAS */
   NKI_FROM,       /* text module; item: NKI_ALIAS; none: everything */
-  NKI_ALIAS,      /* text; b: an NKI_NAME as which it is known, or NULL */
+  NKI_ALIAS,      /* text; b: the NKI_NAME of `as`, or NULL */
   NKI_WITH,       /* item: expressions (their names dropped); body */
   NKI_RAISE,      /* a may be NULL */
-  NKI_UNSUPPORTED /* text: "class"; run only to say that */
+  NKI_UNSUPPORTED /* text: "class"; running it fails with this word */
 } nki_kind;
 
 /* Operators of one to three characters, as a number: "//=" is '/' << 8 | '/'. */

@@ -132,7 +132,7 @@ bool nki_allowed(const void *context, const int64_t at[]) {
   return true;
 }
 
-/* Every element that the mask allows has its indices in the tensor. */
+/* Fails if an element that the mask allows has an index outside of the tensor. */
 void nki_check_limits(nki_run *r, const nki_view *v, const nki_bounds *b) {
   for (int i = 0; i < v->n_limits; i++) {
     int64_t low = v->limit[i].offset, high = low, index;
@@ -196,7 +196,7 @@ nki_view *nki_as_tile(nki_run *r, const nki_view *v) {
     out->along_partitions[0] = out->along_columns[0] = 0;
     out->n = v->n + 1;
   }
-  if (out->n == 1) { /* one element of each partition */
+  if (out->n == 1) { /* each partition has one element */
     out->size[1] = 1;
     out->along_partitions[1] = out->along_columns[1] = 0;
     out->n = 2;
@@ -234,7 +234,7 @@ trn_region nki_region(nki_run *r, const nki_view *v, bool is_read, bool is_writt
     if (v->size[d] == 1) continue;
     const int64_t stride = v->along_columns[d] * bytes;
     *(stride < 0 ? &low : &high) += stride * (v->size[d] - 1);
-    if (out.n_dims && out.stride[out.n_dims - 1] == stride * v->size[d]) { /* continues the dimension before */
+    if (out.n_dims && out.stride[out.n_dims - 1] == stride * v->size[d]) { /* continues the previous dimension */
       out.size[out.n_dims - 1] *= v->size[d];
       out.stride[out.n_dims - 1] = stride;
       continue;
@@ -263,7 +263,8 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
     *region = nki_region(r, operand[k], k >= n_outputs, k < n_outputs);
     nki_tensor *t = operand[k]->tensor;
     const int64_t block = operand[k]->column / t->columns;
-    if (t->block_is_zero_pending && t->block_is_zero_pending[block] && k >= n_outputs) { /* its zeros are needed now */
+    /* now the zeros must be written */
+    if (t->block_is_zero_pending && t->block_is_zero_pending[block] && k >= n_outputs) {
       t->block_is_zero_pending[block] = false;
       trn_instruction zero = {
           .opcode = TRN_MEMSET, .engine = TRN_ENGINE_ANY, .line = t->line, .first_wait = -1, .n_operands = 1};
@@ -300,7 +301,8 @@ nki_view *nki_operand(nki_run *r, nki_value v, const char *what) {
   return nki_view_of(v);
 }
 
-/* One partition for all: ones [1, P] times the row, 512 columns at a time, and a copy to SBUF. It is made once for each content. */
+/* Broadcasts one partition to all: ones [1, P] times the row, 512 columns at a time, and a copy to SBUF. Each
+ * content is broadcast only once. */
 nki_view *nki_spread(nki_run *r, nki_view *v) {
   if (v->n < 2 || v->along_partitions[0] || v->size[0] == 1) return v;
   nki_tensor *t = v->tensor;
@@ -310,7 +312,7 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
     return t->spread;
   const int64_t partitions = v->size[0];
   const int scope = r->scope;
-  r->scope = 0; /* the compiler makes it before the loops */
+  r->scope = 0; /* the compiler moves it before the loops */
   nki_view *out = nki_tile(r, TRN_SBUF, v->type, v->n, v->size), *row = nki_view_copy(r, v);
   row->size[0] = 1;
   int64_t columns = 1;
@@ -320,7 +322,7 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
   for (int64_t from = 0; from < columns; from += 512) {
     const int64_t n = columns - from < 512 ? columns - from : 512;
     nki_view *sum = nki_tile(r, TRN_PSUM, TRN_F32, 2, (int64_t[]){partitions, n});
-    /* timing only: regions of the chunk; the values follow below */
+    /* for the timing: the regions of the chunk; the values are computed below */
     trn_instruction i = {.opcode = TRN_MATMUL,
                          .engine = TRN_TENSOR,
                          .elements = n,
@@ -376,7 +378,7 @@ void nki_note_matmul(nki_run *r, const nki_view *into) {
   t->accumulates[into->column] = true;
 }
 
-/* A tile that another instruction has accessed starts anew. */
+/* A tile that another instruction has accessed starts a new sum. */
 static void end_accumulation(nki_tensor *t, const nki_view *v) {
   int64_t low = v->column, high = v->column;
   for (int d = 0; d < v->n; d++) *(v->along_columns[d] < 0 ? &low : &high) += v->along_columns[d] * (v->size[d] - 1);

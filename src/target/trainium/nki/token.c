@@ -47,7 +47,7 @@ static void skip_blanks(nki_lexer *l) {
   }
 }
 
-/* The width of the indentation of the next line that holds something; -1 at the end. A tab goes to the next multiple of 8. */
+/* The indentation of the next line that is not empty; -1 at the end. A tab goes to the next multiple of 8. */
 static int next_indent(nki_lexer *l) {
   for (;;) {
     int width = 0;
@@ -98,7 +98,7 @@ static nki_token number(nki_lexer *l) {
     if (c == '_') continue;
     if (!is_prefixed && (c == '.' || ((c == 'e' || c == 'E') && n))) is_real = true;
     const bool sign = (c == '+' || c == '-') && !is_prefixed && n && (text[n - 1] == 'e' || text[n - 1] == 'E');
-    if ((c == 'j' || c == 'J') && n) { /* an imaginary number: of host code only */
+    if ((c == 'j' || c == 'J') && n) { /* an imaginary number: only host code has them */
       l->at++;
       is_real = true;
       break;

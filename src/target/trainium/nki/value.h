@@ -47,7 +47,7 @@ typedef enum nki_type {
   NKI_V_INDEX,
   NKI_V_MASK,
   NKI_V_VIEW,
-  NKI_V_UNAVAILABLE, /* of the module: evaluating it failed; text says why */
+  NKI_V_UNAVAILABLE, /* a name of the module whose evaluation failed; text: the reason */
   NKI_V_FRAME,
   NKI_V_TENSOR
 } nki_type;
@@ -77,7 +77,7 @@ typedef struct nki_string {
 
 typedef struct nki_sequence { /* tuple, list; a dict has keys and values in turn */
   nki_object object;
-  int depth; /* of sequences within it */
+  int depth; /* depth of nested sequences */
   size_t n, capacity;
   nki_value *item;
 } nki_sequence;
@@ -99,7 +99,7 @@ typedef struct nki_function {
   nki_object object;
   const nki_node *node; /* NKI_DEF or NKI_LAMBDA */
   nki_frame *closure;
-  nki_value *fallback; /* of each parameter that has one */
+  nki_value *fallback; /* default value of each parameter that has one */
 } nki_function;
 
 typedef struct nki_method {
@@ -124,7 +124,7 @@ typedef struct nki_index {
   int64_t size[TRN_VIEW_DIMS], factor[TRN_VIEW_DIMS], offset;
 } nki_index;
 
-/* All of these expressions are at least 0. */
+/* All of these expressions must be at least 0. */
 enum { NKI_CONDITIONS_MAX = 12 };
 typedef struct nki_mask {
   nki_object object;
@@ -142,11 +142,11 @@ typedef struct nki_tensor {
   trn_array array;                     /* [partition][block][column] */
   /* Blocks in PSUM that nl.zeros made and nothing has read: the first multiplication overwrites them. NULL: none. */
   bool *block_is_zero_pending;
-  bool is_defined;   /* before anything writes it */
+  bool is_defined;   /* has values before anything writes it */
   bool is_host;      /* an array of NumPy: assigning to it makes no instruction */
   int64_t version;   /* counts writes */
-  bool *accumulates; /* newer dialect: by first column, the last use was a multiplication into it */
-  /* The last broadcast along partitions, of which content and from where. */
+  bool *accumulates; /* newer dialect: for each first column: was the last use a multiplication into it? */
+  /* The tile of the last broadcast along partitions; the version and place of its source. */
   struct nki_view *spread;
   int64_t spread_version, spread_column, spread_partition;
   int line;
@@ -190,9 +190,9 @@ enum { NKI_REDUCE_IDLE, NKI_REDUCE_RESET, NKI_REDUCE_REDUCE, NKI_REDUCE_RESET_RE
 enum { NKI_ARGUMENTS_MAX = 24 };
 typedef struct nki_arguments {
   nki_value at[NKI_ARGUMENTS_MAX];
-  nki_view *into; /* where the result is assigned to, if that is known: write there; NULL: to a new tile */
-  bool adds;      /* into, by a multiplication */
-  bool used_into; /* set by the builtin */
+  nki_view *into; /* the tensor that the result is assigned to, if known; NULL: a new tile */
+  bool adds;      /* a multiplication adds to `into` */
+  bool used_into; /* set by the builtin if it wrote to `into` */
 } nki_arguments;
 
 struct nki_builtin {
@@ -208,12 +208,12 @@ struct nki_run {
   const nki_module *module;
   trn_program *program;
   const nki_request *request;
-  bool computes; /* data, not only times */
+  bool computes; /* computes data, not only times */
   bool skips;    /* the data of the last instruction are not computed: no wanted result depends on them */
   bool is_newer; /* the dialect with destinations first */
-  bool is_muted; /* instructions are computed, but are no part of the program */
+  bool is_muted; /* instructions are computed, but not added to the program */
   int line;
-  int scope, loops; /* the iteration in the program's list; loops that have begun */
+  int scope, loops; /* index of the current iteration in the program's list; number of loops so far */
   nki_frame *frame, *globals;
   nki_object *objects;
   size_t bytes, collect_at;
@@ -222,15 +222,15 @@ struct nki_run {
   int depth;
   int64_t steps;
   nki_value returned;
-  double accumulator[128]; /* of the Scalar engine, one a partition */
+  double accumulator[128]; /* the Scalar engine's accumulator, one value per partition */
   unsigned stars;          /* libraries of which every name was imported: a bit for each */
-  int flow;                /* of the statement just executed: 0, NKI_RETURN, NKI_BREAK or NKI_CONTINUE */
+  int flow;                /* after the last statement: 0, NKI_RETURN, NKI_BREAK or NKI_CONTINUE */
   tw_status status;
   tw_error *error;
   jmp_buf *fail;
 };
 
-/* A scalar operand: a number, or one value a partition. */
+/* A scalar operand: a number, or one value per partition. */
 typedef struct nki_scalar {
   double value;
   nki_view *pointer;
@@ -244,7 +244,7 @@ _Noreturn void nki_out_of_memory(nki_run *);
 /* ---- objects (object.c) ---- */
 void *nki_new(nki_run *, nki_type, size_t bytes);       /* zeroed; kept until the statement ends */
 void nki_keep(nki_run *, nki_value);                    /* until the statement ends */
-void nki_charge(nki_run *, nki_object *, size_t bytes); /* memory that an object holds beside itself */
+void nki_charge(nki_run *, nki_object *, size_t bytes); /* counts memory that an object holds in addition to itself */
 void nki_collect(nki_run *);
 void nki_free_objects(nki_run *);
 nki_value nki_of(void *object);
@@ -261,7 +261,7 @@ static inline nki_view *nki_view_of(nki_value v) { return (nki_view *)v.as.o; }
 bool nki_is_sequence(nki_value);
 const char *nki_type_name(nki_value);
 bool nki_truth(nki_run *, nki_value);
-/* The i-th item of what can be iterated; MISSING past the end. */
+/* The i-th item of an iterable value; MISSING after the last. */
 nki_value nki_item(nki_run *, nki_value, size_t i);
 bool nki_equal(nki_value, nki_value);
 bool nki_is_number(nki_value); /* int, bool or real */
@@ -292,14 +292,15 @@ nki_value nki_arithmetic(nki_run *, trn_binary, nki_value a, nki_value b, nki_va
 nki_value nki_subscript(nki_run *, nki_value, nki_value index);
 nki_view *nki_view_index(nki_run *, const nki_view *, nki_value index);
 nki_index *nki_index_new(nki_run *, int n);
-nki_index *nki_index_of(nki_run *, nki_value); /* of an int, too */
+nki_index *nki_index_of(nki_run *, nki_value); /* also of an int */
 nki_mask *nki_mask_new(nki_run *);
 nki_view *nki_view_whole(nki_run *, nki_tensor *, int n, const int64_t size[], int partition_axis);
 nki_view *nki_view_copy(nki_run *, const nki_view *);
 nki_view *nki_reshape(nki_run *, const nki_view *, int n, const int64_t size[]);
-/* The elements at offset + sum i[d] step[d], in the order of the tensor's elements; of tiles, the first step is over partitions. */
+/* The elements at offset + sum i[d] step[d], in the order of the tensor's elements. In tiles, the first step is over
+ * partitions. */
 nki_view *nki_pattern(nki_run *, const nki_view *, int n, const int64_t step[], const int64_t count[], int64_t offset);
-nki_view *nki_turn(nki_run *, const nki_view *); /* its two dimensions exchanged */
+nki_view *nki_turn(nki_run *, const nki_view *); /* the view with its two dimensions exchanged */
 nki_view *nki_broadcast(nki_run *, const nki_view *, int n, const int64_t size[]);
 
 /* ---- names (names.c) ---- */
@@ -307,13 +308,13 @@ extern const nki_builtin nki_python_builtins[], nki_methods[], nki_language_buil
     nki_math_builtins[], nki_array_builtins[], nki_special_builtins[]; /* ended by a NULL name */
 const nki_builtin *nki_method_find(const char *name);
 nki_value nki_library_attribute(nki_run *, nki_library, const char *name);
-nki_value nki_python_name(nki_run *, const char *name); /* NKI_V_MISSING: there is none */
+nki_value nki_python_name(nki_run *, const char *name); /* NKI_V_MISSING: no such name */
 nki_library nki_library_of(const char *module);
 void nki_bind(nki_run *, const nki_builtin *, size_t n, const nki_value *positional, size_t n_named, const int *symbol,
               const nki_value *named, nki_arguments *);
 /* Arguments of handlers. */
-bool nki_given(nki_value);                                                             /* and not None */
-trn_type nki_dtype(nki_run *, nki_value);                                              /* fails if it is none */
+bool nki_given(nki_value);                /* and not None */
+trn_type nki_dtype(nki_run *, nki_value); /* fails if the value is no element type */
 int nki_shape(nki_run *, nki_value, int64_t size[TRN_VIEW_DIMS], int *partition_axis); /* of ints and par_dims */
 int nki_operation(nki_run *, nki_value, const char *what);                             /* code of a builtin */
 trn_binary nki_binary_op(nki_run *, nki_value, const char *what);
@@ -330,9 +331,10 @@ nki_tensor *nki_tensor_new(nki_run *, trn_memory, trn_type, int n, const int64_t
                            bool is_defined);
 /* A new tile: partitions first. */
 nki_view *nki_tile(nki_run *, trn_memory, trn_type, int n, const int64_t size[]);
-/* A view of the tensor's elements; without an array where the last instruction is not computed. */
+/* A view of the tensor's elements; without an array if the last instruction is not computed. */
 trn_view nki_data(nki_run *, const nki_view *);
-/* The part of n dimensions that a mask selects: lo to hi of each, and conditions on more than one dimension. */
+/* The part of n dimensions that a mask selects: the bounds lo and hi of each, and conditions on more than one
+ * dimension. */
 typedef struct nki_bounds {
   int n;
   bool is_empty;
@@ -342,9 +344,10 @@ typedef struct nki_bounds {
 nki_bounds nki_bounds_of(nki_run *, nki_value mask, int n, const int64_t size[]);
 /* The part of a view within the bounds of its leading dimensions; checks that indices stay in the tensor. */
 nki_view *nki_cut(nki_run *, const nki_view *, const nki_bounds *);
-/* Fails where an element within the bounds has an index outside of the tensor. */
+/* Fails if an element within the bounds has an index outside of the tensor. */
 void nki_check_limits(nki_run *, const nki_view *, const nki_bounds *);
-bool nki_allowed(const void *bounds, const int64_t at[]); /* a trn_allowed for conditions that are left */
+/* a trn_allowed for the conditions on more than one dimension */
+bool nki_allowed(const void *bounds, const int64_t at[]);
 /* The view with partitions as its first dimension, and at least two dimensions. */
 nki_view *nki_as_tile(nki_run *, const nki_view *);
 trn_region nki_region(nki_run *, const nki_view *tile, bool is_read, bool is_written);
@@ -352,7 +355,7 @@ trn_region nki_region(nki_run *, const nki_view *tile, bool is_read, bool is_wri
 void nki_emit(nki_run *, trn_instruction, size_t n_outputs, size_t n, nki_view *const operand[]);
 /* A value of the kernel as a tensor in SBUF or PSUM; fails with the name of the argument. */
 nki_view *nki_operand(nki_run *, nki_value, const char *what);
-/* A broadcast along partitions as a tile that has them all. */
+/* A broadcast along partitions, as a tile that has all partitions. */
 nki_view *nki_spread(nki_run *, nki_view *);
 /* Copies a value into a part of a tensor. */
 void nki_store(nki_run *, nki_view *into, nki_value);
@@ -363,10 +366,10 @@ void nki_check_bits(nki_run *, trn_binary, trn_type);
 void nki_check_rules(nki_run *, const trn_instruction *, size_t n_outputs, size_t n, nki_view *const operand[]);
 
 /* ---- instructions (instructions.c): computed at once and added to the program; mask and into may be NULL ---- */
-typedef struct nki_result { /* where an instruction writes */
+typedef struct nki_result { /* the destination of an instruction */
   nki_view *into;           /* NULL: a new tile */
   bool has_type;
-  trn_type type; /* of a new tile */
+  trn_type type; /* the element type of a new tile */
   nki_value mask;
   trn_engine engine;
 } nki_result;
@@ -388,8 +391,8 @@ nki_view *nki_do_scan(nki_run *, nki_view *a, nki_view *b, nki_scalar initial, t
                       nki_result);
 nki_view *nki_do_iota(nki_run *, const nki_index *, nki_result);
 nki_view *nki_do_reciprocal(nki_run *, nki_view *, nki_result);
-/* In the newer dialect: does a multiplication add to the earlier sum? The last one wrote all of it, and nothing read it
- * since. */
+/* Newer dialect: a multiplication adds to the earlier sum if the last multiplication wrote all of it and nothing has
+ * read it since. */
 bool nki_accumulates(nki_run *, const nki_view *into);
 void nki_note_matmul(nki_run *, const nki_view *into);
 nki_value nki_do_predicated(nki_run *, const nki_builtin *, nki_arguments *); /* dst src predicate */

@@ -13,7 +13,7 @@ typedef struct line {
   const char *text; /* after the indentation */
   size_t length;    /* without the newline */
   int indent;
-  int last; /* line of the statement that begins here; of other lines themselves */
+  int last; /* last line of the statement that begins here; for other lines their own number */
   bool is_code;
 } line;
 
@@ -22,7 +22,7 @@ typedef struct lines {
   line *line;
 } lines;
 
-/* Brackets that are open after the line; strings and comments count for nothing. */
+/* Number of brackets that are open after the line; brackets in strings and comments are not counted. */
 static int depth_after(const line *l, int depth) {
   for (size_t i = 0; i < l->length && l->text[i] != '#'; i++) {
     const char c = l->text[i];
@@ -59,7 +59,7 @@ static tw_status read_lines(const char *source, lines *out, tw_error *error) {
     if (depth <= 0) begin = (int)i;
     depth = depth_after(&out->line[i], depth > 0 ? depth : 0);
     out->line[begin].last = (int)i;
-    if ((int)i != begin) out->line[i].is_code = false; /* it continues a statement */
+    if ((int)i != begin) out->line[i].is_code = false; /* a line that continues a statement */
   }
   return TW_OK;
 }
@@ -120,7 +120,7 @@ static bool set_constant(const lines *s, size_t i, long long value, tw_text *out
 
 static const struct {
   const char *call;
-  const char *engines; /* that can do it */
+  const char *engines; /* engines that can execute the call */
 } moved[] = {{"nisa.tensor_copy(", "vector scalar gpsimd"},
              {"nisa.tensor_scalar(", "vector scalar gpsimd"},
              {"nisa.tensor_tensor(", "vector gpsimd"},
@@ -136,7 +136,7 @@ static const char *closing(const char *text, const char *end) {
   return NULL;
 }
 
-/* The call in statement i that can run elsewhere: its opening parenthesis. */
+/* The opening parenthesis of a call in statement i that can run on another engine. */
 static const char *movable(const lines *s, size_t i, const char **engines) {
   for (size_t k = 0; s->line[i].is_code && k < sizeof moved / sizeof *moved; k++) {
     const char *at = find(s->line[i].text, end_of(s, i), moved[k].call);
@@ -150,7 +150,7 @@ static const char *movable(const lines *s, size_t i, const char **engines) {
 
 /* ---- loops ---- */
 
-/* The line after the last one of a block whose header is line i. */
+/* The line after the block whose header is line i. */
 static size_t block_end(const lines *s, size_t i) {
   size_t end = i + 1;
   for (size_t k = i + 1; k < s->n; k++) {
@@ -161,7 +161,7 @@ static size_t block_end(const lines *s, size_t i) {
   return end;
 }
 
-/* The loop that is the whole body of loop i and does not depend on it; 0: there is none. */
+/* The loop that is the whole body of loop i and does not depend on it; 0: none. */
 static size_t inner_loop(const lines *s, size_t i) {
   const line *l = &s->line[i];
   size_t j = i + 1;
@@ -175,7 +175,7 @@ static size_t inner_loop(const lines *s, size_t i) {
   return n && !strncmp(variable + n, " in ", 4) && !mentions(s->line[j].text, end_of(s, j), variable, n) ? j : 0;
 }
 
-/* Whether the loop with header h gives a value to a word of statement i. */
+/* Does the loop with header h assign to a word of statement i? */
 static bool depends_on_loop(const lines *s, size_t h, size_t i, const char *own, size_t own_length) {
   const char *from = s->line[i].text, *end = end_of(s, i);
   const char *variables = s->line[h].text + 4, *in = find(variables, end_of(s, h), " in ");
@@ -196,14 +196,14 @@ static bool depends_on_loop(const lines *s, size_t h, size_t i, const char *own,
   return false;
 }
 
-/* The loop that a load in statement i can leave, and the last line that goes with it; 0: it stays. */
+/* The loop that the load in statement i can leave, and the last line that moves with it; 0: none. */
 static size_t leaves(const lines *s, size_t i, size_t *last) {
   const line *l = &s->line[i];
   const size_t n = l->is_code ? word_length(l->text) : 0;
   if (!n || strncmp(l->text + n, " = nl.", 6)) return 0;
   const bool loads = !strncmp(l->text + n + 6, "load(", 5);
   *last = (size_t)l->last;
-  if (!loads) { /* a tile, and the transfer into it */
+  if (!loads) { /* first a tile, then the transfer into it */
     const size_t j = (size_t)l->last + 1;
     char transfer[100];
     snprintf(transfer, sizeof transfer, "nisa.dma_copy(dst=%.*s", (int)(n < 60 ? n : 60), l->text);
@@ -283,7 +283,7 @@ static void add_lines(tw_text *t, const lines *s, size_t from, size_t to, int le
   }
 }
 
-/* The text up to `at`, which is in line i. */
+/* Appends the text up to `at`, which is in line i. */
 static void add_up_to(tw_text *t, const lines *s, size_t i, const char *at) {
   tw_text_add(t, "%*s%.*s", s->line[i].indent, "", (int)(at - s->line[i].text), s->line[i].text);
 }

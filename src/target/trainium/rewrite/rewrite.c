@@ -119,7 +119,7 @@ static size_t busiest(const trn_program *program, const trn_timing *timing, line
   return n;
 }
 
-/* The time of the program without the instructions of a line. */
+/* The program's time without the instructions of a line. */
 static double time_without(const trn_config *c, const trn_compiler *compiler, const trn_program *program, int line) {
   trn_program copy = *program;
   trn_timing timing;

@@ -1,7 +1,7 @@
-/* rewrite.h - a user's kernel as the start of a search: where its time goes, and which changes of its text pay.
+/* rewrite.h - a search that starts at a user's kernel: where its time goes, and which changes of its text pay.
  *
- * Each change (edits.h) is timed by the simulator before it is offered, so a menu has changes alone that make the kernel faster.
- * The search checks their results. */
+ * The simulator times each change (edits.h) before it is offered, so a menu has only changes that make the kernel
+ * faster. The search checks their results. */
 #ifndef TW_TRAINIUM_REWRITE_REWRITE_H
 #define TW_TRAINIUM_REWRITE_REWRITE_H
 

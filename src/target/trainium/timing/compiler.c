@@ -1,10 +1,10 @@
-/* compiler.c - loads and copies that need not be, merged iterations (merge.c), then addresses by next fit over the life of each
- * tensor.
+/* compiler.c - removes needless loads and copies, merges iterations (merge.c), then chooses addresses by next fit
+ * over the life of each tensor.
  *
- * A tensor lives from its first to its last access in the order that merging leaves. Next fit goes once around a memory
- * before it reuses bytes, so that buffers of a loop rotate through all that is free. The first writers of a tensor must
- * follow the last accesses of the tensors whose bytes it takes over. If the tensors do not fit, the compiler tries
- * fewer merged iterations, then more loads, then all copies. */
+ * A tensor lives from its first to its last access in the order after merging. Next fit goes once around a memory
+ * before it reuses bytes, so that buffers of a loop rotate through all free bytes. The first writers of a tensor must
+ * follow the last accesses of the tensors whose bytes it takes over. If the tensors do not fit, the compiler first
+ * merges fewer iterations, then keeps more loads, then keeps all copies. */
 #include "target/trainium/timing/compiler.h"
 
 #include <limits.h>
@@ -26,7 +26,7 @@ const trn_compiler trn_compiler_none = {.look_ahead = 1};
 
 /* --- copies --- */
 
-/* Accesses are compared pair by pair: not for tensors with more. */
+/* Accesses of a tensor are compared pair by pair, unless it has more than this number. */
 enum { ACCESSES_MAX = 256 };
 
 /* Accesses to a tensor, in program order: entry[first[t]] up to entry[first[t + 1]]. */
@@ -55,7 +55,7 @@ static int64_t run_elements(const trn_region *r) {
   return n;
 }
 
-/* Readers that take no operand from PSUM. */
+/* Instructions that cannot read an operand in PSUM. */
 static bool needs_sbuf(const trn_program *p, const trn_instruction *in, const trn_region *r) {
   switch (in->opcode) {
   case TRN_DMA:
@@ -64,7 +64,8 @@ static bool needs_sbuf(const trn_program *p, const trn_instruction *in, const tr
   default: break;
   }
   if (in->engine == TRN_GPSIMD || r->is_pointer) return true;
-  for (int k = 0; k < in->n_operands; k++) { /* not two operands of PSUM: nor one beside the copy's source */
+  /* Vector cannot read two operands in PSUM: the copy's source would be the second */
+  for (int k = 0; k < in->n_operands; k++) {
     const trn_region *other = &in->operand[k];
     if (other != r && !other->is_written && !other->is_pointer && p->tensor[other->tensor].memory != TRN_HBM &&
         run_elements(other) > 1)
@@ -97,7 +98,7 @@ static void bytes_of(const trn_region *r, int64_t *low, int64_t *high) {
 
 typedef enum overlap { APART, INSIDE, ACROSS } overlap;
 
-/* How region r is to a copy's destination, which is one run of bytes. */
+/* How a region overlaps with a copy's destination, which is one run of bytes. */
 static overlap overlap_of(const trn_region *r, const trn_region *to) {
   int64_t low, high, first, end;
   bytes_of(r, &low, &high);
@@ -108,7 +109,7 @@ static overlap overlap_of(const trn_region *r, const trn_region *to) {
   return low >= first && high <= end && r->first_partition >= to->first_partition && last <= to_last ? INSIDE : ACROSS;
 }
 
-/* A plain copy inside the chip, of bytes that are not changed afterwards. */
+/* A copy inside the chip, without a change of type or layout, of bytes that are not changed afterwards. */
 static bool is_plain_copy(const trn_compiled *c, const uses *u, int i) {
   const trn_program *p = c->program;
   const trn_instruction *in = &p->instruction[i];
@@ -128,7 +129,7 @@ static bool is_plain_copy(const trn_compiled *c, const uses *u, int i) {
   return true;
 }
 
-/* Whether all that touches a copy's destination is the copy and readers that can read its source. */
+/* True if only the copy, and readers that can also read its source, access its destination. */
 static bool can_be_removed(const trn_compiled *c, const uses *u, int i) {
   const trn_program *p = c->program;
   const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
@@ -208,8 +209,8 @@ static bool is_plain_load(const trn_compiled *c, const uses *u, const bool *is_c
   return u->first[to->tensor + 1] - u->first[to->tensor] <= ACCESSES_MAX && can_be_removed(c, u, i);
 }
 
-/* Readers of bytes that an earlier load has brought read them there, if no more than `budget` bytes of a partition were
- * loaded since their last use. */
+/* Readers of bytes that an earlier load has brought to SBUF read them there, if no more than `budget` bytes per
+ * partition were loaded since their last use. */
 static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant, int64_t budget, int *table,
                         size_t slots, int64_t *last_use) {
   const trn_program *p = c->program;
@@ -272,7 +273,7 @@ typedef struct life {
   int64_t address;
 } life;
 
-/* One memory. `block` holds tensors by address; dead ones stay until their bytes are taken over. */
+/* One memory. `block` holds tensors by address; dead tensors stay until their bytes are reused. */
 typedef struct block {
   int64_t first, end;
   int tensor;
@@ -285,9 +286,9 @@ typedef struct arena {
   size_t n, capacity;
 } arena;
 
-/* How free bytes are chosen. NEXT_FIT goes around, so that buffers of a loop rotate through all free bytes. SEGREGATED
- * does so with tensors of short lives, and packs long-lived tensors from the end of SBUF, which leaves fewer holes.
- * FIRST_FIT leaves the fewest, but reuses bytes at once. */
+/* How free bytes are chosen. NEXT_FIT goes around, so that buffers of a loop rotate through all free bytes.
+ * SEGREGATED does the same for tensors of short lives, and packs long-lived tensors at the end of SBUF, which leaves
+ * fewer holes. FIRST_FIT leaves the fewest holes, but reuses bytes at once. */
 typedef enum fit { NEXT_FIT, SEGREGATED, FIRST_FIT, FITS } fit;
 
 typedef struct allocator {
@@ -295,7 +296,7 @@ typedef struct allocator {
   life *life;
   arena arena[TRN_MEMORIES];
   fit fit;
-  int long_life; /* from this many instructions on, with SEGREGATED */
+  int long_life; /* with SEGREGATED: from this number of instructions on, a life is long */
 } allocator;
 
 /* An address at or after `from` that does not cross a bank. */
@@ -319,7 +320,7 @@ static int64_t find_room(const allocator *m, const arena *a, int64_t from, int64
   return at < to && at + bytes <= a->size ? at : -1;
 }
 
-/* The last address with room; no banks. -1: none. */
+/* As find_room, but the last address; banks are ignored. -1: none. */
 static int64_t find_room_down(const allocator *m, const arena *a, int64_t bytes, int now) {
   int64_t at = (a->size - bytes) / 4 * 4;
   for (size_t i = a->n; i-- > 0 && at >= 0;) {
@@ -337,7 +338,7 @@ static int compare_ends(const void *x, const void *y) {
   return (a->end > b->end) - (a->end < b->end);
 }
 
-/* Puts a tensor at an address: dead tensors there lose their bytes to it. */
+/* Puts a tensor at an address: it takes the bytes of dead tensors there. */
 static bool put(allocator *m, arena *a, int tensor, int64_t at, int64_t bytes) {
   trn_compiled *c = m->c;
   block part[2], *keep = a->block;
@@ -459,7 +460,7 @@ static tw_status place_all(allocator *m, birth *order, size_t *first_reused, siz
   return TW_OK;
 }
 
-/* From lists in order of birth to lists in order of tensor. */
+/* From lists in order of the first access to lists in order of tensors. */
 static bool sort_reused(trn_compiled *c, const size_t *first, const size_t *count) {
   const size_t n = c->program->n_tensors;
   int *sorted = malloc((c->n_reused + 1) * sizeof *sorted);
@@ -511,8 +512,8 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw
   return status;
 }
 
-/* The order of demand: what an instruction needs comes right before it, beginning with the writes to HBM. Tiles that a kernel
- * fills long before their use live shortly then, as after the fusion of loops. */
+/* Orders instructions by demand: an instruction follows directly after what it needs, beginning with the writes to
+ * HBM. Then tiles that a kernel fills long before their use live shortly, as after the fusion of loops. */
 static bool order_by_demand(trn_compiled *c, const trn_hazards *h) {
   const trn_program *p = c->program;
   size_t placed = 0;
@@ -542,8 +543,8 @@ static bool order_by_demand(trn_compiled *c, const trn_hazards *h) {
   return placed == p->n_instructions;
 }
 
-/* Rotation lets transfers overlap with work, so it comes before merging: how bytes are chosen follows from the order of the
- * program. Merged iterations keep more tensors alive: as many are merged as fit. */
+/* Rotation lets transfers overlap with work, so it comes before merging: first the order of the program is fixed,
+ * then bytes are chosen. Merged iterations keep more tensors alive: the compiler merges as many as fit. */
 static tw_status order_and_allocate(const trn_config *config, const trn_compiler *compiler, trn_compiled *c,
                                     tw_error *error) {
   trn_hazards h = {0};
@@ -616,7 +617,7 @@ tw_status trn_compile(const trn_config *config, const trn_program *p, const trn_
   int64_t reused_bytes = compiler->remove_loads ? config->memory.sbuf_bytes : 0;
   trn_compiler c = *compiler;
   tw_status status = compile(config, p, &c, reused_bytes, out, error);
-  /* Without a load or a copy its source lives longer: then it may not fit. */
+  /* if a load or a copy is removed, its source lives longer and may not fit */
   while (status != TW_OK && (out->loads_removed || out->copies_removed)) {
     reused_bytes = reused_bytes > config->memory.sbuf_bytes / 16 ? reused_bytes / 2 : 0;
     if (!out->loads_removed) c.remove_copies = false;

@@ -1,4 +1,4 @@
-/* cost.c - the laws of single instructions. */
+/* cost.c - formulas for the time of single instructions. */
 #include "target/trainium/timing/cost.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static int64_t type_bytes(tw_type type) {
   return bits > 8 ? bits / 8 : 1;
 }
 
-/* Elements of a partition that an instruction steps over, in all its passes, with the instructions that are part of it. */
+/* Elements of a partition that an instruction and its members step over, in all passes. */
 static double elements_of(const trn_compiled *c, const trn_instruction *in) {
   const int members = c->members ? c->members[in - c->program->instruction] : 1;
   return (double)in->elements * members;
@@ -91,7 +91,7 @@ static trn_cost vector_cost(const trn_config_vector *v, const trn_instruction *i
   return (trn_cost){issue, issue + v->done_ns};
 }
 
-/* Functions that are slower where they read PSUM. */
+/* Functions that take longer if they read PSUM. */
 static bool is_slow(const char *function) {
   static const char *const slow[] = {"silu", "gelu", "mish", "swish"};
   for (size_t i = 0; function && i < sizeof slow / sizeof *slow; i++)
@@ -101,7 +101,7 @@ static bool is_slow(const char *function) {
 
 static trn_cost scalar_cost(const trn_config_scalar *s, const trn_instruction *in, double elements, data d) {
   const bool is_function = in->opcode == TRN_ACTIVATION && trn_table_of(in->function);
-  /* A function reads a bias always: the compiler gives it one of zeros. */
+  /* a function always reads a bias: the compiler adds one of zeros */
   const int pointers = is_function && !d.pointers ? 1 : d.pointers;
   const double cycles = s->cycles * (is_function && d.reads_psum && is_slow(in->function) ? s->slow_cycles : 1);
   double issue = elements * cycles / s->ghz + (d.reads_psum ? s->psum_ns : s->sbuf_ns) + pointers * s->pointer_ns;
@@ -134,7 +134,7 @@ trn_tensor_cost trn_cost_of_tensor(const trn_config *c, const trn_compiled *prog
   };
 }
 
-/* Bytes of the runs of neighbours that a pattern consists of. */
+/* Bytes of each contiguous run of a pattern. */
 static int64_t run_bytes(const trn_region *r) {
   int64_t bytes = type_bytes(r->type);
   for (int i = r->n_dims - 1; i >= 0; i--) {
@@ -154,8 +154,8 @@ static bool has_software_descriptors(const trn_compiled *c, const trn_instructio
   return false;
 }
 
-/* Packets on engines. Descriptors that are made while the kernel runs go around all engines; static ones belong to the engine of
- * the partition, 8 partitions an engine. */
+/* Distributes packets to engines. Descriptors that are made while the kernel runs use all engines in turn; static
+ * descriptors use the engine of their partition, one engine for 8 partitions. */
 static void share_out(const trn_config *c, const trn_compiled *program, const trn_instruction *in, trn_dma_cost *cost,
                       int64_t packets, double each) {
   const int engines = c->dma.engines, in_group = engines / TRN_DMA_GROUPS;
@@ -200,7 +200,7 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
     hbm_run = run_bytes(r) / size;
   }
   if (elements == 0 || run == INT64_MAX) return cost;
-  /* Software descriptors join rows that are neighbours in HBM, unless the type changes on the way. */
+  /* software descriptors join rows that are adjacent in HBM, unless the type changes */
   const int64_t merged = d->merge_bytes / widest;
   if (cost.kind == TRN_DMA_SOFTWARE && widest == narrowest && run < merged && hbm_run > run)
     run = hbm_run < merged ? hbm_run : merged;
@@ -236,7 +236,7 @@ unsigned trn_legal_engines(const trn_compiled *c, const trn_instruction *in) {
 }
 
 int trn_table_of(const char *function) {
-  /* Functions of one line share a table: assumed. Functions that are not here have one of their own kind. */
+  /* Functions of one line share a table: an assumption. Every other function has its own table. */
   static const char *const each[] = {"copy", "identity", "relu", "square", "abs", "sign", "memset", "lrelu", "prelu"};
   static const char *const table[] = {"exp", "log",  "sqrt", "rsqrt", "reciprocal", "sigmoid",  "tanh",
                                       "erf", "gelu", "silu", "sin",   "arctan",     "softplus", "mish"};

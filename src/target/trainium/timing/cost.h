@@ -1,4 +1,4 @@
-/* cost.h - how long one instruction takes by itself: laws over the number of elements, by engine, types and memories. */
+/* cost.h - the time of a single instruction: formulas over the number of elements, by engine, types and memories. */
 #ifndef TW_TRAINIUM_COST_H
 #define TW_TRAINIUM_COST_H
 
@@ -6,31 +6,31 @@
 #include "target/trainium/program.h"
 #include "target/trainium/timing/dma.h"
 
-/* The place of an operand's data after copies are removed: in `tensor`, this number of bytes and partitions further. */
+/* Where an operand is read after copies are removed: in `tensor`, with these bytes and partitions added. */
 typedef struct trn_place {
   int tensor;
   int64_t offset;
   int partition;
 } trn_place;
 
-/* A program as the compiler stage leaves it. Unless stated otherwise, arrays have an element for each tensor or
+/* A program after the compiler stage. Unless stated otherwise, arrays have an element for each tensor or
  * instruction. */
 typedef struct trn_compiled {
   const trn_program *program;
-  /* For operand k of instruction i: place[first_operand[i] + k]. NULL: as the program says. */
+  /* Operand k of instruction i is at place[first_operand[i] + k]. NULL: at its original place. */
   trn_place *place;
   size_t *first_operand;
   bool *is_removed;
   uint8_t *engines; /* bits of trn_engine: where the instruction may run */
-  /* All instructions in the order in which dependencies are found. An instruction that is part of another, its leader, comes
-   * after it; `members` of a leader counts itself. */
+  /* All instructions in the order in which dependencies are found. The members of a leader come after it; `members`
+   * counts the leader, too. */
   int *order, *leader, *members;
   /* Tensors whose bytes a tensor takes over: reused[first_reused[t]] up to first_reused[t + 1]. NULL: none. */
   size_t *first_reused;
   int *reused;
   size_t n_reused, reused_capacity;
   size_t copies_removed, loads_removed;
-  bool static_dma, software_arguments; /* as in trn_compiler; the latter where hardware descriptors exist */
+  bool static_dma, software_arguments; /* see trn_compiler; software_arguments only if hardware descriptors exist */
   int look_ahead;
 } trn_compiled;
 
@@ -44,27 +44,27 @@ typedef struct trn_tensor_cost {
   double rows; /* of all passes together */
   int passes;
   bool is_32;
-  double fill; /* part of the array's rows in use */
+  double fill; /* share of the array's rows in use */
 } trn_tensor_cost;
 
 typedef enum trn_dma_kind { TRN_DMA_HARDWARE, TRN_DMA_SOFTWARE, TRN_DMA_STATIC } trn_dma_kind;
 
 typedef struct trn_dma_cost {
   trn_dma_kind kind;
-  double work[TRN_DMA_GROUPS]; /* of all engines of a group together */
-  double least;                /* of the busiest engine alone */
+  double work[TRN_DMA_GROUPS]; /* sum over all engines of a group */
+  double least;                /* of the busiest engine */
   int64_t packet_bytes;
   int64_t read, written; /* bytes of HBM */
 } trn_dma_cost;
 
-/* Every engine but the array of the Tensor engine, and every instruction but TRN_DMA. */
+/* For every engine except the Tensor engine's array, and every instruction except TRN_DMA. */
 trn_cost trn_cost_of(const trn_config *, const trn_compiled *, const trn_instruction *, trn_engine);
 trn_tensor_cost trn_cost_of_tensor(const trn_config *, const trn_compiled *, const trn_instruction *);
 trn_dma_cost trn_cost_of_dma(const trn_config *, const trn_compiled *, const trn_instruction *);
 
-/* Bits of the engines that can execute it. */
+/* A bit for each engine that can execute the instruction. */
 unsigned trn_legal_engines(const trn_compiled *, const trn_instruction *);
-/* Tables of functions on the Scalar engine: the number of the one with this function; 0: it is in each. */
+/* The number of the Scalar engine's table with this function; 0: every table has it. */
 int trn_table_of(const char *function);
 
 /* For operand k of an instruction of the program. */

@@ -1,5 +1,5 @@
-/* dma.c - queues that have something to move share the engines of a group equally. Since a later transfer slows an earlier one,
- * ends are events. */
+/* dma.c - queues with transfers to move share the engines of a group equally. A later transfer slows earlier
+ * transfers down, so their ends are events. */
 #include "target/trainium/timing/dma.h"
 
 #include <math.h>
@@ -10,15 +10,15 @@ bool trn_dma_start(trn_dma *d, trn_engine e, trn_transfer t) {
   if (!trn_room((void **)&q->transfer, q->n, &q->capacity, sizeof *q->transfer)) return false;
   double total = 0;
   for (int g = 0; g < TRN_DMA_GROUPS; g++) total += t.work[g];
-  if (total <= 0) t.work[0] = 1e-3; /* it ends like any other */
+  if (total <= 0) t.work[0] = 1e-3; /* an empty transfer takes a little work, too, so that it ends */
   t.open = 0;
   for (int g = 0; g < TRN_DMA_GROUPS; g++) t.open += t.work[g] > 0;
   q->transfer[q->n++] = t;
   return true;
 }
 
-/* The transfer of a queue that a group moves now; NULL: nothing yet. `next` is lowered to the time at which something
- * can. */
+/* The transfer of a queue that a group moves at `now`; NULL: none. `next` is lowered to the time at which one can
+ * begin. */
 static trn_transfer *moving(trn_dma_queue *q, int group, double now, double *next) {
   while (q->head[group] < q->n && q->transfer[q->head[group]].work[group] <= 0) q->head[group]++;
   if (q->head[group] == q->n) return NULL;

@@ -1,4 +1,4 @@
-/* dma.h - the DMA engines, their queues, and transfers in them. */
+/* dma.h - the DMA engines, their queues, and the queues' transfers. */
 #ifndef TW_TRAINIUM_DMA_H
 #define TW_TRAINIUM_DMA_H
 
@@ -7,21 +7,21 @@
 
 #include "target/trainium/program.h"
 
-/* The engines in groups of equal size. Engines of a group work as one: partitions of SBUF begin at multiples of 32, for which a
- * quarter of the engines has the static descriptors. */
+/* Groups of engines of equal size. The engines of a group work as one, because partitions of SBUF begin at multiples
+ * of 32, and a quarter of the engines has the static descriptors of 32 partitions. */
 enum { TRN_DMA_GROUPS = 4 };
 
 typedef struct trn_transfer {
   int instruction;
-  double first;                /* when its first packet can move */
-  double work[TRN_DMA_GROUPS]; /* left, of all engines of a group together */
-  double least;                /* its end at the earliest */
+  double first;                /* earliest time at which its first packet can move */
+  double work[TRN_DMA_GROUPS]; /* remaining, sum over all engines of a group */
+  double least;                /* its earliest possible end */
   double begin;                /* -1: no packet has moved */
-  int open;                    /* groups that have work left */
+  int open;                    /* groups with remaining work */
 } trn_transfer;
 
-/* Transfers that an engine has triggered, in order. Each group moves one after the other, so groups may be at different ones:
- * transfers before head[group] are complete. */
+/* Transfers that an engine has triggered, in order. Each group moves one transfer after another, and the groups may
+ * be at different transfers: group g has completed the transfers before head[g]. */
 typedef struct trn_dma_queue {
   trn_transfer *transfer;
   size_t n, capacity, head[TRN_DMA_GROUPS];
@@ -34,7 +34,7 @@ typedef struct trn_dma {
 
 /* False without memory. */
 bool trn_dma_start(trn_dma *, trn_engine, trn_transfer);
-/* Lets transfers move up to `limit`, or until one is done: that one, and its queue. NULL: none. */
+/* Moves transfers until `limit`, or until one is complete: returns this transfer and its queue. NULL: none. */
 const trn_transfer *trn_dma_move(trn_dma *, double limit, trn_engine *queue);
 void trn_dma_free(trn_dma *);
 

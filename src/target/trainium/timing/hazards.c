@@ -1,17 +1,18 @@
 /* hazards.c - edges between instructions.
  *
- * Each tensor that is written is cut into cells: the bytes between two neighbouring ends of runs that any instruction
- * touches, in each quadrant of 32 partitions if not all instructions touch the same partitions. A cell knows its last
- * writer and the readers since. Cells are fixed before the walk over the program, so the cost of an access is the
- * number of its cells. */
+ * Each tensor that is written is cut into cells, which end wherever a run of any instruction begins or ends. If not
+ * all instructions access the same partitions, each quadrant of 32 partitions has cells of its own. A cell knows its
+ * last writer and the readers since. Cells are fixed before the walk over the program, so the cost of an access is
+ * the number of its cells. */
 #include "target/trainium/timing/hazards.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-  RUNS_MAX = 64,          /* runs of a region in SBUF or PSUM; more: the bytes from the first to the last */
-  HBM_RUNS_MAX = 1 << 14, /* in HBM, where a tile of a matrix is one run a row */
+  /* most runs of a region in SBUF or PSUM; a region with more is taken as all bytes from first to last */
+  RUNS_MAX = 64,
+  HBM_RUNS_MAX = 1 << 14, /* in HBM, where each row of a tile is a run */
   QUADRANTS = 4,
   CLASSES = TRN_ENGINES + 2, /* engines, instructions of several engines, transfers */
 };
@@ -33,13 +34,13 @@ typedef struct cell {
 typedef struct track {
   int64_t *bound; /* sorted ends of runs */
   size_t n, capacity, sorted;
-  cell *cell; /* of n - 1 intervals, and of each quadrant */
+  cell *cell; /* for n - 1 intervals in each quadrant */
   int quadrants;
   unsigned partitions; /* bits of the quadrants of the first access */
-  int last_write;      /* its place in the order; -1: never */
-  int accesses;        /* newest first; of tensors whose bytes are taken over */
+  int last_write;      /* its place in the order; -1: not written yet */
+  int accesses;        /* newest first; of tensors whose bytes others take over */
   bool is_reused, was_written;
-  size_t first_inherited, n_inherited; /* last accesses of the tensors whose bytes it takes over */
+  size_t first_inherited, n_inherited; /* last accesses of tensors whose bytes this tensor takes over */
 } track;
 
 typedef struct finder {
@@ -108,7 +109,7 @@ static bool add_bound(track *t, int64_t at) {
   return true;
 }
 
-/* Number of the interval that begins at a bound. */
+/* The interval that begins at this bound. */
 static size_t interval_at(const track *t, int64_t at) {
   size_t low = 0, high = t->n;
   while (low < high) {
@@ -146,7 +147,7 @@ static access access_of(const finder *f, const trn_instruction *in, int k) {
                   is_hbm ? HBM_RUNS_MAX : RUNS_MAX};
 }
 
-/* First walk: which tensors are written, and where runs end. */
+/* First walk: finds the written tensors and the ends of runs. */
 static bool find_bounds(finder *f) {
   const trn_program *p = f->c->program;
   for (size_t at = 0; at < p->n_instructions; at++) {
@@ -220,8 +221,8 @@ static int class_of(const finder *f, int instruction) {
   return TRN_ENGINES;
 }
 
-/* The accesses of a list that constrain an access that must follow the whole list. An engine moves an instruction by
- * fewer than look_ahead places, so older ones of an engine than the last look_ahead follow from those. */
+/* Visits the accesses of a list that constrain an access that must follow all of them. An engine moves an
+ * instruction by fewer than look_ahead places, so older accesses of an engine than its last look_ahead need no edge. */
 static void follow_list(finder *f, int to, int list, void (*visit)(finder *, int to, int from)) {
   int count[CLASSES] = {0};
   for (int i = list; i >= 0; i = f->node[i].next) {
@@ -241,7 +242,7 @@ static void visit_inherited(finder *f, int to, int from) {
     f->is_full = true;
 }
 
-/* The first write to a tensor: the tensors whose bytes it takes over have seen their last access. */
+/* The first write to a tensor follows the last accesses of the tensors whose bytes it takes over. */
 static void inherit(finder *f, int tensor) {
   track *t = &f->track[tensor];
   t->first_inherited = f->n_inherited;
@@ -300,7 +301,7 @@ static bool find_edges(finder *f) {
     if (f->c->is_removed[i]) continue;
     if (in->first_wait >= 0) {
       for (int k = 0; k < in->n_waits; k++) add_edge(f, i, p->wait[in->first_wait + k], false);
-    } else { /* reads before writes: an instruction may write where it reads */
+    } else { /* reads come before writes: an instruction may write to the place that it reads */
       for (int k = 0; k < in->n_operands; k++)
         if (!in->operand[k].is_written) follow_operand(f, i, k);
       for (int k = 0; k < in->n_operands; k++)

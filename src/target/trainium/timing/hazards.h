@@ -4,15 +4,16 @@
 
 #include "target/trainium/timing/cost.h"
 
-/* An edge from an earlier instruction. Where it is only an order (write after read, write after write, accumulation), an
- * in-order engine needs no wait for itself. */
+/* An edge from an earlier instruction. If it only fixes an order (write after read, write after write,
+ * accumulation), and both are on the same in-order engine, no wait is needed. */
 typedef struct trn_edge {
   int instruction;
   bool is_order;
 } trn_edge;
 
 typedef struct trn_hazards {
-  size_t *first, *end; /* edges of instruction i: edge[first[i]] up to edge[end[i]]; a leader has its members' */
+  /* edges of instruction i: edge[first[i]] up to edge[end[i]]; a leader has the edges of its members */
+  size_t *first, *end;
   trn_edge *edge;
   size_t n, capacity;
 } trn_hazards;
@@ -22,8 +23,9 @@ tw_status trn_find_hazards(const trn_compiled *, trn_hazards *out, tw_error *);
 tw_status trn_find_program_hazards(const trn_program *, trn_hazards *out, tw_error *);
 void trn_hazards_free(trn_hazards *);
 
-/* Marks in needed[i] (malloc'ed) the instructions that a random byte of each of TRN_SLICE_PARTS equal parts of each output
- * depends on. NULL: a slice is not known or saves little, so the whole program has to run. */
+/* Picks a random byte in each of TRN_SLICE_PARTS equal parts of each output, and marks in needed[i] (malloc'ed) the
+ * instructions that these bytes depend on. NULL: the whole program has to run, because a slice is unknown or saves
+ * little. */
 enum { TRN_SLICE_PARTS = 16 };
 tw_status trn_slice(const trn_program *, uint64_t seed, uint8_t **needed, tw_error *);
 

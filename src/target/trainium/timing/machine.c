@@ -1,7 +1,7 @@
-/* machine.c - runs the instructions: five in-order engines, chosen from in the order in which they can start.
+/* machine.c - runs the instructions on five in-order engines.
  *
- * Each step takes, of all engines, the instruction that starts first among those whose predecessors have been taken. An
- * engine offers the first of its queue; with look-ahead, any ready one of the first few.
+ * Each step takes, of all engines, the instruction that can start first; its predecessors must have been taken. An
+ * engine offers the first instruction of its queue; with look-ahead, any ready one of the first few.
  *
  * Transfers start on their engine and enter its DMA queue (dma.h). Their ends are events between the steps. */
 #include "target/trainium/timing/machine.h"
@@ -40,13 +40,13 @@ double trn_clock_run(trn_clock *c, double start, double work, double fill) {
   return now + work / c->rate;
 }
 
-/* An engine's instructions in program order; earlier instructions than `head` have been taken. */
+/* An engine's instructions in program order; instructions before `head` have been taken. */
 typedef struct queue {
   int *instruction;
   size_t n, head;
   double free;
   int issued;
-  int known[TRN_ENGINES]; /* instructions of each engine of which this one has waited for the end */
+  int known[TRN_ENGINES]; /* number of instructions of each engine whose end this engine has waited for */
   int candidate;          /* -1: none is ready */
   double candidate_start;
   bool is_stale;
@@ -61,15 +61,17 @@ typedef struct machine {
   trn_timing *out;
   queue queue[TRN_ENGINES];
   trn_clock clock;
-  double load_free, array_free, software_trigger; /* software_trigger: the last one's start */
+  double load_free, array_free, software_trigger; /* software_trigger: start of the last one */
   int table;
   trn_dma dma;
-  double *visible;      /* when others see the end of an instruction */
+  double *visible;      /* time at which other engines see the end of an instruction */
   int8_t *engine;       /* -1: not taken */
   int *number;          /* within its engine */
-  uint8_t *was_awaited; /* transfers: bits of engines */
-  int *pending;         /* predecessors that have not been taken */
-  int *priority; /* among instructions that can start, the least is taken: what is needed first is loaded first */
+  uint8_t *was_awaited; /* transfers: a bit for each engine that has waited for it */
+  int *pending;         /* number of predecessors that have not been taken */
+  /* of the instructions that can start, the one with the least value is taken: a transfer that is needed first is
+   * loaded first */
+  int *priority;
   size_t *first_successor;
   int *successor;
   size_t span_capacity;
@@ -83,7 +85,7 @@ static double wait_ns(const trn_config_sync *s, trn_engine e) {
 
 static bool is_dma(const machine *m, int i) { return m->c->program->instruction[i].opcode == TRN_DMA; }
 
-/* Instructions that an engine waits for, one for each producer, earliest first. */
+/* The instructions that an engine must wait for, one for each producer, earliest first. */
 typedef struct waits {
   int n;
   double at[WAITS_MAX];
@@ -117,7 +119,7 @@ static waits waits_of(const machine *m, int i, trn_engine e) {
   return w;
 }
 
-/* When the waits are over, from a time on at which the engine is free: all but the last are instructions. */
+/* When the waits are over, on an engine that is free from a given time on. All waits but the last are instructions. */
 static double after_waits(const machine *m, const waits *w, trn_engine e, double now) {
   for (int k = 0; k < w->n; k++) {
     if (w->at[k] > now) now = w->at[k];
@@ -217,7 +219,7 @@ static bool start_transfer(machine *m, int i, trn_engine e, double ready) {
   return add_span(m, (trn_span){i, e, start, start + issue});
 }
 
-/* A predecessor of others has been taken, or a transfer is done. */
+/* Called when an instruction has been taken or a transfer is complete: its successors may become ready. */
 static void release_successors(machine *m, int i) {
   for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++) {
     const int next = m->successor[k];
@@ -247,7 +249,7 @@ static bool take(machine *m, trn_engine e) {
     if (!start_transfer(m, i, e, start)) return false;
   } else {
     const int table = e == TRN_SCALAR ? trn_table_of(in->function) : 0;
-    if (table && table != m->table) { /* loads while it waits */
+    if (table && table != m->table) { /* the table loads during the wait */
       start = fmax(start, q->free + m->config->scalar.table_ns);
       m->out->busy[e] += m->config->scalar.table_ns;
       m->out->table_loads++;
@@ -272,7 +274,7 @@ static bool take(machine *m, trn_engine e) {
   return true;
 }
 
-/* Takes instructions until none is left; false without memory, or if instructions wait for each other. */
+/* Takes all instructions; false without memory, or if instructions wait for each other. */
 static bool run_all(machine *m) {
   for (;;) {
     int best = -1;
@@ -291,7 +293,7 @@ static bool run_all(machine *m) {
   }
 }
 
-/* Instructions that run by themselves: neither removed nor part of another. */
+/* True for an instruction that was neither removed nor merged into another. */
 static bool runs(const machine *m, size_t i) { return !m->c->is_removed[i] && m->c->leader[i] == (int)i; }
 
 static bool fill_queues(machine *m) {
@@ -326,7 +328,7 @@ static bool fill_successors(machine *m) {
   return true;
 }
 
-/* A place in the order; of a transfer, the place of the first instruction that needs it. */
+/* The priority is the place in the order; for a transfer, the place of the first instruction that needs it. */
 static void find_priorities(machine *m) {
   const size_t n = m->c->program->n_instructions;
   for (size_t at = 0; at < n; at++) m->priority[m->c->order[at]] = (int)at;
@@ -340,7 +342,7 @@ static void find_priorities(machine *m) {
   }
 }
 
-/* From the start of the first transfer, or of the program without one. */
+/* The time since the first transfer, or since the start of a program without transfers. */
 static double device_span(const machine *m) {
   double begin = INFINITY, end = 0;
   for (size_t i = 0; i < m->c->program->n_instructions; i++) {

@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum {
-  ELEMENTS_MAX = 512, /* of a partition, that one instruction steps over: a bank of PSUM */
+  ELEMENTS_MAX = 512, /* elements of a partition that one instruction steps over: a bank of PSUM */
   KEYS_MAX = 64,
-  INSTRUCTIONS_MAX = 1 << 16, /* longer programs are not merged: each line costs a walk over the program */
+  INSTRUCTIONS_MAX = 1 << 16, /* longer programs are not merged, because each line costs a walk over the program */
 };
 
 typedef struct merger {
@@ -31,12 +31,12 @@ static bool is_candidate(const trn_compiled *c, size_t i) {
   const trn_instruction *in = &c->program->instruction[i];
   if (c->is_removed[i] || in->line <= 0 || in->first_wait >= 0 || 2 * in->elements > ELEMENTS_MAX) return false;
   for (int k = 0; k < in->n_operands; k++)
-    if (in->operand[k].is_pointer) return false; /* it differs between iterations */
+    if (in->operand[k].is_pointer) return false; /* the scalar operand differs between iterations */
   return in->opcode != TRN_DMA && in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE &&
          in->opcode != TRN_MEMSET;
 }
 
-/* How many of an instruction make one. */
+/* The largest number of instructions like this one that can be merged. */
 static int64_t most_of(const trn_instruction *in) { return ELEMENTS_MAX / (in->elements > 0 ? in->elements : 1); }
 
 static bool are_alike(const trn_instruction *a, const trn_instruction *b) {
@@ -44,7 +44,7 @@ static bool are_alike(const trn_instruction *a, const trn_instruction *b) {
          a->n_operands == b->n_operands;
 }
 
-/* Numbers lines with candidates from 1; returns how many there are. */
+/* Numbers the lines with candidates from 1; returns their number. */
 static int find_keys(merger *m) {
   size_t sample[KEYS_MAX];
   int keys = 0;
@@ -76,9 +76,9 @@ static void find_depths(merger *m, int key) {
   }
 }
 
-/* Joins neighbours of one depth; whether there were any. */
+/* Merges neighbours of the same depth; true if it merged any. */
 static bool join(merger *m, int key, int at_most) {
-  int *last = m->heap, *count = m->waiting; /* of each depth: the last node that is open, and its members */
+  int *last = m->heap, *count = m->waiting; /* for each depth the last open node, and its number of members */
   bool joined = false;
   for (size_t d = 0; d <= m->n; d++) last[d] = -1;
   for (size_t p = 0; p < m->n; p++) {
@@ -122,7 +122,7 @@ static int pop(int *heap, size_t *n) {
   return least;
 }
 
-/* The order by the first possible number, with the members of a group together. */
+/* Orders instructions by the least possible number, with the members of a group together. */
 static void make_order(merger *m) {
   size_t waiting_nodes = 0, placed = 0;
   memset(m->waiting, 0, m->n * sizeof *m->waiting);

@@ -1,12 +1,12 @@
-/* races.c - what an iteration of a parallel loop may not do: read what another iteration of the loop has written.
+/* races.c - finds iterations of a parallel loop that read data which another iteration has written. neuronx-cc takes
+ * the iterations of nl.affine_range in any order, splits and merges them.
  *
- * neuronx-cc takes the iterations of nl.affine_range in any order, splits and merges them. Sums may cross iterations: matrix
- * products in PSUM, and element by element in place. */
+ * Only sums may cross iterations: matrix products in PSUM, and sums in place, element by element. */
 #include "target/trainium/timing/races.h"
 
 #include "target/trainium/timing/hazards.h"
 
-/* The iterations of one loop, different for the two, that hold them; false: there are none. */
+/* The two different iterations of one loop that hold a and b; false: no loop has them. */
 static bool are_apart(const trn_program *p, int a, int b, trn_scope *of_a, trn_scope *of_b) {
   while (a != b) { /* a scope comes after its parent */
     const trn_scope x = p->scope[a], y = p->scope[b];
@@ -23,7 +23,7 @@ static bool are_apart(const trn_program *p, int a, int b, trn_scope *of_a, trn_s
   return false;
 }
 
-/* Adds to the values that it reads. */
+/* True if an instruction adds to the values that it reads. */
 static bool is_sum(const trn_instruction *in) {
   bool reads_result = false;
   for (int k = 1; k < in->n_operands; k++) reads_result |= in->operand[k].tensor == in->operand[0].tensor;

@@ -4,7 +4,7 @@
 
 #include "target/trainium/program.h"
 
-/* TW_FAILED, with both lines, if one reads what another has written. */
+/* TW_FAILED, with both lines, if an iteration reads data that another has written. */
 tw_status trn_check_races(const trn_program *, tw_error *);
 
 #endif

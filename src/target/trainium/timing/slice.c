@@ -1,12 +1,13 @@
 /* slice.c - from random elements of the outputs back to all instructions on which they depend.
  *
- * A slice may be too large, never too small: an instruction that overwrites a part of a tensor depends on the writer before. */
+ * A slice may be too large, but not too small: an instruction that overwrites a part of a tensor depends on the
+ * previous writer. */
 #include <stdlib.h>
 
 #include "base/random.h"
 #include "target/trainium/timing/hazards.h"
 
-/* Is the byte at offset `at` from the region's start in the slice? `d`: the first dimension to walk. */
+/* Is the byte at offset `at` from the region's start in the region? `d`: the first dimension to walk. */
 static bool holds(const trn_region *r, int d, int64_t at) {
   const int64_t bytes = trn_element_bytes(r->type);
   if (d == r->n_dims) return at >= 0 && at < bytes;
@@ -46,10 +47,12 @@ static bool mark_outputs(const trn_program *p, uint64_t seed, uint8_t *needed) {
   return all;
 }
 
-/* Marks what marked instructions need, and their number; false if an access needs data that no region describes. */
+/* Marks the instructions that marked instructions need, and counts them; false if an access needs data that no
+ * region describes. */
 static bool mark_needed(const trn_program *p, const trn_hazards *h, uint8_t *needed, size_t *n) {
   *n = 0;
-  for (size_t i = 0; i < p->n_instructions; i++) /* what overwrites a part of a chosen result is needed, too */
+  /* an instruction that overwrites a part of a needed result is needed, too */
+  for (size_t i = 0; i < p->n_instructions; i++)
     for (size_t k = h->first[i]; k < h->end[i]; k++) {
       const int from = h->edge[k].instruction, tensor = p->instruction[i].operand[0].tensor;
       needed[i] |= needed[from] && p->instruction[from].operand[0].tensor == tensor;

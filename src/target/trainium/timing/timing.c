@@ -1,4 +1,4 @@
-/* timing.c - the stages in turn. */
+/* timing.c - runs the stages one after another. */
 #include "target/trainium/timing/timing.h"
 
 #include <stdlib.h>
@@ -10,13 +10,14 @@
 static int compare_changes(const void *x, const void *y) {
   const trn_change *a = x, *b = y;
   if (a->at != b->at) return (a->at > b->at) - (a->at < b->at);
-  return (a->bytes > b->bytes) - (a->bytes < b->bytes); /* what is freed comes first */
+  return (a->bytes > b->bytes) - (a->bytes < b->bytes); /* at the same time, bytes are freed before they are taken */
 }
 
-/* From the first access to the last one, whatever their order in the program. */
+/* A tensor's bytes are in use from its first to its last access in time, not in program order. */
 static bool find_changes(const trn_compiled *c, trn_timing *t) {
   const trn_program *p = c->program;
-  trn_change *all = calloc(2 * p->n_tensors + 1, sizeof *all); /* of tensor i: its birth at 2 i, its death after that */
+  /* tensor i: its first access at 2 i, its last at 2 i + 1 */
+  trn_change *all = calloc(2 * p->n_tensors + 1, sizeof *all);
   if (!all) return false;
   for (size_t i = 0; i < p->n_instructions; i++) {
     if (c->is_removed[i]) continue;

@@ -19,28 +19,29 @@ typedef struct trn_compiler {
   bool remove_copies;
   /* Loaded data is read again instead of loaded again, while SBUF has room. */
   bool remove_loads;
-  /* Instructions of TRN_ENGINE_ANY go to the engine that is free first; else to the first legal one. */
+  /* Instructions of TRN_ENGINE_ANY go to the first free engine; otherwise to the first legal engine. */
   bool choose_engines;
-  /* Small instructions of independent iterations of a loop become one, as many as there is room for. */
+  /* Small instructions of independent iterations of a loop are merged, as many as fit into memory. */
   bool merge_iterations;
-  /* Transfers of the kernel's arguments have software descriptors, as neuronx-cc makes them, where the machine has
-   * hardware descriptors for other transfers. */
+  /* Transfers of the kernel's arguments have software descriptors, as with neuronx-cc, if the machine has hardware
+   * descriptors for other transfers. */
   bool software_arguments;
   /* Descriptors of transfers are written before the launch, which costs their engine nothing. */
   bool static_dma;
-  /* Instructions of an engine among which the ready one is chosen; 1: program order. */
+  /* An engine takes a ready instruction among this number of instructions; 1: program order. */
   int look_ahead;
 } trn_compiler;
-extern const trn_compiler trn_compiler_usual, trn_compiler_none; /* none: order and engines as given, as for a trace */
+/* none: order and engines as in the program, for traces */
+extern const trn_compiler trn_compiler_usual, trn_compiler_none;
 
-/* One stay of an instruction on an engine, or of a transfer's packets in the DMA queue of the engine that triggered it. */
+/* The time of one instruction on an engine, or of one transfer's packets in a DMA queue. */
 typedef struct trn_span {
   int instruction;
-  int lane; /* trn_engine, or TRN_ENGINES + the engine whose DMA queue it is */
+  int lane; /* trn_engine, or TRN_ENGINES + the engine of the DMA queue */
   double start, end;
 } trn_span;
 
-/* A tensor's first access takes its bytes of each partition, its last one frees them. */
+/* The first access of a tensor takes its bytes of each partition, the last access frees them. */
 typedef struct trn_change {
   double at;
   trn_memory memory;
@@ -48,20 +49,20 @@ typedef struct trn_change {
 } trn_change;
 
 typedef struct trn_timing {
-  double total;                       /* launch to the end of the last instruction: the cost */
-  double device;                      /* first DMA trigger to the end of the last instruction */
+  double total;                       /* from launch to the end of the last instruction: the cost */
+  double device;                      /* from the first DMA trigger to the end of the last instruction */
   double busy[TRN_ENGINES], dma_busy; /* dma_busy: mean over the DMA engines */
   int64_t hbm_read, hbm_written;      /* bytes */
-  int64_t most_used[TRN_MEMORIES];    /* bytes of a partition at one time */
+  int64_t most_used[TRN_MEMORIES];    /* most bytes of a partition in use at one time */
   size_t copies_removed, loads_removed, table_loads;
   size_t n_spans;
   trn_span *span;
   double *start, *end; /* of each instruction of the program */
-  trn_change *change;  /* of SBUF and PSUM, in order of time */
+  trn_change *change;  /* for SBUF and PSUM, in order of time */
   size_t n_changes;
 } trn_timing;
 
-/* TW_FAILED if tensors do not fit, with the line of the one that does not. */
+/* TW_FAILED if tensors do not fit, with the line of the first that does not. */
 tw_status trn_time(const trn_config *, const trn_program *, const trn_compiler *, trn_timing *out, tw_error *);
 void trn_timing_free(trn_timing *);
 

@@ -62,7 +62,7 @@ static int write_table(const char *directory, const x86_variant *kernel, size_t 
   return write_text(directory, "x86_table", &text);
 }
 
-/* Kernels of other machines' instruction sets are left out. */
+/* False for kernels of another machine's instruction sets. */
 static bool compiles_here(const x86_variant *s) {
 #if defined __x86_64__
   (void)s;

@@ -15,7 +15,7 @@ typedef void whole_gemm(const void *, const void *, void *, int64_t, int64_t, in
 typedef size_t whole_packed_bytes(int64_t, int64_t);
 typedef void whole_pack(const void *, void *, int64_t, int64_t, int64_t);
 
-enum { A, B, D }; /* operands; C is the last */
+enum { A, B, D }; /* operands; C is the last one */
 
 typedef struct runner {
   tw_native process;
@@ -25,7 +25,7 @@ typedef struct runner {
   whole_pack *pack;
   tw_gemm_plan *plan;
   char *packed;
-  size_t bytes, stride; /* bytes of a set's weights */
+  size_t bytes, stride; /* bytes of the weights of a set */
   bool packs;
 } runner;
 
@@ -57,7 +57,7 @@ static void load(runner *r) {
     tw_native_give_up(&r->process, "the source defines no function `gemm`");
 }
 
-/* Room for the weights of all sets; kernels that read B in place get copies. A single set needs no copy. */
+/* Allocates the weights of all sets; kernels that read B in place get copies. A single set needs no copy. */
 static void make_room(runner *r) {
   const tw_gemm_spec *s = &r->task->spec;
   r->packs = !r->gemm || (r->packed_bytes && r->pack);
@@ -86,7 +86,7 @@ static void pack(void *context, uint32_t set) {
     tw_gemm_pack(r->plan, b, to, NULL);
 }
 
-/* Memory that a careless kernel finds on its stack, and takes for zeros: NaN. */
+/* Fills the stack with NaN, for kernels that read it without writing first and expect zeros. */
 static __attribute__((noinline)) void dirty_stack(void) {
   enum { BYTES = 256 << 10 };
   volatile char room[BYTES];
@@ -99,7 +99,7 @@ static void dirty_stacks(const runner *r) {
   dirty_stack();
 }
 
-/* A kernel leaves rounding, flushing of subnormals and exceptions as it finds them. */
+/* The floating-point settings that a kernel must restore: rounding, flushing of subnormals, exceptions. */
 static unsigned floating_point(void) {
 #ifdef __SSE__
   return __builtin_ia32_stmxcsr() & 0xffc0;

@@ -9,8 +9,8 @@
 
 typedef struct x86_task {
   tw_gemm_spec spec;
-  uint32_t copies; /* sets that have weights of their own */
-  uint32_t dirty;  /* stacks are filled with TW_POISON before each call: it is checked, not timed */
+  uint32_t copies; /* number of sets with different weights */
+  uint32_t dirty;  /* stacks are filled with TW_POISON before each call: for checks, not for timing */
 } x86_task;
 
 _Static_assert(sizeof(x86_task) <= TW_ARENA_TASK, "a task is part of the orders");

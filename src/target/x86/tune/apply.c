@@ -51,7 +51,7 @@ x86_heights x86_heights_of(const tw_gemm_plan *p) {
         all |= heights_of_strips(p, x86_min(buffer, left));
   }
   if (p->on_codes) return (x86_heights){.coded = all};
-  /* An odd last panel, of all or of a thread's, uses the narrow tiles. */
+  /* an odd last panel, of all panels or of a thread's, uses the narrow tiles */
   const unsigned wide = p->wide ? all : 0;
   if (p->a_mode == X86_A_IN_PLACE) return (x86_heights){.direct = all, .wide_direct = wide};
   return (x86_heights){.packed = all, .wide_packed = wide};

@@ -1,4 +1,5 @@
-/* build.c - see build.h. cache? -> compile, confined -> look through the object -> link it. */
+/* build.c - see build.h. Looks in the cache; otherwise compiles in a confined process, inspects the object, and
+ * links it. */
 #include "target/x86/tune/build.h"
 
 #include <elf.h>
@@ -20,7 +21,7 @@ enum { FLAGS_MAX = 24, DATA_BYTES_MAX = 64 << 20, ZERO_BYTES_MAX = 1 << 30 };
 
 /* ---- the compiler ---- */
 
-enum { CC, AS, LD }; /* the last two by their names: the driver looks for them in PATH */
+enum { CC, AS, LD }; /* AS and LD by name: the driver searches PATH for them */
 
 static tw_status open_compiler(tw_toolchain *out, tw_error *error) {
   static const char *const headers[] = {"/usr/include", NULL};
@@ -45,7 +46,7 @@ static const tw_object_rules rules = {.machine = EM_X86_64,
 
 /* ---- flags ---- */
 
-/* "isa NAME flags" of kernels.txt: the flags, as words of `copy`. */
+/* The flags of the line "isa NAME flags" in kernels.txt, as words of `copy`. */
 static size_t flags_of(const char *source, char *copy, size_t size, const char *flag[FLAGS_MAX]) {
   const char *comment = strstr(source, X86_ISA_COMMENT);
   const tw_embedded *list = tw_embedded_find("x86/kernels.txt");
@@ -110,7 +111,8 @@ static tw_status run(const maker *m, const char *const argv[], const char *what,
   return tw_tool_run_confined(m->tools, &r, error);
 }
 
-/* The process in which kernels run has GCC's OpenMP; clang takes its functions, but leaves loops on one thread then. */
+/* The process in which kernels run has GCC's OpenMP. clang can call its functions, but then leaves loops on one
+ * thread. */
 static const char *openmp(const tw_toolchain *tools) {
   return tw_toolchain_is_clang(tools) ? "-fopenmp=libgomp" : "-fopenmp";
 }
@@ -131,7 +133,7 @@ static tw_status compile(const maker *m, const char *const flag[], tw_error *err
   return run(m, argv, "compiling the kernel", error);
 }
 
-/* Without the system's start files: no code of the object runs while it is loaded. */
+/* Without the system's start files: loading the object runs no code of it. */
 static tw_status link_object(const maker *m, tw_error *error) {
   const char *const argv[] = {"",
                               "-shared",

@@ -9,13 +9,13 @@
 
 #include "base/strings.h"
 
-enum { MORE = 8 /* other elements of C that must follow a change */, VISIBLE = 4 /* tolerances */ };
+enum { MORE = 8 /* further elements of C that must follow a change */, VISIBLE = 4 /* tolerances */ };
 
 typedef struct range {
-  int64_t first, end; /* of units along k */
+  int64_t first, end; /* in units along k */
 } range;
 
-/* 2^x of n units, every x as often as any other; in half of all cases 1. */
+/* A range of 2^x of n units, every x with equal probability; in half of all cases 1 unit. */
 static range draw_range(tw_random *r, int64_t n) {
   int powers = 1;
   while ((int64_t)1 << powers <= n && powers < 62) powers++;
@@ -25,7 +25,7 @@ static range draw_range(tw_random *r, int64_t n) {
   return (range){first, first + count};
 }
 
-/* Twice as long, of n at most. */
+/* A range of twice the length, at most n. */
 static range doubled(range x, int64_t n) {
   const int64_t length = 2 * (x.end - x.first), end = x.first + length < n ? x.first + length : n;
   return (range){end > length ? end - length : 0, end};
@@ -66,7 +66,7 @@ static int64_t grain_of(const tw_gemm *g) {
   return packing.group ? (int64_t)packing.group : g->k;
 }
 
-/* Bytes are exchanged, so that every value stays what it is. */
+/* Exchanges bytes, so that all values stay the same. */
 static void exchange(const x86_verifier *v, const int64_t column[2], int64_t first, int64_t end) {
   const tw_operand *o = &v->operand[1];
   const bool are_rows = v->gemm.b_transposed;

@@ -14,7 +14,7 @@ typedef struct entry {
 static _Atomic(entry *) first;
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
-/* Everything that decides how good a kernel is; pitches and the epilogue do not. */
+/* Compares everything that the speed of a kernel depends on; pitches and the epilogue are ignored. */
 static bool same(const tw_gemm_spec *x, const tw_gemm_spec *y) {
   return x->m == y->m && x->n == y->n && x->k == y->k && x->a == y->a && x->b == y->b && x->c == y->c &&
          x->a_transposed == y->a_transposed && x->group == y->group && x->a_rounding == y->a_rounding &&

@@ -1,10 +1,9 @@
 /* learn.c - see known.h.
  *
- * A kernel that a search found is not in the library, which has only the kernels of kernels.txt: adding thousands of
- * schedules would be mostly unused code. Such a kernel is made from its schedule: this program emits C from the text,
- * compiles it, and keeps it as a shared object in the user's cache under the hash of that C, the compiler and its
- * flags. So only objects that this program has made are loaded. Wisdom remains text that can be exchanged; no code is
- * loaded from it. */
+ * The library has only the kernels of kernels.txt, because thousands of further schedules would be mostly unused
+ * code. Another kernel that a search found is made from its schedule: this program emits C from the text, compiles
+ * it, and keeps it as a shared object in the user's cache under the hash of that C, the compiler and its flags. Only
+ * objects that this program has made are loaded. Wisdom is text that can be exchanged; no code is loaded from it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -40,7 +39,7 @@ tw_status x86_learn(const tw_target *t, const tw_problem *p, const tw_schedule *
   x86_tuned tuned = {0};
   char *source = NULL, *object = NULL;
   size_t bytes = 0;
-  tw_status status = tw_gemm_plan_create(&s, &plan, error); /* fills defaults in, as every plan does */
+  tw_status status = tw_gemm_plan_create(&s, &plan, error); /* fills in defaults, as every plan does */
   if (status != TW_OK) return status;
   s = plan->spec;
   tw_gemm_plan_destroy(plan);

@@ -43,27 +43,28 @@ struct tw_artefact {
   tw_problem problem;
   char *object;
   size_t bytes;
-  const tw_stop *stop;  /* ends runs of the kernel; NULL: nothing does */
-  char coverage[240];   /* of the last check; "" before it */
-  double check_seconds; /* of the last check, with the start of a process; 0 before it */
+  const tw_stop *stop;  /* stops runs of the kernel; NULL: never */
+  char coverage[240];   /* text about the last check; "" before the first */
+  double check_seconds; /* seconds of the last check and the start of its process; 0 before the first */
 };
 
 enum { DECODE_ROWS = 16, REPEATS_LEAST = 3, REPEATS_MOST = 40 };
 static const double REPEAT_SECONDS = 2e-3,
-                    ENOUGH_SECONDS = 0.2; /* seconds of one repeat; of all, after at least REPEATS_LEAST */
-static const double WALL_SECONDS = 20;    /* after which no further repeat begins */
+                    ENOUGH_SECONDS = 0.2; /* seconds of one repeat; of all repeats, after at least REPEATS_LEAST */
+static const double WALL_SECONDS = 20;    /* no repeat begins after this time */
 static const double START_SECONDS = 60;   /* to load the kernel and pack B */
 static const double SLOWEST = 2e8;        /* operations per second: slower kernels are stopped */
 static const uint64_t SETS_BYTES = (uint64_t)64 << 20, WEIGHTS_BYTES = (uint64_t)256 << 20;
-static const double WEIGHTS = 8e6; /* elements of B of all sets: a tenth of a second to make and to know */
+static const double WEIGHTS = 8e6; /* elements of B in all sets: about a tenth of a second to compute */
 static const int64_t COOL_LEAST = 32 << 20, COOL_MOST = 256 << 20;
-static const int64_t ALONE = 1 << 16; /* elements of A that one thread makes or verifies as fast as many */
-/* Sets that change before a repeat, at most; sets for each of them; repeats for each in which some sets keep their A;
- * repeats at least with a change of B, and with such sets; with such sets where they take little time. */
+/* elements of A up to which one thread makes or verifies them as fast as several */
+static const int64_t ALONE = 1 << 16;
+/* Most sets that change before a repeat; sets for each of them; repeats for each in which some sets keep their A;
+ * least repeats with a change of B, and with sets that keep A; the latter if they take little time. */
 enum { CHANGES_MOST = 8, SETS_FOR_A_CHANGE = 8, KEPT_IN = 4, CHANGES_LEAST = 3, KEPT_LEAST = 2, KEPT_WELL = 8 };
-static const double CHANGES_SHARE = 0.25; /* of the time of a measurement, for more than CHANGES_LEAST */
+static const double CHANGES_SHARE = 0.25; /* share of a measurement's time for more than CHANGES_LEAST */
 
-/* Builders hold it shared, a measurement alone. */
+/* Builders hold this lock shared, a measurement exclusively. */
 static pthread_rwlock_t machine = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 tw_status x86_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
@@ -91,20 +92,19 @@ void x86_release(tw_artefact *a) {
 
 static double limit_of(const tw_problem *p, uint32_t sets) { return 10 + 2 * p->op->operations(p) * sets / SLOWEST; }
 
-/* By tw_now: when the search has no more time for this kernel; HUGE_VAL: never. */
+/* The time (tw_now) at which the search ends this kernel; HUGE_VAL: never. */
 static double deadline_of(const tw_artefact *a) {
   return a->stop && a->stop->deadline > 0 ? a->stop->deadline : HUGE_VAL;
 }
 
 static bool is_over(const tw_artefact *a) { return tw_now() >= deadline_of(a); }
 
-/* Large operands make each step long: between two of them the search may have been stopped. */
+/* The search may have been stopped between two steps, since large operands make each step long. */
 static tw_status unless_stopped(tw_status status, tw_error *error) {
   return status == TW_OK && tw_is_stop_asked() ? tw_fail(error, TW_INTERRUPTED, "interrupted") : status;
 }
 
-/* Runs the kernel, but not past the deadline of the search: then TW_INTERRUPTED, which says nothing about the
- * kernel. */
+/* Runs the kernel until the deadline of the search: then TW_INTERRUPTED, which says nothing about the kernel. */
 static tw_status run(tw_sandbox *s, const tw_artefact *a, uint32_t sets, double *seconds, tw_error *error) {
   if (is_over(a)) return tw_fail(error, TW_INTERRUPTED, "no time is left to run the kernel");
   const tw_status status = tw_sandbox_run(s, sets, limit_of(&a->problem, sets), deadline_of(a), seconds, error);
@@ -113,14 +113,14 @@ static tw_status run(tw_sandbox *s, const tw_artefact *a, uint32_t sets, double 
   return status;
 }
 
-enum { A, B }; /* operands; C is the last */
+enum { A, B }; /* operands; C is the last one */
 
 static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_t sets, bool timed, tw_sandbox **out,
                               tw_error *error) {
   const tw_problem *p = &a->problem;
   x86_task task = {.spec = x86_spec_of(p), .copies = sets, .dirty = !timed};
   if (!task.spec.threads) task.spec.threads = x86_this_cpu()->cores;
-  /* In types of 4 bytes at most, with padding to whole tiles, twice. */
+  /* In types of at most 4 bytes, padded to whole tiles, and twice. */
   const uint64_t packed = 2 * data->operand[B].bytes + (uint64_t)tw_problem_int(p, "k") * 1024 + TW_ARENA_PAGE;
   const tw_sandboxed c = {.runner = "x86-runner",
                           .variable = "TILEWRIGHT_X86_RUNNER",
@@ -140,11 +140,11 @@ static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_
   return tw_sandbox_open(&c, out, error);
 }
 
-/* Multiply-adds of the host for a sample: about a tenth of a second. */
+/* Multiply-adds of the host for a sample, which takes about a tenth of a second. */
 static const double SAMPLE_BUDGET = 2e8;
 
-/* With expected outputs every element is compared. Without them, a sample that is chosen at random after the run, and a
- * survey of the other elements. */
+/* Compares every element if expected outputs are known. Otherwise a sample that is chosen at random after the run,
+ * and a survey of the other elements. */
 static tw_status compare(tw_artefact *a, const tw_case *data, void *const actual[], tw_error *error) {
   const tw_problem *p = &a->problem;
   a->coverage[0] = '\0';
@@ -156,7 +156,7 @@ static tw_status compare(tw_artefact *a, const tw_case *data, void *const actual
   return status;
 }
 
-/* Computes the case and compares it. */
+/* Runs the kernel on the case and compares its results. */
 static tw_status run_and_compare(tw_sandbox *s, tw_artefact *a, const tw_case *data, tw_error *error) {
   void *actual[TW_OPERANDS_MAX];
   double seconds;
@@ -192,7 +192,7 @@ tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_
 typedef struct weights {
   void *b;
   x86_verifier verifier;
-  bool keeps_a; /* in the repeat that begins */
+  bool keeps_a; /* in the next repeat */
 } weights;
 
 typedef struct timing {
@@ -201,15 +201,15 @@ typedef struct timing {
   const tw_case *data;
   tw_sandbox *process;
   weights *set;
-  uint32_t sets, room;             /* known; at most */
-  size_t cool;                     /* bytes; 0: small weights may stay in the caches */
-  uint32_t filled;                 /* sets of the last repeat */
-  uint32_t repeats, changed, kept; /* all; with changes of B; with sets that kept their A */
+  uint32_t sets, room; /* known; at most */
+  size_t cool;     /* bytes to read before a repeat, which evict weights from the caches; 0: small weights may stay */
+  uint32_t filled; /* sets of the last repeat */
+  uint32_t repeats, changed, kept; /* all repeats; repeats with changes of B; repeats with sets that kept their A */
   double began, changing;          /* by tw_now; seconds that changes took */
-  tw_random random;                /* of the changes: unpredictable */
+  tw_random random;                /* for the changes; unpredictable */
 } timing;
 
-/* The kernel's process gets the weights of a set. */
+/* Gives the kernel's process the weights of a set. */
 static tw_status give_weights(const timing *t, uint32_t set, const void *b, tw_error *error) {
   memcpy(tw_sandbox_operand(t->process, B, 0), b, t->data->operand[B].bytes);
   return tw_sandbox_prepare(t->process, set, START_SECONDS, error);
@@ -250,11 +250,11 @@ static void free_sets(timing *t) {
   free(t->set);
 }
 
-/* Multiply-adds of the host for the complete comparison of one call: some milliseconds. */
+/* Multiply-adds of the host for the complete comparison of one call, which takes some milliseconds. */
 static const double CALL_BUDGET = 2e6;
 
-/* C of one set with its A, element by element: errors that a check of whole rows misses. Completely; for large products
- * a random sample and a survey. */
+/* Compares C of one set with its A element by element, which finds errors that a check of whole rows misses. Of
+ * large products a random sample and a survey. */
 static tw_status compare_set(const timing *t, uint32_t set, tw_error *error) {
   const size_t c = t->data->n_operands - 1;
   const tw_effort effort = {.budget = CALL_BUDGET};
@@ -274,13 +274,14 @@ static tw_status compare_set(const timing *t, uint32_t set, tw_error *error) {
   return tw_fail(error, status, "wrong result in a timed call with new inputs: %s", what);
 }
 
-/* Work on the rows of all sets, by as many threads as the kernel had: the kernel's process waits meanwhile. */
+/* Work on the rows of all sets. It uses as many threads as the kernel had, because the kernel's process waits
+ * meanwhile. */
 typedef struct rows_work {
   const timing *t;
   uint64_t seed;
-  int64_t pieces; /* of X86_ROWS rows, of each set */
+  int64_t pieces; /* number of pieces of X86_ROWS rows of each set */
   pthread_mutex_t lock;
-  tw_status status; /* of the first piece that fails */
+  tw_status status; /* result of the first piece that fails */
   tw_error error;
 } rows_work;
 
@@ -328,7 +329,7 @@ static tw_status for_rows(const timing *t, uint32_t sets, tw_parallel_function *
   return w.status == TW_OK ? TW_OK : tw_fail(error, w.status, "%s", w.error.text);
 }
 
-/* What changes for a repeat. */
+/* The changes before a repeat. */
 typedef struct changes {
   size_t n;
   uint32_t set[CHANGES_MOST];
@@ -336,7 +337,7 @@ typedef struct changes {
   x86_change a[CHANGES_MOST], b[CHANGES_MOST];
 } changes;
 
-/* Chooses the sets, and which of them keep their A. */
+/* Chooses the sets that change, and the sets that keep their A. */
 static void choose_changes(timing *t, uint32_t sets, bool keep, changes *out) {
   const double taken = tw_now() - t->began;
   const bool has_time = t->changed < CHANGES_LEAST || t->changing <= CHANGES_SHARE * taken;
@@ -351,7 +352,7 @@ static void choose_changes(timing *t, uint32_t sets, bool keep, changes *out) {
     for (size_t j = 0; j < out->n; j++) known |= out->set[j] == set;
     if (known) continue;
     const bool can = has_time && t->set[set].verifier.gemm.n > 1;
-    out->of_a[out->n] = keep && (!can || tw_random_below(&t->random, 2)); /* one alone is harder to notice */
+    out->of_a[out->n] = keep && (!can || tw_random_below(&t->random, 2)); /* a single change is harder to notice */
     out->of_b[out->n] = can && !out->of_a[out->n];
     t->set[set].keeps_a = keep;
     out->set[out->n++] = set;
@@ -416,15 +417,15 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
   size_t n = 0;
   uint32_t sets = 1;
   tw_status status = add_set(t, error);
-  for (int i = 0; status == TW_OK && i < 2; i++) /* warms up, and tells how many sets are enough */
+  for (int i = 0; status == TW_OK && i < 2; i++) /* the first warms up; both show how many sets are enough */
     status = repeat(t, 1, false, &seconds, error);
   if (status != TW_OK) return status;
   if (t->room > 1)
-    sets = 2; /* other weights in any case, also where a loaded computer makes one call look long enough */
+    sets = 2; /* other weights are needed in any case, even if a loaded computer makes one call look long enough */
   while (sets < t->room && seconds * sets < REPEAT_SECONDS) sets *= 2;
   if (sets > t->room) sets = t->room;
   while (status == TW_OK && t->sets < sets) status = add_set(t, error);
-  /* two checks follow the repeats */
+  /* two checks come after the repeats */
   const double last = deadline_of(t->artefact) - 2 * t->artefact->check_seconds;
   while (status == TW_OK && n < REPEATS_MOST && (n < REPEATS_LEAST || total < ENOUGH_SECONDS)) {
     const double before = tw_now();
@@ -457,7 +458,7 @@ static void turn_weights(const tw_problem *p, const tw_case *data, char *to) {
   const int64_t by = columns < 2 ? 0 : 1 + (int64_t)(tw_random_system() % (uint64_t)(columns - 1));
   const size_t size = (size_t)tw_type_bits(o->type) / 8, pitch = (size_t)tw_operand_pitch(o) * size;
   const size_t line = (size_t)o->dims[1] * size, moved = are_rows ? 0 : (size_t)by * size;
-  memcpy(to, data->buffer[B], o->bytes); /* and what is between rows */
+  memcpy(to, data->buffer[B], o->bytes); /* with the bytes between rows */
   for (int64_t row = 0; row < o->dims[0]; row++) {
     const char *from = (const char *)data->buffer[B] + (size_t)(are_rows ? (row + by) % columns : row) * pitch;
     memcpy(to + (size_t)row * pitch, from + moved, line - moved);
@@ -472,7 +473,7 @@ static tw_status check_again(const timing *t, tw_artefact *a, tw_error *error) {
   tw_status status = give_weights(t, 0, t->data->buffer[B], error);
   if (status == TW_OK) status = run_and_compare(t->process, a, t->data, error);
   if (status != TW_OK) return status;
-  turned.buffer[B] = t->set[0].b; /* not needed any more */
+  turned.buffer[B] = t->set[0].b; /* no longer needed */
   turned.has_expected = false;
   turn_weights(t->problem, t->data, turned.buffer[B]);
   status = give_weights(t, 0, turned.buffer[B], error);
@@ -501,7 +502,7 @@ static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   tw_gemm_spec s = x86_spec_of(p);
   tw_gemm_plan *plan;
-  tw_status status = x86_plan(&s, NULL, &plan, error); /* the default kernel represents the types */
+  tw_status status = x86_plan(&s, NULL, &plan, error); /* a plan with the default kernel, which represents the types */
   if (status != TW_OK) return status;
   const x86_kernel *kernel = plan->kernel;
   const int threads = plan->spec.threads;
@@ -527,13 +528,13 @@ static tw_status rates_of(const tw_problem *p, rates *out, tw_error *error) {
     out->bandwidth = known[i].bandwidth;
   }
   const bool stopped = tw_is_stop_asked();
-  if (stopped) known[i].kernel = NULL; /* a rate that was cut short is not the machine's */
+  if (stopped) known[i].kernel = NULL; /* a rate that was interrupted is not the machine's rate */
   pthread_mutex_unlock(&lock);
   tw_gemm_plan_destroy(plan);
   return stopped ? tw_fail(error, TW_INTERRUPTED, "interrupted") : TW_OK;
 }
 
-/* Bytes of the weights, packed as the library does. */
+/* Bytes of the weights in the library's packed form. */
 static double weight_bytes(const tw_problem *p) {
   tw_gemm_spec s = x86_spec_of(p);
   tw_gemm_plan *plan;
@@ -553,7 +554,7 @@ tw_status x86_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_e
   *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / r.peak};
   if (r.bandwidth > 0) out->memory_cost = weight_bytes(p) / r.bandwidth;
   out->cost = fmax(out->compute_cost, out->memory_cost);
-  /* Both rates were measured here, at another moment: the clock and the neighbours may have been others. */
+  /* both rates were measured at another time, with another clock rate and other load */
   out->least = out->cost / 1.25;
   snprintf(out->limit, sizeof out->limit, "%s",
            out->memory_cost > out->compute_cost ? "reading the weights from memory" : r.limit);
@@ -576,7 +577,7 @@ static void fill_measurement(const tw_problem *p, const tw_spread *spread, const
   }
 }
 
-/* How many sets there may be. */
+/* The largest number of sets. */
 static uint32_t room_of(const tw_problem *p, const tw_case *data) {
   const double each = (double)(data->operand[A].bytes + data->operand[data->n_operands - 1].bytes + 4 * TW_ARENA_PAGE),
                elements = (double)tw_problem_int(p, "n") * (double)tw_problem_int(p, "k");

@@ -12,15 +12,16 @@
 /* Multiply-adds, and loads, that a core starts in a cycle, and the cycles until a sum can be added to again: Zen 4 and
  * 5 and Intel's cores since Skylake, within a factor of two (A. Fog, instruction tables). */
 static const double STARTS = 2, LATENCY = 4;
-/* 16 x 16 x 16 units in 16 cycles, where vectors do 2 x 16 in one (Intel, Optimization Reference Manual, chapter
+/* 16 x 16 x 16 units in 16 cycles; vectors do 2 x 16 in one cycle (Intel, Optimization Reference Manual, chapter
  * 20). */
 static const double AMX = 8;
-/* Bytes per second of one core, and cycles: typical of recent servers (x86-facts.md, section 1). */
+/* Clock rate; bytes per second of one core, from near caches and when packing: typical of recent servers
+ * (x86-facts.md, section 1). */
 static const double CLOCK = 3.5e9, NEAR = 100e9, PACKING = 20e9;
 
 static double at_most_one(double x) { return x < 1 ? x : 1; }
 
-/* For a tile of that many rows. */
+/* The efficiency of a tile with this number of rows. */
 static double tile_efficiency(const x86_variant *k, double rows) {
   if (k->isa == X86_AMX) return AMX * rows / k->rows;
   const double work = rows * k->vectors, extra = 2.0 / k->unroll; /* instructions of the loop itself */
@@ -48,8 +49,8 @@ double x86_model_seconds(const tw_gemm_spec *s, const x86_tuning *t) {
   if (kc * rows * X86_UNIT > (double)cpu->l1) efficiency *= 0.8;
   if (mc / rho * kc * X86_UNIT > (double)cpu->l2) efficiency *= 0.85;
   if (t->blocks.a == X86_READ_A_IN_PLACE && panels > 8 && t->blocks.panels != 2)
-    efficiency *= 0.95;                         /* rows are far apart in memory */
-  if (k->prefetch) efficiency *= 0.998;         /* one more instruction; its benefit is not modelled */
+    efficiency *= 0.95;                         /* rows in place are far apart in memory */
+  if (k->prefetch) efficiency *= 0.998;         /* costs one more instruction; its benefit is not modelled */
   const double turns = ceil(tm * tn / threads); /* parts that a thread computes in sequence */
   const double compute = 2 * group * units * m * panels * columns / (2 * group * lanes * STARTS * CLOCK * efficiency);
   const double sums = (blocks - 1) * 2 * m * panels * columns * X86_UNIT / NEAR;

@@ -1,4 +1,4 @@
-/* steps.c - the menu: the steps that may follow a schedule. */
+/* steps.c - the menu: the possible next steps of a schedule. */
 #include <inttypes.h>
 
 #include "target/x86/bench.h"
@@ -81,7 +81,7 @@ static void offer_fixed(menu *m) {
   tw_menu_offer_all(&m->base, sizeof both / sizeof *both, both);
 }
 
-/* Sizes in steps of 1.5 and 1.33, up to the whole. */
+/* The next size in steps of 1.5 and 1.33; the last is the whole dimension. */
 static int64_t next_size(int64_t size) { return (size & (size - 1)) == 0 ? size / 2 * 3 : size / 3 * 4; }
 
 static void offer_blocks(menu *m) {

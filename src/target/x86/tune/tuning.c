@@ -98,7 +98,7 @@ const tw_language x86_language = {"gemm on x86", sizeof verbs / sizeof *verbs, v
 
 /* ---- rules ---- */
 
-/* Registers besides the sums: for B, one for A, and one for the product of vpmaddwd, or for the offset of A. */
+/* Registers in addition to the sums: for B, one for A, and one for the product of vpmaddwd or for the offset of A. */
 static int registers_needed(const x86_variant *k) {
   return k->rows * k->vectors + k->vectors + 1 + (k->arithmetic == X86_S16 || k->arithmetic == X86_S8S8);
 }
@@ -111,7 +111,7 @@ static bool reads_in_place(const tw_gemm_spec *s, const x86_variant *k) {
   return !s->a_transposed && s->a == taken[arithmetic] && s->k % x86_group(arithmetic) == 0;
 }
 
-/* AMX has one tile, and its kernels nothing to choose. */
+/* AMX has one tile, and its kernels have no choices. */
 static tw_status check_amx(const tw_gemm_spec *s, const x86_variant *k, tw_error *error) {
   if (k->arithmetic == X86_F32 || s->a_rounding != TW_A_EXACT)
     return tw_fail(error, TW_USAGE, "isa amx requires a=bf16 or 8-bit integers, and an A that is not rounded");
@@ -188,8 +188,8 @@ static void add_step(tw_schedule *s, const char *format, ...) {
   tw_schedule_add(s, step, NULL);
 }
 
-/* The plan of tw_gemm_plan_create without wisdom, as steps. Blocks and parts are chosen alike for the library's kernels and
- * for tuned ones, so no step names them. */
+/* The plan of tw_gemm_plan_create without wisdom, as steps. The library's kernels and tuned kernels get blocks and
+ * parts in the same way, so no step names them. */
 tw_status x86_baseline(const tw_target *target, const tw_problem *p, tw_schedule *out, tw_error *error) {
   const tw_gemm_spec s = x86_spec_of(p);
   tw_gemm_plan *plan;
@@ -202,7 +202,7 @@ tw_status x86_baseline(const tw_target *target, const tw_problem *p, tw_schedule
   tw_gemm_plan_destroy(plan);
   if (!is_known) return tw_fail(error, TW_FAILED, "the library's kernel for this problem has no schedule");
   add_step(out, "isa %s", x86_isa_name(k.isa));
-  if (k.isa == X86_AMX) return TW_OK; /* its tile has one form */
+  if (k.isa == X86_AMX) return TW_OK; /* AMX has only one form of tile */
   add_step(out, "tile rows=%d vectors=%d", k.rows, k.vectors);
   if (k.unroll > 1) add_step(out, "unroll k=%d", k.unroll);
   if (k.prefetch) add_step(out, "prefetch bytes=%d", k.prefetch);

@@ -24,16 +24,16 @@
 typedef struct x86_tuning {
   x86_variant kernel; /* isa, arithmetic, rows, vectors, unroll, prefetch */
   x86_blocks blocks;
-  bool tiled; /* a step says the tile; else x86_settle_tile does */
+  bool tiled; /* the tile comes from a step; otherwise from x86_settle_tile */
 } x86_tuning;
 
-extern const tw_language x86_language; /* its functions take a tw_gemm_spec */
+extern const tw_language x86_language; /* its functions expect a tw_gemm_spec */
 
-/* TW_USAGE with the step that is not legal for the problem on this CPU, and why. */
+/* TW_USAGE with the step that is not legal for the problem on this CPU, and the reason. */
 tw_status x86_tuning_of(const tw_problem *, const tw_schedule *, x86_tuning *out, tw_error *);
 /* True if legal; otherwise names the illegal value. */
 tw_status x86_tuning_check(const tw_gemm_spec *, const x86_tuning *, tw_error *);
-/* The tile of a schedule that says none: 4 rows, and as few vectors as lines of codes of the weights allow. */
+/* Sets the tile of a schedule without one: 4 rows, and the fewest vectors that lines of the weights' codes allow. */
 void x86_settle_tile(const tw_gemm_spec *, x86_tuning *);
 /* The arithmetic in which a set computes the types. */
 x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *, x86_isa);
@@ -44,7 +44,7 @@ tw_status x86_emit(const tw_target *, const tw_problem *, const tw_schedule *, c
 tw_status x86_baseline(const tw_target *, const tw_problem *, tw_schedule *, tw_error *);
 tw_status x86_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
 
-/* model.c: seconds, roughly: good for an order among kernels. */
+/* model.c: a rough estimate in seconds, good enough to order kernels. */
 double x86_model_seconds(const tw_gemm_spec *, const x86_tuning *);
 
 #endif

@@ -18,9 +18,9 @@
 #include "op/int8.h"
 #include "op/numerics.h"
 
-enum { SAMPLES = 256 }; /* minimum for a product that is not linear; two of each row */
+enum { SAMPLES = 256 }; /* minimum of elements for a product that is not linear; two of each row */
 
-/* Row i of the matrix, of n elements; of its transpose if it is stored so. */
+/* Row i of the matrix, n elements; of its transpose if it is stored transposed. */
 static void read_row(const tw_operand *o, const void *data, bool transposed, int64_t i, int64_t n, double *out) {
   tw_element_row(o->type, data, i * o->stride[transposed], o->stride[!transposed], n, out);
 }
@@ -123,7 +123,7 @@ void x86_verifier_free(x86_verifier *v) {
   *v = (x86_verifier){0};
 }
 
-/* Adds `sign` times what the elements of two columns are in the sums that an exchange of elements changes. */
+/* Adds `sign` times the elements of two columns to the sums that an exchange of elements changes. */
 static void count_columns(x86_verifier *v, const int64_t column[2], double sign) {
   double fourths = v->fourths * v->fourths;
   for (int i = 0; i < 2; i++) {
@@ -146,13 +146,13 @@ void x86_verifier_learn(x86_verifier *v, const int64_t column[2]) { count_column
 
 /* ---- new inputs ---- */
 
-/* The value of other sign, as the type has it. */
+/* The type's code of the value with the opposite sign. */
 static uint8_t negated(tw_type type, uint8_t x) {
   return type == TW_U8 ? (uint8_t)~x : type == TW_I8 && x != 0x80 ? (uint8_t)-x : x;
 }
 
-/* n elements from `from` to `to`, both with their rows' or columns' step: with random signs, and times powers of
- * two. */
+/* Copies n elements from `from` to `to`, with steps for rows or columns, with random signs and multiplied by powers
+ * of two. */
 typedef struct piece {
   const char *from;
   char *to;
@@ -209,7 +209,7 @@ tw_status x86_fill_rows(const x86_verifier *v, uint64_t seed, int64_t first, con
                         tw_error *error) {
   const tw_operand *o = &v->operand[0];
   const tw_type type = o->type;
-  const bool across = v->gemm.a_transposed, turns = v->gemm.a == type; /* else scales are shared along a row */
+  const bool across = v->gemm.a_transposed, turns = v->gemm.a == type; /* otherwise scales are shared along a row */
   const int64_t m = v->gemm.m, k = v->gemm.k, step = o->stride[!across], line = o->stride[across];
   const int64_t size = tw_type_bits(type) / 8;
   bool *flips = tw_new((size_t)k, sizeof *flips);
@@ -219,7 +219,7 @@ tw_status x86_fill_rows(const x86_verifier *v, uint64_t seed, int64_t first, con
   for (int64_t i = first; i < m && i < first + X86_ROWS; i++) {
     const char *from = (const char *)like + tw_random_between(&r, 0, m - 1) * line * size;
     char *to = (char *)a + i * line * size;
-    const int64_t turn = turns ? tw_random_between(&r, 0, k - 1) : 0; /* the element that comes first */
+    const int64_t turn = turns ? tw_random_between(&r, 0, k - 1) : 0; /* index of the element that comes first */
     uint64_t bits = 0;
     for (int64_t p = 0; p < k; p++, bits >>= 1) {
       if (p % 64 == 0) bits = tw_random_next(&r);
@@ -267,7 +267,7 @@ static double expected_norm(const x86_verifier *v, const double row[]) {
   return (1 + 6 / sqrt((double)g->n)) * (scale * sqrt(squares + mean * mean * v->sums) + sqrt(v->biases));
 }
 
-/* `row` of A gives the `n` results in `result`. */
+/* Checks `result`, n results for the row `row` of A. */
 static tw_status verify_row(const x86_verifier *v, const double row[], const double result[], int64_t i,
                             tw_error *error) {
   const tw_gemm *g = &v->gemm;
@@ -287,8 +287,8 @@ static tw_status verify_row(const x86_verifier *v, const double row[], const dou
     if (!isfinite(x)) return wrong(i, "has an element that is not finite", error);
     for (int y = 0; y < X86_VECTORS; y++) got[y] += x * v->weight[y][j];
   }
-  /* Roundings of n results with random weights of at most 1: eight standard deviations. Three units are for scale, bias
-   * and conversion. */
+  /* The rounding error of n results with random weights of at most 1: eight standard deviations. Three units are for
+   * scale, bias and conversion. */
   const double unit = v->numerics.exact ? 0 : fmax(v->numerics.unit, TW_U32) + 3 * TW_U32;
   double off = 0;
   if (v->numerics.real)
@@ -338,8 +338,8 @@ tw_status x86_verify_element(const x86_verifier *v, const double row[], const vo
                                                      : wrong(i, "has an element that differs from the product", error);
 }
 
-/* Some elements of a row of a product that is not linear, and all that look as if they were not written. Samples of all
- * rows together are in every column, if there are as many. */
+/* Checks some elements of a row of a product that is not linear, and all that look as if they were not written. The
+ * samples of all rows together cover every column, if there are enough. */
 static tw_status verify_some(const x86_verifier *v, const double row[], const void *c, int64_t i, tw_random *r,
                              tw_error *error) {
   const tw_gemm *g = &v->gemm;
@@ -348,7 +348,7 @@ static tw_status verify_some(const x86_verifier *v, const double row[], const vo
   for (int64_t x = 0; status == TW_OK && x < each; x++)
     status = x86_verify_element(v, row, c, i, x % 2 ? tw_random_between(r, 0, g->n - 1) : (i * each + x) % g->n, error);
   for (int64_t j = 0; status == TW_OK && j < g->n; j++)
-    if (tw_is_poison(&v->operand[v->n_operands - 1], c, i, j)) /* for i8 it is an ordinary number */
+    if (tw_is_poison(&v->operand[v->n_operands - 1], c, i, j)) /* in i8 the poison is an ordinary number */
       status = g->c == TW_I8 ? x86_verify_element(v, row, c, i, j, error) : wrong(i, "was not written", error);
   return status;
 }

@@ -130,7 +130,7 @@ static int open_loop(gm_builder *b, const char *name, int trip) {
   gm_chain_command *x = append(b, GM_DO);
   x->trip = trip;
   x->name = name;
-  if (b->depth == GM_CHAIN_DEPTH - 1) b->chain->failed = true; /* no program nests so deep */
+  if (b->depth == GM_CHAIN_DEPTH - 1) b->chain->failed = true; /* no program has more nested loops */
   return b->depth < GM_CHAIN_DEPTH - 1 ? b->depth++ : b->depth;
 }
 
@@ -258,7 +258,7 @@ void gm_load_code(gm_builder *b) {
   if (c->failed) return;
   c->array[code].code = true;
   for (int i = 0; i < c->n && c->command[i].kind != GM_BEFORE;
-       i++) { /* the loop, or the product itself, if it is in none */
+       i++) { /* starts at the outermost loop, or at the product itself if it is in no loop */
     depth += (c->command[i].kind == GM_DO) - (c->command[i].kind == GM_END);
     if (!depth) first_product = i + 1;
   }
@@ -329,7 +329,7 @@ static gm_rows block_of(const gm_builder *b, const gm_product *p, gm_block i, gm
   return (p->transposed ? gm_transposed_block : gm_matrix_block)(b, p->matrix, i, k);
 }
 
-/* One block of x is the array's weights while the rows of blocks of all products pass. */
+/* One block of x stays in the array as weights while the blocks of rows of all products pass. */
 void gm_multiply_columns(gm_builder *b, const gm_product *product, int n) {
   int dim = b->p.dim, flags = GM_PEEL_FIRST;
   for (int p = 0; p < n; p++)

@@ -26,7 +26,7 @@
 
 enum { GM_CHAIN_DEPTH = 6, GM_CHAIN_ARRAYS = 20 };
 
-/* base + sum over the loops around of step[level] * index[level]; level 0 is the outermost. */
+/* base + sum over the enclosing loops of step[level] * index[level]; level 0 is the outermost. */
 typedef struct gm_affine {
   int base, step[GM_CHAIN_DEPTH];
 } gm_affine;
@@ -37,11 +37,11 @@ typedef enum gm_space { GM_NOWHERE, GM_SPAD, GM_ACC, GM_ACC_ADD } gm_space;
 typedef struct gm_rows {
   gm_space space; /* GM_ACC_ADD: the accumulator adds written data to its contents */
   gm_affine at;
-  int rows, cols; /* as the array takes them, after a transposition */
+  int rows, cols; /* as the array reads them, after a transposition */
   bool transposed;
 } gm_rows;
 
-/* Elements of an array in memory: `rows` stretches of `cols`, `stride` elements apart. */
+/* Elements of an array in memory: `rows` pieces of `cols` elements, `stride` elements apart. */
 typedef struct gm_memory {
   int array;
   gm_affine at;
@@ -51,7 +51,7 @@ typedef struct gm_memory {
 typedef enum gm_chain_kind {
   GM_DO,       /* opens a loop of `trip` iterations */
   GM_END,      /* closes it */
-  GM_OPERATOR, /* here begins an operator of the plain program; no command */
+  GM_OPERATOR, /* an operator of the plain program begins here; not a command */
   GM_FENCE,
   GM_SET_EX, /* config_ex, config_ld, config_st */
   GM_SET_LD,
@@ -67,19 +67,19 @@ typedef enum gm_chain_kind {
 typedef struct gm_chain_command {
   gm_chain_kind kind;
   int trip;
-  const char *name; /* of a loop's index; of an operator, for people */
-  /* what LOAD, STORE, BEFORE and MULTIPLY need configured, and what SET_* set */
+  const char *name; /* name of a loop's index, or of an operator (for messages) */
+  /* configuration that LOAD, STORE, BEFORE and MULTIPLY need, and that SET_* set */
   int id, stride, block_stride; /* which mvin; bytes from row to row in memory; rows from block to block */
   double scale;
   bool output_stationary, a_transposed;
-  bool accumulated; /* MULTIPLY: with the weights or sums that the array already holds */
+  bool accumulated; /* MULTIPLY: uses the weights or sums that the array already holds */
   gm_rows a, b;
   gm_memory memory, x, y; /* x and y are read by the core, `memory` written */
 } gm_chain_command;
 
 typedef struct gm_chain_array {
   const char *name;
-  int length, given_at, given; /* elements; how many of them are defined at the start */
+  int length, given_at, given; /* number of elements; first given element and number of given elements */
   bool parameter, constant;    /* of the kernel; the identity matrix */
   bool code;                   /* the kernel's own instructions, after the instructions in flight at its start */
 } gm_chain_array;
@@ -106,20 +106,20 @@ int gm_affine_value(const gm_affine *, const int index[GM_CHAIN_DEPTH]);
 /* ---- plans ---- */
 
 typedef struct gm_chain_plan {
-  bool fuse;   /* element-wise work rides on loads (scale), computes (D) and the accumulator */
-  bool hoist;  /* loads that every step repeats are made once */
+  bool fuse;   /* element-wise work is done by loads (scale), computes (D) and the accumulator */
+  bool hoist;  /* loads that every step repeats are issued once */
   bool merge;  /* configuration is set only where it changes */
-  bool fences; /* ... are dropped where no dependence needs them */
-  bool drain;  /* ... are a config_ex, which waits for the array alone, where that is enough */
+  bool fences; /* fences are dropped if no dependence needs them */
+  bool drain;  /* fences become a config_ex, which waits only for the array, where that is enough */
   bool dead;   /* values that no result needs are not computed */
   bool banks;  /* the operands of a compute are in different banks */
   bool keep;   /* vectors stay in the scratchpad from step to step */
-  bool close;  /* forward: x[i+1] = (Adyn - Bdyn Kinf) x[i] - Bdyn d[i], the products of matrices made once */
+  bool close;  /* forward: x[i+1] = (Adyn - Bdyn Kinf) x[i] - Bdyn d[i], with the product of matrices computed once */
   bool os;     /* sums over blocks stay in the array (output-stationary) */
   bool rows;   /* vectors as rows, sums in the array, results of 4 steps at once */
   int ahead;   /* steps of the recurrence that one product spans: 1, 2 or 4 */
   int unroll;  /* loops over blocks: 1 the innermost are unrolled, 2 all are */
-  /* the kernel's own code is brought into the L2 by loads, ahead of the core: this many before the operands' loads */
+  /* loads bring the kernel's own code into the L2 ahead of the core: this many before the operands' loads */
   int code;
 } gm_chain_plan;
 
@@ -137,7 +137,7 @@ tw_status gm_chain_problem_from(const gm_config *, const tw_problem *, gm_chain_
 /* Replays a schedule; *out is the rewritten, checked program. Every prefix must be legal. */
 tw_status gm_chain_from(const gm_config *, const tw_problem *, const tw_schedule *, gm_chain_plan *, gm_chain *out,
                         tw_error *);
-/* The program of a plan: built, rewritten, checked. */
+/* Builds, rewrites and checks the program of a plan. */
 tw_status gm_chain_make(const gm_config *, const gm_chain_problem *, const gm_chain_plan *, gm_chain *out, tw_error *);
 
 /* ---- building (build.c) ---- */
@@ -150,22 +150,22 @@ typedef struct gm_builder {
   gm_chain_problem p;
   gm_chain_plan plan;
   int depth;                /* of loops open */
-  int used[GM_CHAIN_BANKS]; /* scratchpad rows given away in each bank */
+  int used[GM_CHAIN_BANKS]; /* scratchpad rows in use in each bank */
   int acc_used;
   bool full;                            /* did not fit */
-  bool output_stationary, a_transposed; /* of the computes to come */
+  bool output_stationary, a_transposed; /* state for the following computes */
 } gm_builder;
 
-/* Index of a block (or a step) along a dimension: a constant, or what a loop counts. */
+/* Index of a block (or a step) along a dimension: a constant, or the index of a loop. */
 typedef struct gm_block {
   int base, level; /* level < 0: no loop */
-  int sign;        /* of the loop's part: 1, or -1 for steps that run backwards */
+  int sign;        /* sign of the loop's index: 1, or -1 for steps that run backwards */
   int size;        /* elements in the block */
 } gm_block;
 
-/* Runs over the blocks of `length` elements; uniform stretches become loops. PEEL_*: the first, the last stand alone.
- * Vectors of several steps are blocks too: gm_next with another unit. */
-enum { GM_PEEL_FIRST = 1, GM_PEEL_LAST = 2, GM_ROLLED = 4 /* never unrolled */, GM_INNER = 8 /* no loop in it */ };
+/* Runs over the blocks of `length` elements; uniform runs of blocks become loops. PEEL_*: the first or last block is
+ * separate. Vectors of several steps are blocks, too: gm_next with another unit. */
+enum { GM_PEEL_FIRST = 1, GM_PEEL_LAST = 2, GM_ROLLED = 4 /* contains no loop */, GM_INNER = 8 /* no loop in it */ };
 typedef struct gm_each {
   gm_builder *b;
   const char *name;
@@ -183,14 +183,14 @@ gm_affine gm_at(int base);
 /* place + per * block */
 gm_affine gm_plus(gm_affine place, gm_block, int per);
 
-/* Rows in `bank` (any, if the plan has no banks). */
+/* Allocates rows in `bank` (in any bank, if the plan has no banks). */
 int gm_take_rows(gm_builder *, int bank, int rows);
 int gm_take_acc(gm_builder *, int rows);
 int gm_chain_local(gm_builder *, const char *name, int length);
 int gm_chain_identity(gm_builder *);
-/* Adds loads of the kernel's own code: the next lines before it, the rest after the operands' loads, before the first
- * product. The core fetches one line at a time, each from beyond the L2; the DMA fetches many at once, and its lines
- * are then in the L2. The data in the scratchpad are not used. */
+/* Adds loads of the kernel's own code: the next lines before the operands' loads, the rest after them and before the
+ * first product. The core fetches one line at a time, each from beyond the L2. The DMA fetches many at once, and its
+ * lines are then in the L2. The data in the scratchpad are not used. */
 void gm_load_code(gm_builder *);
 
 gm_rows gm_spad(gm_affine at, int rows, int cols);
@@ -198,7 +198,8 @@ gm_rows gm_nowhere(void);
 
 void gm_operator(gm_builder *, const char *name);
 void gm_fence(gm_builder *);
-/* A rectangle of an array to rows: rows x cols, wider than a block from block to block `block_stride` rows on. */
+/* Loads a rectangle of an array to rows. If it is wider than a block, consecutive blocks are `block_stride` rows
+ * apart. */
 void gm_load(gm_builder *, int array, gm_affine from, int stride, double scale, gm_affine to, int rows, int cols,
              int block_stride);
 void gm_store(gm_builder *, gm_rows from, int array, gm_affine to, int stride);
@@ -218,29 +219,30 @@ void gm_load_matrix(gm_builder *, gm_matrix, int array, double scale);
 gm_rows gm_matrix_block(const gm_builder *, gm_matrix, gm_block i, gm_block k);
 gm_rows gm_transposed_block(const gm_builder *, gm_matrix, gm_block i, gm_block k);
 
-/* to = from' by products with the identity, of which the scratchpad holds a block (weight-stationary, A transposed). */
+/* to = from', by products with the identity. The scratchpad holds one block of it (weight-stationary, A transposed). */
 void gm_transpose(gm_builder *, gm_matrix from, gm_matrix to, int identity);
 
 /* A vector as a column: block k at base + k * dim. */
 void gm_load_column(gm_builder *, int array, gm_affine from, double scale, gm_affine to, int length);
-/* As above for whole blocks, several with one load: rows of an mvin may be one element apart, so that row r of block k
+/* As above for whole blocks, several with one load. Rows of an mvin may be one element apart, so row r of block k
  * begins with element 4 k + r. Its other columns hold the next elements and are not read. */
 void gm_load_window(gm_builder *, int array, gm_affine from, double scale, gm_affine to, int length);
 void gm_store_column(gm_builder *, gm_space, gm_affine from, int length, int array, gm_affine to);
 
-/* out = op(M) x + start, columns. */
+/* out = op(M) x + start; vectors are columns. */
 typedef struct gm_product {
   gm_matrix matrix;
   bool transposed;
-  gm_affine x;    /* scratchpad rows of x */
-  gm_space space; /* of out; GM_ACC_ADD adds to the accumulator. In the scratchpad sums are carried on by D. */
+  gm_affine x; /* scratchpad rows of x */
+  /* space of out; GM_ACC_ADD adds to the accumulator. In the scratchpad, D carries the sums from product to product. */
+  gm_space space;
   gm_affine out;
   bool has_start;
   gm_affine start; /* D of the first product */
-  gm_affine sums;  /* scratchpad rows of sums that are not complete */
+  gm_affine sums;  /* scratchpad rows for incomplete sums */
 } gm_product;
-/* out = op(M) x + op(M') x' + ... + start, with the sums in the array (output-stationary): rows, space, out and start
- * belong to the first. */
+/* out = op(M) x + op(M') x' + ... + start, with the sums in the array (output-stationary). rows, space, out and
+ * start are taken from the first product. */
 void gm_sum_columns(gm_builder *, const gm_product *, int n);
 /* Several products of the same x. */
 void gm_multiply_columns(gm_builder *, const gm_product *, int n);
@@ -261,16 +263,17 @@ bool gm_chain_insert(gm_chain *, int at, const gm_chain_command *);
 bool gm_chain_hoist(gm_chain *);
 /* Splits the last iteration off the outermost loop and drops values that no output needs. */
 bool gm_chain_drop_dead(gm_chain *, const int *outputs, int n_outputs);
-/* Drops every fence without which the program still passes the check. With `drain`, a config_ex replaces each fence that
- * is left where the program passes with it: it waits for the products, and the core issues commands meanwhile. */
+/* Drops every fence without which the program still passes the check. With `drain`, a config_ex replaces each
+ * remaining fence if the program then still passes. A config_ex waits for the products, and the core issues commands
+ * meanwhile. */
 bool gm_chain_drop_fences(const gm_config *, gm_chain *, bool drain);
-/* Inserts configuration: for every operator all that it needs, or (merged) only what changes. */
+/* Inserts configuration: for every operator all that it needs, or (merged) only changes. */
 bool gm_chain_configure(gm_chain *, bool merged);
 
-/* Does the machine keep every dependence? If not, which one, in words. */
+/* Does the machine keep every dependence? If not, the error names it. */
 tw_status gm_chain_check(const gm_config *, const gm_chain *, tw_error *);
 
-/* Cycles of a row's way through the array (gm_execute_init in machine/execute.c). */
+/* Cycles of a row on its way through the array (gm_execute_init in machine/execute.c). */
 int gm_chain_through(const gm_config *);
 /* C source of a program; schedule and plan are named at its head. */
 tw_status gm_chain_source(const gm_config *, const tw_problem *, const tw_schedule *, const gm_chain_plan *,

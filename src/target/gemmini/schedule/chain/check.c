@@ -7,9 +7,7 @@
  *  - Computes follow each other without comparing rows, with one exception: a preload waits while the array still holds
  *    a result whose first row is the first row of its operand or of one of its compute's operands
  *    (ExecuteController.scala, raw_hazard_pre and raw_hazard_mulpre; LocalAddr.is_same_address). Results leave the
- *    array in order, so all older ones are there too then. A result in rows that overlap in another way must have left
- *    by itself: after as many products as fill the array, output-stationary ones counted from the next product that
- *    begins a new sum, which pushes the old one out.
+ *    array in order, so all older ones are there too then. A result in rows that overlap in another way must have left without such a wait: after as many products as fill the array. Output-stationary results count from the next product that begins a new sum, because it pushes the old one out.
  *  - When the array has to wait in the middle of an output-stationary sum, it is flushed, which multiplies on what its
  *    inputs hold: zeros after the transposer (ExecuteController.scala: a lone compute feeds it zeros), the last row
  *    otherwise. So such sums need A to pass the transposer, which it does if it is not to be transposed.
@@ -33,7 +31,8 @@ enum { NEVER = -1 };
 
 typedef struct element {
   bool written;
-  int stored, loaded; /* number of the last fence before the last mvout to it, mvin from it; NEVER */
+  /* number of the last fence before the last mvout to the element, and before the last mvin from it; NEVER */
+  int stored, loaded;
 } element;
 
 typedef struct checker {
@@ -44,10 +43,10 @@ typedef struct checker {
   int spad_rows, acc_rows;
   int *result;       /* of each scratchpad row: number of the product that wrote it last, NEVER */
   int *begin;        /* first row of that result */
-  bool *summed;      /* it is an output-stationary sum */
-  int product, over; /* number of the product at hand; all up to `over` are in the scratchpad */
-  bool *pushes;      /* ring: does product p push sums before it out of the array? */
-  int pushed;        /* the last one that does, at least `away` products ago */
+  bool *summed;      /* the result is an output-stationary sum */
+  int product, over; /* number of the current product; results of all products up to `over` are in the scratchpad */
+  bool *pushes;      /* ring: does product p push earlier sums out of the array? */
+  int pushed;        /* the last product at least `away` products ago that pushes sums out */
   struct {
     bool known;
     int stride, block_stride;
@@ -63,7 +62,10 @@ typedef struct checker {
   char why[200];
 } checker;
 
-enum { RING = 128, LEAST_ROWS = 4 /* of a matrix in the array (ExecuteController.scala, total_rows) */ };
+enum {
+  RING = 128,
+  LEAST_ROWS = 4 /* rows that a matrix in the array has at least (ExecuteController.scala, total_rows) */
+};
 
 static bool no(checker *k, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static bool no(checker *k, const char *format, ...) {
@@ -164,11 +166,11 @@ static bool read_rows(checker *k, const gm_rows *r, int at, int rows, int cols) 
 
 /* ---- products ---- */
 
-/* Is the result in this row, of product p, in the scratchpad by the time the product at hand reads its operands? A sum
- * needs a later product to push it out. */
+/* Is the result of product p, in this row, in the scratchpad when the current product reads its operands? A sum
+ * needs a later product that pushes it out. */
 static bool is_over(const checker *k, int p, bool summed) { return p <= k->over || k->pushed >= p + summed; }
 
-/* Counts a product, and which products before it have pushed sums out by now. */
+/* Counts a product, and the earlier products whose sums are pushed out by now. */
 static void count_product(checker *k, bool pushes) {
   k->product++;
   k->pushes[k->product % RING] = pushes;
@@ -221,7 +223,7 @@ static bool product(checker *k, const gm_chain_command *x, const int *index) {
     return no(k, "a compute that accumulates on the array after a preload of another operand");
   if (!x->accumulated && !x->output_stationary && b->a.space == GM_NOWHERE) return no(k, "a compute without weights");
   if (x->accumulated && !k->holds) return no(k, "a compute that accumulates, but the array holds no partial sums");
-  k->holds = !x->output_stationary || b->b.space == GM_NOWHERE; /* a sum that leaves is over */
+  k->holds = !x->output_stationary || b->b.space == GM_NOWHERE; /* a sum that leaves the array is complete */
   count_product(k, !x->output_stationary || !x->accumulated);
   wait_for_same_rows(k, &b->a, k->before_index);
   wait_for_same_rows(k, &x->a, index);
@@ -326,8 +328,8 @@ static bool step(void *context, const gm_chain_command *x, int position, const i
   }
 }
 
-/* Products that pass before a result of this one is in the scratchpad, each of at least LEAST_ROWS rows: the way
- * through the array (gm_execute_init), the rows themselves, the read before, and some more. */
+/* Number of products that pass until a result is in the scratchpad, each with at least LEAST_ROWS rows: the way
+ * through the array (gm_execute_init), the rows themselves, the read before, and a margin. */
 static int products_in_flight(const gm_config *c) {
   return (gm_chain_through(c) + c->dim + c->spad_read_delay + 8 + LEAST_ROWS - 1) / LEAST_ROWS + 1;
 }

@@ -1,4 +1,4 @@
-/* column.h - what programs with vectors as columns share (column.c, kept.c). */
+/* column.h - shared by programs whose vectors are columns (column.c, kept.c). */
 #ifndef TW_GEMMINI_CHAIN_COLUMN_H
 #define TW_GEMMINI_CHAIN_COLUMN_H
 

@@ -1,10 +1,10 @@
-/* configure.c - configuration of chains: for every operator all that it needs, or, merged, only where it changes. */
+/* configure.c - configuration of chains: all of it for every operator, or, merged, only changes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "target/gemmini/schedule/chain/chain.h"
 
-/* The setting of a mvin; `known` false: unknown. */
+/* The setting of an mvin; `known` false: unknown. */
 typedef struct setting {
   bool known;
   int stride, block_stride;
@@ -13,7 +13,7 @@ typedef struct setting {
 
 typedef struct settings {
   setting ld[3], st, ex; /* ex: stride = output_stationary | a_transposed << 1 */
-  int turn;              /* the mvin that is set next if none is free */
+  int turn;              /* the mvin to set next if none is free */
 } settings;
 
 static setting wanted(const gm_chain_command *x) {
@@ -56,7 +56,8 @@ static int find_load(const settings *now, const setting *s) {
   return -1;
 }
 
-/* One of the other two settings, or an unused one: the mvin whose next use from `at` on, up to `end`, is last. */
+/* Chooses one of the other two settings, or an unused one: the mvin whose next use from `at` on, up to `end`, is
+ * last. */
 static int victim(const gm_chain *c, const settings *now, int at, int end) {
   int best = 0, furthest = -1;
   for (int id = 0; id < 3; id++) {
@@ -113,8 +114,8 @@ static setting only(const gm_chain *c, int at, int end, gm_chain_kind kind) {
   return found;
 }
 
-/* In front of a loop: what all of it needs. Values that change inside a loop are set inside, and are unknown at its
- * head. */
+/* Before a loop: sets all that the loop needs. Values that change inside the loop are set inside, and are unknown at
+ * its head. */
 static bool set_for_loop(gm_chain *c, settings *now, int *at, int *end) {
   setting load[4];
   int n = load_settings(c, *at, *end, load);
@@ -177,7 +178,7 @@ static bool configure_changes(gm_chain *c, int at, int *end, settings *now) {
   return true;
 }
 
-/* After every mark of an operator: all that it needs, whatever is set already. */
+/* After every mark of an operator: sets all that it needs, even if it is already set. */
 static bool configure_operators(gm_chain *c) {
   for (int at = 0; at < c->n; at++) {
     if (c->command[at].kind != GM_OPERATOR) continue;

@@ -1,8 +1,8 @@
 /* emit.c - chain -> C source of the kernel.
  *
- * Commands take 64-bit operands: a local address below the size of the block. The source keeps one base for each size,
- * memory and bank, in a register that the compiler cannot look into, so that an operand is a base and a small offset,
- * one instruction; left to itself GCC makes every 64-bit constant anew, three to five instructions each. */
+ * Commands take 64-bit operands: a local address below the size of the block. The source keeps one base for each
+ * size, memory and bank, in a register whose value the compiler cannot see. So an operand is a base and a small
+ * offset: one instruction. Otherwise GCC builds every 64-bit constant with three to five instructions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { BASES = 128, TEXT = 160 };
 
-typedef struct base { /* of all operands of this memory, bank and size */
+typedef struct base { /* common to all operands of this memory, bank and size */
   gm_space space;
   int bank, rows, cols;
 } base;
@@ -25,7 +25,7 @@ typedef struct emitter {
   const gm_chain *chain;
   base bases[BASES];
   int n_bases;
-  bool merged, plus, minus;      /* scales are written separately from the rest of a configuration; the existing ones */
+  bool merged, plus, minus; /* scales are written separately from the rest of a configuration; which scales occur */
   char index[GM_CHAIN_DEPTH][8]; /* names of the loops' indices */
 } emitter;
 
@@ -109,7 +109,8 @@ static bool is_written(const emitter *e, const base *b) {
   return false;
 }
 
-/* A base without a bank is made of its size alone, two instructions; another is that and a distance. */
+/* A base without a bank is made from its size alone, with two instructions. Another base is that one plus a
+ * distance. */
 static void write_base(emitter *e, const gm_rows *r) {
   if (r->space == GM_NOWHERE) return;
   base b = base_of(e, r), root = {GM_SPAD, 0, b.rows, b.cols};
@@ -127,7 +128,8 @@ static void write_base(emitter *e, const gm_rows *r) {
   if (e->n_bases < BASES) e->bases[e->n_bases++] = b;
 }
 
-/* The bits of a scale, where a block stride is added to them; a scale that has no name is left to the compiler. */
+/* The name of a scale's bits, to which a block stride is added. The compiler computes the bits of a scale that has
+ * no name. */
 static const char *scale_name(const gm_chain_command *x) {
   return x->kind == GM_SET_EX || x->scale == 1 ? "plus" : x->scale == -1 ? "minus" : NULL;
 }

@@ -5,9 +5,9 @@
 
 static int rounded(const gm_builder *b, int length) { return (length + b->p.dim - 1) / b->p.dim * b->p.dim; }
 
-/* `steps` vectors from `from` on, each as a column of its own rows, from row `at` on. */
+/* `steps` vectors from `from` on, each as a column in separate rows, from row `at` on. */
 static void load_columns(gm_builder *b, int array, int from, int steps, int length, double scale, int at) {
-  if (length % b->p.dim == 0) { /* all of them are one column */
+  if (length % b->p.dim == 0) { /* all vectors together are one column */
     gm_load_window(b, array, gm_at(from), scale, gm_at(at), steps * length);
     return;
   }
@@ -39,8 +39,8 @@ static void close_in_sums(gm_builder *b, gm_matrix A, gm_matrix B, gm_matrix K, 
       }
 }
 
-/* With sums in the array, the rows of a vector are written block by block while the previous vector is still read:
- * every step has rows of its own. Moves *x to this place and returns the next free place. */
+/* With sums in the array, the rows of a vector are written block by block while the previous vector is still read.
+ * So every step has separate rows. Moves *x to its place and returns the next free place. */
 static gm_affine step_of(const gm_builder *b, gm_affine *x, gm_block t, int pitch) {
   if (!b->plan.os) return *x;
   *x = gm_plus(*x, t, pitch);
@@ -52,8 +52,8 @@ static gm_affine step_of(const gm_builder *b, gm_affine *x, gm_block t, int pitc
   return next;
 }
 
-/* Two products of the same vector, of which the second is the next vector: with sums in the array it comes first, and
- * the other pushes its last block out of the array. */
+/* Two products of the same vector; the second gives the next vector. With sums in the array the second comes first,
+ * and the other one pushes its last block out of the array. */
 static void both_columns(gm_builder *b, const gm_product product[2]) {
   if (!b->plan.os) {
     gm_multiply_columns(b, product, 2);
@@ -111,7 +111,8 @@ static void kept_forward(gm_builder *b) {
   gm_end_steps(b, t);
 }
 
-/* x = (Adyn - Bdyn Kinf) x - Bdyn d does not wait for u = -Kinf x - d, which goes to the accumulator and out. */
+/* x = (Adyn - Bdyn Kinf) x - Bdyn d does not wait for u = -Kinf x - d, which is summed in the accumulator and
+ * stored. */
 static void closed_forward(gm_builder *b) {
   int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);
   gm_matrix K = gm_take_matrix(b, A_BANK, m, n), M = gm_take_matrix(b, A_BANK, n, n),
@@ -153,8 +154,8 @@ static void closed_forward(gm_builder *b) {
   gm_end_steps(b, t);
 }
 
-/* The same with sums in the array, all in one dataflow: no config_ex empties the array in between. -Bdyn d is the first
- * term of a sum: it does not wait for x, and enters while the array still holds the end of x. */
+/* The same with sums in the array, in one dataflow: no config_ex empties the array in between. -Bdyn d is the first
+ * term of a sum. It does not wait for x, and enters while the array still holds the end of x. */
 static void closed_sums_forward(gm_builder *b) {
   enum { A_AND_D_BANK = 0, X_BANK = 1, B_BANK = 2, K_AND_M_BANK = 3 };
   int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);

@@ -1,5 +1,5 @@
-/* model.c - the cost of a chain: each command starts as early as its unit, its operands and the core allow. Not a
- * simulation: no queues but their lengths, no bus, no banks but a factor.
+/* model.c - the cost of a chain: each command starts as early as its unit, its operands and the core allow. It is
+ * not a simulation: queues have only lengths, banks are a factor, and the bus is omitted.
  *
  * Times are from the facts file (design/gemmini-facts.md, measured on the RTL of the 16x16 machine where they are not
  * the array's own, which follow from the configuration): a command is at its unit 6 cycles after the core issued it; a
@@ -27,10 +27,10 @@ enum {
   CODE_LINE = 47,
   CODE_LINE_L2 = 20,
   CODE_BYTES = 64,
-  COMMAND_BYTES = 12, /* a command and what makes its operands */
+  COMMAND_BYTES = 12, /* the command and the instructions that make its operands */
   COMMAND_CYCLES = 3,
-  ELEMENT_CYCLES = 6, /* of a loop on the core: load, operate, store, count */
-  LOOP_CYCLES = 14    /* to enter and leave one, a mispredicted branch included */
+  ELEMENT_CYCLES = 6, /* per element, of a loop on the core: load, operate, store, count */
+  LOOP_CYCLES = 14    /* to enter and leave a loop, including a mispredicted branch */
 };
 
 int gm_chain_through(const gm_config *c) {
@@ -40,13 +40,13 @@ int gm_chain_through(const gm_config *c) {
 typedef struct timeline {
   const gm_config *config;
   const gm_chain *chain;
-  double core, load, execute, store; /* when each is free */
-  double results, answers;           /* when the last result is written, the last store acknowledged */
-  double *spad, *acc;                /* when a row can be read */
-  double entries[3][32];             /* of the reservation station: when each was given back */
+  double core, load, execute, store; /* cycle at which each is free */
+  double results, answers; /* cycle at which the last result is written, and at which the last store is acknowledged */
+  double *spad, *acc;      /* cycle at which a row can be read */
+  double entries[3][32];   /* for the entries of the reservation station: cycle at which each was released */
   int entry[3];
   bool *issued;                /* code fetched */
-  bool code_in_l2;             /* fetched ahead, by loads */
+  bool code_in_l2;             /* loads fetched the code ahead */
   bool *line[GM_CHAIN_ARRAYS]; /* in the L2 */
   const gm_chain_command *before;
   double before_at;
@@ -55,7 +55,8 @@ typedef struct timeline {
 
 static double later(double x, double y) { return x > y ? x : y; }
 
-/* The core issues a command: not before an entry of its queue is free. Returns when it is at its unit. */
+/* The core issues a command, at the earliest when an entry of its queue is free. Returns the cycle at which it is at
+ * its unit. */
 static double issue(timeline *t, int queue) {
   const int size[3] = {t->config->rs_load, t->config->rs_execute, t->config->rs_store};
   int slot = t->entry[queue] % (size[queue] < 32 ? size[queue] : 32);
@@ -79,7 +80,7 @@ static double when_ready(timeline *t, const gm_rows *r, const int *index) {
   return ready;
 }
 
-/* Lines that are touched for the first time. */
+/* Number of lines that are touched for the first time. */
 static int misses(timeline *t, const gm_memory *m, const int *index) {
   int at = gm_affine_value(&m->at, index), n = 0;
   for (int r = 0; r < m->rows; r++)
@@ -131,7 +132,7 @@ static void do_product(timeline *t, const gm_chain_command *x, const int *index)
   if (ready > start) start = ready + dim; /* the preload does not overlap with the previous product */
   t->execute = start + dim * turns;
   double out = start + dim * turns + dim + gm_chain_through(t->config) + 4;
-  if (x->output_stationary) out += dim + 4; /* pushed out by the next sum, or by a flush */
+  if (x->output_stationary) out += dim + 4; /* the next sum, or a flush, pushes it out */
   hold_entry(t, 1, start);
   hold_entry(t, 1, b->b.space == GM_NOWHERE ? start + dim : out);
   if (b->b.space == GM_NOWHERE) return;
@@ -209,9 +210,10 @@ tw_status gm_chain_predict(const tw_target *target, const tw_problem *problem, c
   return TW_OK;
 }
 
-/* A kernel takes at least the largest of three times: the array at its peak; the operands over the DMA's bus from the
- * L2; one load, one product and one store in sequence. A recurrence that is taken step by step besides waits for one
- * product each step; not every kernel does that (`ahead`), so that is told and not part of the bound. */
+/* A kernel takes at least the largest of three times: the array at its peak; the operands over the DMA's bus from
+ * the L2; one load, one product and one store in sequence. A recurrence that is computed step by step also waits for
+ * one product in each step. Not every kernel does so (`lookahead`), so this time is reported but is not part of the
+ * bound. */
 tw_status gm_chain_bound(const tw_target *target, const tw_problem *problem, tw_bound *bound, tw_error *error) {
   const gm_config *config = gm_config_of(target);
   (void)error; /* every problem has a bound, also without a schedule */

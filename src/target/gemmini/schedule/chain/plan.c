@@ -21,7 +21,7 @@
 
 #include "target/gemmini/schedule/chain/chain.h"
 
-/* Products that a schedule may issue in all: what is beyond would only be slow to look at. */
+/* Limit on products of a schedule. Longer programs would only be slow to analyse. */
 enum { PRODUCTS_LIMIT = 4000000 };
 
 tw_status gm_chain_problem_from(const gm_config *config, const tw_problem *problem, gm_chain_problem *out,

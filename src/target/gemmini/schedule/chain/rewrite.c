@@ -36,14 +36,14 @@ static void erase(gm_chain *c, int at) {
   c->n--;
 }
 
-/* Every place of a command. */
+/* Lists the places of a command's operands. */
 static int places(gm_chain_command *x, gm_affine *out[5]) {
   int n = 0;
   out[n++] = &x->a.at, out[n++] = &x->b.at, out[n++] = &x->memory.at, out[n++] = &x->x.at, out[n++] = &x->y.at;
   return n;
 }
 
-/* Leaves the outermost loop: its index is `value` now, and the other loops are one level further out. */
+/* Removes the outermost loop: its index is `value` now, and the other loops are one level further out. */
 static void leave_outermost(gm_chain_command *x, int value) {
   gm_affine *place[5];
   for (int i = places(x, place) - 1; i >= 0; i--) {
@@ -59,7 +59,7 @@ typedef struct interval {
   int low, high; /* half-open; empty if high <= low */
 } interval;
 
-/* All that `at` takes in the loops around, whose trips are given. */
+/* All values of `at` in the enclosing loops, whose trip counts are given. */
 static interval reach(const gm_affine *at, const int trip[GM_CHAIN_DEPTH], int length) {
   interval r = {at->base, at->base + length};
   for (int l = 0; l < GM_CHAIN_DEPTH; l++) {
@@ -80,7 +80,7 @@ static int load_rows(const gm_chain_command *x, int dim) {
   return (blocks - 1) * x->block_stride + x->a.rows;
 }
 
-/* Does anything in [from, to) but the load itself write its rows, or anything in the chain its source? */
+/* Does another command in [from, to) write the rows of the load, or does any command of the chain write its source? */
 static bool is_disturbed(const gm_chain *c, int from, int to, int load, const int load_trip[GM_CHAIN_DEPTH]) {
   const gm_chain_command *x = &c->command[load];
   interval rows = reach(&x->a.at, load_trip, load_rows(x, c->dim));
@@ -100,7 +100,7 @@ static bool is_disturbed(const gm_chain *c, int from, int to, int load, const in
   return false;
 }
 
-/* May the node [at, end) of the loop that begins at `loop` be made once, before the loop? */
+/* May the node [at, end) of the loop that begins at `loop` move before the loop? */
 static bool is_invariant(const gm_chain *c, int loop, int at, int end) {
   int trip[GM_CHAIN_DEPTH], depth = 1;
   for (int l = 0; l < GM_CHAIN_DEPTH; l++) trip[l] = 1;
@@ -119,7 +119,7 @@ static bool is_invariant(const gm_chain *c, int loop, int at, int end) {
   return true;
 }
 
-/* Rotates the node [at, end) to before `to` and takes it out of the loop there. */
+/* Moves the node [at, end) to `to`, before the loop there. */
 static void move_out(gm_chain *c, int to, int at, int end) {
   for (int i = 0; i < end - at; i++) {
     gm_chain_command x = c->command[at + i];
@@ -166,7 +166,7 @@ typedef struct life {
   bool *spad, *acc;
   int spad_rows, acc_rows;
   bool *memory[GM_CHAIN_ARRAYS];
-  bool state; /* weights or sums in the array are needed by a later compute */
+  bool state; /* a later compute needs weights or sums in the array */
   bool failed;
 } life;
 
@@ -227,7 +227,7 @@ static bool load_lives(life *l, const gm_chain_command *x, const int *index) {
   return true;
 }
 
-/* A preload and its compute live or die together. */
+/* A preload and its compute are kept or removed together. */
 static bool pair_lives(life *l, const gm_chain_command *before, const gm_chain_command *multiply, const int *index) {
   int c = gm_affine_value(&before->b.at, index);
   bool lives = any_row(l, &before->b, c, before->b.rows) || l->state;
@@ -260,7 +260,7 @@ static bool lives(life *l, int i) {
   }
 }
 
-/* For every command: is it ever needed, and is it in the last iteration of the outermost loop around it? */
+/* For every command: is it ever needed, and is it needed in the last iteration of the outermost enclosing loop? */
 typedef struct need {
   bool ever, last;
 } need;
@@ -272,7 +272,8 @@ static void note(const life *l, need *needs, const int *trip, int i) {
 }
 
 static bool find_needs(life *l, need *needs, const int *outputs, int n_outputs) {
-  int *trip = calloc((size_t)l->chain->n, sizeof *trip); /* of the outermost loop around, 1 without */
+  /* trip count of the outermost enclosing loop, 1 without a loop */
+  int *trip = calloc((size_t)l->chain->n, sizeof *trip);
   if (!trip) return false;
   for (int o = 0; o < n_outputs; o++)
     memset(l->memory[outputs[o]], 1, (size_t)l->chain->array[outputs[o]].length * sizeof(bool));
@@ -297,8 +298,8 @@ static bool find_needs(life *l, need *needs, const int *outputs, int n_outputs) 
 
 static bool is_structure(gm_chain_kind k) { return k == GM_DO || k == GM_END || k == GM_OPERATOR || k == GM_FENCE; }
 
-/* The chain without unneeded commands; a loop whose last iteration needs fewer than its other iterations loses that
- * iteration. */
+/* The chain without unneeded commands. If the last iteration of a loop needs fewer commands than earlier iterations,
+ * the loop loses that iteration. */
 static bool rebuild(gm_chain *c, const need *needs) {
   gm_chain out = *c;
   out.command = NULL;
@@ -326,7 +327,7 @@ static bool rebuild(gm_chain *c, const need *needs) {
   return true;
 }
 
-/* Loops around nothing, and fences that follow a fence. */
+/* Removes empty loops, and fences that follow a fence. */
 static void tidy(gm_chain *c) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -370,7 +371,7 @@ bool gm_chain_drop_dead(gm_chain *c, const int *outputs, int n_outputs) {
 
 /* ---- fences ---- */
 
-/* A config_ex that changes nothing before the next preload. */
+/* Is this a config_ex without changes before the next preload? */
 static bool set_again(const gm_chain *c, int at, gm_chain_command *out) {
   while (at < c->n && c->command[at].kind != GM_BEFORE) at++;
   if (at == c->n) return false;

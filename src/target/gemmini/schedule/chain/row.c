@@ -85,7 +85,7 @@ static void square(gm_builder *b, gm_matrix from, gm_matrix to) {
  * Vectors 0 .. count - 1 of a chain; chain index c is row c of the panel, or, backwards, row count - 1 - c +
  * first_row. */
 typedef struct recurrence {
-  panel x, v; /* v: the vector added on the way to chain index c + 1 is in the row of its target (backward) or source */
+  panel x, v; /* v: the vector that is added for chain index c + 1 is in the row of its target (backward) or source */
   gm_matrix g;
   int count; /* vectors, the given one included */
   bool backward;
@@ -101,7 +101,8 @@ static gm_affine moved(const recurrence *r, gm_affine at, gm_block t, int per) {
   return gm_plus(at, t, r->backward ? -per : per);
 }
 
-/* `size` vectors from those `s` before; c is the first target's chain index, t the loop that moves it by `per`. */
+/* `size` vectors, from the vectors `s` positions before. c is the first target's chain index; loop t moves it by
+ * `per`. */
 static void advance(gm_builder *b, const recurrence *r, gm_matrix g, panel v, int s, int c, int size, gm_block t,
                     int per, gm_block i, int per_i) {
   gm_affine to = moved(r, moved(r, chain_rows(r, c, size), t, per), i, per_i);
@@ -123,7 +124,7 @@ static void consume(gm_builder *b, const recurrence *r, const consumer *use, int
 
 static const gm_block no_loop = {.level = -1, .sign = 1};
 
-/* One step at a time; after every four the results that hang on the vectors before the last. */
+/* One step at a time. After every four steps, computes the results that depend on these vectors, except the last. */
 static void step_by_step(gm_builder *b, const recurrence *r, const consumer *use) {
   for (gm_each t = gm_each_block(b, "t", r->count - 1, GM_ROLLED); gm_next(&t);) {
     gm_block whole = t.block;
@@ -138,8 +139,8 @@ static void step_by_step(gm_builder *b, const recurrence *r, const consumer *use
   consume(b, r, use, r->count - 1, 1, no_loop, 0);
 }
 
-/* As above, but the result that depends on a vector is computed immediately after the step from it: its products are in
- * the array while the next vector is on its way out. */
+/* As above, but the result that depends on a vector is computed immediately after the step from it: its products are
+ * in the array while the next vector leaves. */
 static void step_and_consume(gm_builder *b, const recurrence *r, const consumer *use) {
   gm_block t = gm_begin_steps(b, "t", r->count - 1, 0, 1);
   advance(b, r, r->g, r->v, 1, 1, 1, t, 1, no_loop, 0);
@@ -155,7 +156,7 @@ static void steps_at_once(gm_builder *b, const recurrence *r, gm_matrix g[], pan
   for (int known = 1; known < s && known < r->count; known *= 2, level++) {
     int size = known < r->count - known ? known : r->count - known;
     advance(b, r, g[level], v[level], known, known, size, no_loop, 0, no_loop, 0);
-    gm_fence(b); /* the next product reads these vectors and those before them as one block */
+    gm_fence(b); /* the next product reads these and earlier vectors as one block */
   }
   int left = r->count - s, blocks = left > 0 ? left / s : 0;
   if (blocks) {
@@ -171,15 +172,16 @@ static void steps_at_once(gm_builder *b, const recurrence *r, gm_matrix g[], pan
   if (rest) consume(b, r, use, done + s, rest, no_loop, 0);
 }
 
-/* Powers of G, and the terms added with them, are in different banks for the products that write and that read them: A
- * and D of V_2s are rows of V_s, A and B of G_2s blocks of G_s; the recurrence reads X in bank 0. */
+/* Powers of G, and the terms added with them, are in different banks, both for the products that write them and for
+ * the products that read them: A and D of V_2s are rows of V_s; A and B of G_2s are blocks of G_s. The recurrence
+ * reads X in bank 0. */
 static const int power_bank[3] = {1, 2, 3}, added_bank[3] = {2, 3, 1};
 
 /* From G^s and V_s to G^2s and V_2s: V_2s[t] needs V_s[t] and V_s[t + s], and count - 2 s of them are used. */
 static void double_steps(gm_builder *b, const recurrence *r, int s, const gm_matrix *g, const panel *v,
                          const gm_matrix *g2, const panel *v2) {
   square(b, *g, *g2);
-  gm_fence(b); /* rows of V_s are read as other blocks than they were written */
+  gm_fence(b); /* rows of V_s are read in other blocks than they were written */
   for (gm_each t = gm_each_block(b, "t", r->count - 2 * s, GM_ROLLED); gm_next(&t);) {
     gm_affine at = gm_plus(gm_at(r->backward ? r->low : 0), t.block, b->p.dim), later = at;
     later.base += s;
@@ -188,8 +190,8 @@ static void double_steps(gm_builder *b, const recurrence *r, int s, const gm_mat
   }
 }
 
-/* Do the products of one result fit into the time that the array takes to hand out a vector? Then they cost nothing
- * there, and make_u's are one product. */
+/* Do the products of one result fit into the time in which the array outputs a vector? Then they cost no time, and
+ * the products of make_u become one product. */
 static bool fits_behind_a_step(const gm_builder *b, const recurrence *r) {
   const int dim = b->p.dim, states = (b->p.n + dim - 1) / dim, inputs = (b->p.m + dim - 1) / dim;
   return !r->backward && states * inputs * dim <= gm_chain_through(b->config);
@@ -216,7 +218,7 @@ static void run(gm_builder *b, const recurrence *r, const consumer *use) {
 /* ---- forward ---- */
 
 typedef struct outputs {
-  panel add, sums, out; /* D of the results; in between (backward) */
+  panel add, sums, out; /* D of the results; intermediate values (backward) */
   gm_matrix first, second;
   int array;
 } outputs;
@@ -236,7 +238,7 @@ static void rows_forward(gm_builder *b) {
   int identity = gm_take_rows(b, 1, dim);
   gm_matrix Bt = gm_take_matrix(b, 2, m, n), Kt = gm_take_matrix(b, 1, n, m), G = gm_take_matrix(b, 1, n, n);
   panel x = take_panel(b, 0, N, n), d = take_panel(b, 3, N, m), v = take_panel(b, 2, N, n), u = take_results(b, N, m);
-  /* A load immediately before its use: later loads, and their code, follow the products. */
+  /* Loads follow immediately before their use: later loads, and their code, come after the products. */
   b->a_transposed = true;
   gm_operator(b, "-Kinf', Bdyn', (Adyn - Bdyn Kinf)'");
   gm_load(b, gm_chain_identity(b), gm_at(0), dim, 1, gm_at(identity), dim, dim, dim);

@@ -1,5 +1,5 @@
-/* steps.c - the menu of a chain: the levers of the paper's menu for such code (Autocomp, figure 17) in this
- * machine's terms. A step is offered if the program that it makes passes the check of its dependences. */
+/* steps.c - the menu of a chain: the levers of the paper's menu for such code (Autocomp, figure 17), for this
+ * machine. A step is offered if its program passes the check of dependences. */
 #include "target/gemmini/schedule/chain/chain.h"
 #include "target/gemmini/schedule/family.h"
 

@@ -1,4 +1,4 @@
-/* conv.c - a conv2d problem in this machine's terms: blocks of channels, results and windows, C types. */
+/* conv.c - a conv2d problem as blocks of channels, results and windows, with C types. */
 #include "target/gemmini/schedule/conv/conv.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static tw_status check_types(const gm_config *config, const tw_conv2d *p, tw_err
   return TW_OK;
 }
 
-/* 1 x 1 without stride and padding is a product of matrices: the pixels of all images are one row. */
+/* A 1 x 1 convolution without stride and padding is a matrix product: the pixels of all images form one row. */
 static void flatten(gm_conv *v) {
   if (v->r != 1 || v->s != 1 || v->stride != 1 || v->pad || v->pool) return;
   const int64_t pixels = (int64_t)v->n * v->h * v->w;

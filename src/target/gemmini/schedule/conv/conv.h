@@ -41,8 +41,7 @@
 #include "tilewright/extend/op.h"
 #include "tilewright/schedule.h"
 
-/* The problem in this machine's terms. A convolution of 1 x 1 without stride, padding or pooling is one row of
- * pixels. */
+/* The problem for this machine. A convolution of 1 x 1 without stride, padding or pooling is one row of pixels. */
 typedef struct gm_conv {
   tw_conv2d of; /* the original problem: the arrays' dimensions */
   int n, h, w, c, k, r, s, stride, pad;
@@ -64,24 +63,24 @@ typedef struct gm_conv_plan {
   int tile_k, tile_c; /* blocks */
   int tile_r;         /* rows of the kernel in a step */
   int pack;           /* columns of the kernel in a block: 1, or more if all their channels fit */
-  bool unfold;        /* columns of the kernel have planes of pixels of their own; tiles are one row */
+  bool unfold;        /* columns of the kernel have separate planes of pixels; tiles are one row */
   bool pixels_outer;  /* order pk: all k for a tile of pixels; kp: all pixels for a tile of k */
   gm_operand_plan a, b;
   int c_buffers;
-  bool c_split;                              /* the buffers in different accumulator banks */
+  bool c_split;                              /* the buffers are in different accumulator banks */
   int store_width;                           /* of an mvout, blocks */
   bool overwrite;                            /* the first run overwrites, so that no fill is needed (not with bias) */
-  bool fill_ahead;                           /* where a fill is needed: during the previous tile, after the stores */
+  bool fill_ahead;                           /* a fill happens during the previous tile, after its stores */
   int prefetch, spread_loads, spread_stores; /* as in plan.h */
   bool even;                                 /* blocks of pixels of equal height */
   char loops[5];      /* order of the blocks of weights of a step, outermost first: a permutation of "rsck" */
   int unroll;         /* pairs of one row of pixels (1) or of a whole run (2) are straight code */
   bool hoist_configs; /* configuration once, not for every tile */
-  bool turn;          /* weights [k][r][s][c] are first turned to [r][s][c][k] (emit_turn.h) */
-  bool hardware_loop; /* the hardware loop does everything below the tile loops (hardware.h) */
+  bool turn;          /* weights [k][r][s][c] are first transposed to [r][s][c][k] (emit_turn.h) */
+  bool hardware_loop; /* the hardware loop does everything inside the tile loops (hardware.h) */
 } gm_conv_plan;
 
-/* The problem as what comes after the turning sees it. */
+/* The problem after the weights were transposed. */
 static inline gm_conv gm_conv_turned(const gm_conv *v, const gm_conv_plan *p) {
   gm_conv turned = *v;
   turned.transposed = v->transposed && !p->turn;
@@ -93,16 +92,17 @@ typedef struct gm_conv_layout {
   gm_operand_layout a, b;
   int taps; /* blocks for the columns of the kernel: s, or fewer if packed */
   int rows,
-      columns; /* results of the convolution in a full tile, of all its images; unfolded: images, results of one */
+      /* results of the convolution in a full tile, of all its images. Unfolded: images, results of one image */
+      columns;
   int image_rows, image_h;      /* rows of results, rows of a chunk, that belong to one image */
   int dx, dy;                   /* pixels of the input from column to column, row to row of a chunk */
-  int a_stride;                 /* columns of a chunk from result to result: the stride of compute */
+  int a_stride;                 /* columns of a chunk from one result to the next: the stride of compute */
   int row_step;                 /* rows of a chunk from row to row of results */
   int chunk_h, chunk_w;         /* rows and columns of a chunk */
   int planes;                   /* of pixels, each of chunk_h rows: 1, or as many as the kernel has columns */
   int a_row, a_tap, a_channels; /* scratchpad rows from row to row of a chunk, from column to column of the kernel, from
                                  * block to block of channels */
-  int a_before;                 /* of a slot, before the chunk: repeated pixels spill into them */
+  int a_before;                 /* rows of a slot before the chunk, into which repeated pixels spill */
   int block, blocks;            /* pixels in a full block; blocks in a row of a full tile */
   int c_block, c_row, c_plane;  /* accumulator rows from block to block of pixels, row to row (with pooling: the
                                 * columns of the tile), block of k to block of k */
@@ -110,8 +110,8 @@ typedef struct gm_conv_layout {
   size_t spad_bytes, acc_bytes;
 } gm_conv_layout;
 
-/* Places for loads (stores) that shall come every `spread` pairs: levels are the four loops over blocks of weights, the
- * rows of pixels, the pairs of a row. */
+/* Slots for loads (stores) if one comes every `spread` pairs. Levels are the four loops over blocks of weights, the
+ * rows of pixels, and the pairs of a row. */
 gm_slots gm_conv_slots(const gm_conv_plan *, const gm_conv_layout *, int spread);
 
 void gm_conv_plain(const gm_config *, const gm_conv *, gm_conv_plan *);
@@ -119,7 +119,7 @@ void gm_conv_plain(const gm_config *, const gm_conv *, gm_conv_plan *);
 typedef struct gm_conv_context {
   gm_lever_context levers;
   const gm_conv *conv;
-  gm_conv_layout *layout; /* of the plan that was checked last */
+  gm_conv_layout *layout; /* layout of the plan that was checked last */
 } gm_conv_context;
 extern const tw_language gm_conv_language;
 gm_conv_context gm_conv_context_of(const gm_config *, const gm_conv *, gm_conv_layout *);
@@ -144,7 +144,8 @@ static inline int gm_conv_widest_store(const gm_config *c, const gm_conv *v) {
 /* Steps for each tile, tiles of pixels. */
 static inline int gm_conv_steps_each(const gm_conv_layout *l) { return l->chunks_r * l->chunks_c; }
 static inline int gm_conv_pixel_tiles(const gm_conv_layout *l) { return l->tiles_n * l->tiles_y * l->tiles_x; }
-/* First row of the convolution that row (column) y of the output needs; rows that the output's rows [y, y + n) need. */
+/* First row of the convolution that row (column) y of the output needs; number of rows that output rows [y, y + n)
+ * need. */
 int gm_conv_first(const gm_conv *, int y);
 int gm_conv_extent(const gm_conv *, int y, int n, int length);
 

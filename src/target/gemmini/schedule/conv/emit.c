@@ -107,7 +107,7 @@ static void config_loads_and_stores(gm_conv_emitter *e) {
     gm_write(&e->out, "config_ld(0, 1.0f, %d, 0); /* %s */", e->config->dim, v->bias ? "bias" : "zeros");
   char scale[40];
   gm_float_text(v->scale, scale, sizeof scale);
-  if (v->pool) return; /* with the sizes of each tile */
+  if (v->pool) return; /* emitted with the sizes of each tile */
   if (v->relu || v->scale != 1.0)
     gm_write(&e->out, "gemmini_extended_config_st(%ld, %s, %s);", (long)v->k * v->output_bytes,
              v->relu ? "RELU" : "NO_ACTIVATION", scale);
@@ -142,7 +142,7 @@ static const axis *outermost(const axis a[AXES]) {
   return NULL;
 }
 
-/* Advances to the next step whose operands are loaded, in the order of the computing loops. */
+/* Advances to the next step for which operands are loaded, in the order of the computing loops. */
 static void advance(gm_conv_emitter *e) {
   axis a[AXES];
   axes_of(e, a);
@@ -161,7 +161,7 @@ static void advance(gm_conv_emitter *e) {
   while (depth-- > 0) gm_write(&e->out, "}");
 }
 
-/* True if there is a step after the one that was loaded last. */
+/* Is there a step after the one that was loaded last? */
 static bool more_text(const gm_conv_emitter *e, char *out, size_t size) {
   axis a[AXES];
   axes_of(e, a);
@@ -324,7 +324,7 @@ static void tile(gm_conv_emitter *e) {
   step(e);
   close_loop(e, &a[5]);
   close_loop(e, &a[4]);
-  if (p->spread_stores > 0) gm_conv_emit_all_stores(e); /* stores of the previous tile that found no place */
+  if (p->spread_stores > 0) gm_conv_emit_all_stores(e); /* stores of the previous tile that had no slot */
   if (gm_conv_fills_ahead(p)) gm_conv_emit_all_fill(e);
   gm_conv_emit_set_stores(e);
   if (p->spread_stores == 0) gm_conv_emit_all_stores(e);

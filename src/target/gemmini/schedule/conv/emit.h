@@ -13,14 +13,14 @@ typedef struct gm_conv_emitter {
   gm_writer out;
 } gm_conv_emitter;
 
-/* The names that hold a place in the iteration space: for the step that computes, for the step that loads. */
+/* Names of the variables of a place in the iteration space, for the step that computes and the step that loads. */
 typedef struct gm_conv_place {
   const char *n, *y, *x, *k, *r,
       *c; /* image; row and column of the output; block of k; row of the kernel; block of c */
 } gm_conv_place;
 extern const gm_conv_place gm_conv_here, gm_conv_ahead;
 
-/* "MIN(4, 14 - y)": the remainder of a tile of `tile` at `place` of `length`; a constant if it is always the same. */
+/* "MIN(4, 14 - y)": the size of a tile of `tile` at `place` of `length`; a constant if it never varies. */
 void gm_conv_left_text(int tile, int length, const char *place, char *out, size_t size);
 /* First row (column) of the convolution of the tile at `place` of the output. */
 void gm_conv_first_text(const gm_conv *, const char *place, char *out, size_t size);
@@ -30,7 +30,7 @@ void gm_conv_columns_text(const gm_conv_emitter *, const char *place, char *out,
 
 /* Channels of the tile (step) of `tile` blocks at `place`: "MIN(64, 100 - c * 16)". */
 void gm_conv_channels_text(const gm_conv_emitter *, int tile, int length, const char *place, char *out, size_t size);
-/* Those channels where they are always as many, the rows of every chunk; 0 where they are not. */
+/* The number of channels if it never varies, as the rows of every chunk; otherwise 0. */
 int gm_conv_fixed_channels(const gm_conv_emitter *, int tile, int length);
 int gm_conv_fixed_rows(const gm_conv_emitter *);
 /* Do all chunks have the same number of columns? */
@@ -40,26 +40,26 @@ int gm_conv_weights_high(const gm_conv_emitter *);
 /* The beginning of the chunk of A in `slot`. */
 void gm_conv_chunk_text(const gm_conv_layout *, const char *slot, char *out, size_t size);
 
-/* moves: units of chunks of A and B, of the tile that is stored, of the bias. They are set up (where from, where to,
- * how many), then done unit by unit, at once or among the pairs. */
+/* moves: units of chunks of A and B, of the tile that is stored, of the bias. A move is set up (source, destination,
+ * count) and then done unit by unit, all at once or among the pairs. */
 void gm_conv_emit_load_variables(gm_conv_emitter *);
 void gm_conv_emit_store_variables(gm_conv_emitter *);
 void gm_conv_emit_set_loads(gm_conv_emitter *, const gm_conv_place *);
 void gm_conv_emit_all_loads(gm_conv_emitter *);
 void gm_conv_emit_first_loads(gm_conv_emitter *); /* all, in the order in which the first step needs them */
-void gm_conv_emit_set_stores(gm_conv_emitter *);  /* of the tile that is complete */
+void gm_conv_emit_set_stores(gm_conv_emitter *);  /* for the complete tile */
 void gm_conv_emit_all_stores(gm_conv_emitter *);
 void gm_conv_emit_set_fill(gm_conv_emitter *, const char *buffer, const char *k);
 void gm_conv_emit_all_fill(gm_conv_emitter *);
 void gm_conv_emit_fill_unit(gm_conv_emitter *);
-/* One unit, if any is left; fills ahead are among the loads, or, where loads are not spread, among the stores. */
+/* One unit, if any is left. Fills ahead are placed among the loads, or among the stores if loads are not spread. */
 void gm_conv_emit_some_loads(gm_conv_emitter *);
 void gm_conv_emit_some_stores(gm_conv_emitter *);
 
 /* runs: the computation of one step, with loads and stores among the pairs. */
 void gm_conv_emit_runs(gm_conv_emitter *);
 
-/* hardware loop: all of it. */
+/* hardware loop: the whole kernel. */
 void gm_conv_emit_hardware_loop(gm_conv_emitter *);
 
 #endif

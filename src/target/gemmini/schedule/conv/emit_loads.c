@@ -13,7 +13,7 @@
 
 #define LINE(...) gm_write(&e->out, __VA_ARGS__)
 
-/* True if a chunk extends past the image, including the further columns that packed pixels need. */
+/* Can a chunk extend past the image, including the additional columns for packed pixels? */
 static bool pads(const gm_conv_emitter *e) { return e->v->pad > 0 || e->plan->pack > 1; }
 
 /* Channels of every step, of every tile, if constant; 0 otherwise. */
@@ -45,7 +45,7 @@ static weights weights_of(const gm_conv_emitter *e) {
   return (weights){v->s, v->c, e->config->dim, e->plan->tile_c};
 }
 
-/* Does a chunk need to know where its blocks of a tap (transposed: of a block of k) end? */
+/* Must a chunk know where its blocks of a tap end (transposed: of a block of k)? */
 static bool inner_b(const gm_conv_emitter *e) {
   const weights w = weights_of(e);
   if (e->plan->pack > 1) return w.depth % w.high;
@@ -78,7 +78,7 @@ static void chunk_columns_text(const gm_conv_emitter *e, char *out, size_t size)
     snprintf(out, size, "a_columns");
 }
 
-/* When does a step load a new chunk of A, of B? "" if always. */
+/* The condition under which a step loads a new chunk of A, or of B; "" if always. */
 static void condition_text(const gm_conv_emitter *e, char name, const gm_conv_place *p, char *out, size_t size) {
   const gm_conv_layout *l = e->layout;
   out[0] = '\0';
@@ -103,7 +103,7 @@ static void next_load(gm_conv_emitter *e, char name, int slots) {
     LINE("if (++%c_load == %d) %c_load = 0;", name, slots, name);
 }
 
-/* The columns of a chunk, whose first is a_first, that are pixels. */
+/* Which columns of a chunk are pixels; the first column is a_first. */
 static void set_padding(gm_conv_emitter *e) {
   const gm_conv_layout *l = e->layout;
   char columns[32], before[48] = "-a_first";
@@ -301,7 +301,8 @@ static void set_b(gm_conv_emitter *e, const gm_conv_place *p) {
   if (*condition) LINE("}");
 }
 
-/* Rows of weights of the next unit. A transposed chunk ends with the last block of k, another with that of c. */
+/* Rows of weights of the next unit. A transposed chunk ends with the last block of k, other chunks with the last
+ * block of c. */
 static void b_rows_text(const gm_conv_emitter *e, char *out, size_t size) {
   const gm_conv *v = e->v;
   const weights w = weights_of(e);
@@ -330,7 +331,7 @@ static void unit_b(gm_conv_emitter *e) {
     LINE("for (int i = 0; i < b_columns; i += %d) mvin3(b_from + i * %d, b_to + i, MIN(%d, b_columns - i), %s);", step,
          bytes, step, rows);
   if (v->transposed) {
-    /* taps of a block of k are consecutive, its next rows follow all taps and channels */
+    /* taps of a block of k are consecutive; its next rows follow all taps and channels */
     const long taps = (long)v->r * v->s;
     LINE("b_from += %ldL; b_to += %d; b_left--;", (long)v->c * bytes, columns);
     if (inner_b(e)) {
@@ -384,8 +385,8 @@ void gm_conv_emit_first_loads(gm_conv_emitter *e) {
   gm_conv_emit_all_loads(e);
 }
 
-/* The next tile is filled among the loads, when they are done and the tile that was there is stored: earlier it would
- * wait for the last stores in the queue of loads, and they with it. */
+/* The next tile is filled among the loads, after these are issued and the tile that was there is stored. An earlier
+ * fill would wait in the load queue for the last stores, and loads after it would wait, too. */
 void gm_conv_emit_some_loads(gm_conv_emitter *e) {
   LINE("if (a_left > 0) {");
   unit_a(e);

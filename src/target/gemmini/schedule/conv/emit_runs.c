@@ -2,9 +2,9 @@
  * of pixels in it.
  *
  * The first pair of a run preloads the weights, later pairs keep them. An operand is one 64-bit number, rows << 48 |
- * columns << 32 | address; a block of pixels is then an addition of a small constant. The pairs of a row of pixels are
- * straight code, rows are a loop or straight code too; where tiles of the last columns have fewer, there is a second
- * copy of the runs for them. */
+ * columns << 32 | address; a block of pixels is then an addition of a small constant. The pairs of a row of pixels
+ * are straight code; rows are a loop or straight code. If the last tiles have fewer columns, they have a second copy
+ * of the runs. */
 #include "target/gemmini/schedule/conv/emit.h"
 
 #include <stdio.h>
@@ -16,8 +16,8 @@
 
 typedef struct runs {
   gm_conv_emitter *e;
-  int columns, blocks, head; /* of this kind of tile: results in a row, blocks of them, pixels of the first block */
-  int pairs;                 /* emitted in the straight code so far */
+  int columns, blocks, head; /* for this kind of tile: results in a row, blocks of results, pixels of the first block */
+  int pairs;                 /* pairs emitted in the straight code so far */
   gm_slots loads, stores;
 } runs;
 
@@ -38,7 +38,7 @@ static void slot(runs *n, int level, const char *counter) {
   }
 }
 
-/* Slots inside straight code. */
+/* Emits slots inside straight code. */
 static void straight_slot(runs *n) {
   n->pairs++;
   if (n->stores.level == LEVELS && n->pairs % n->stores.every == n->stores.every / 2) {
@@ -145,7 +145,7 @@ static void offset_text(const gm_conv_emitter *e, int r, int s, int c, int k, ch
       n += (size_t)snprintf(out + n, size - n, " + %s * %d", variable(terms[i].loop), terms[i].stride);
 }
 
-/* "c + cc == 6": is this the last of all `blocks` blocks? Only asked where there are more than one. */
+/* "c + cc == 6": is this the last of all `blocks` blocks? Used only if there are several blocks. */
 static void last_text(const gm_conv_emitter *e, const char *place, char loop, int tile, int blocks, char *out,
                       size_t size) {
   if (tile >= blocks)
@@ -179,7 +179,7 @@ static void cuts_text(const gm_conv_emitter *e, char *out, size_t size) {
   }
 }
 
-/* "step | rr | cc": true for all but the first run of a tile; "" where there is one alone. */
+/* "step | rr | cc": true for all runs of a tile except the first; "" if there is only one run. */
 static void later_text(const gm_conv_emitter *e, char *out, size_t size) {
   size_t n = 0;
   *out = '\0';
@@ -240,8 +240,8 @@ static runs runs_of(gm_conv_emitter *e, int columns) {
   return n;
 }
 
-/* The numbers of columns that tiles have, in the order of the tiles from the second on. With pooling, tiles near both
- * ends of a row have fewer: the first, the last, and the second last, because windows are up to 3 wide (conv.c). */
+/* The numbers of columns of the tiles, in order, from the second tile on. With pooling, tiles near both ends of a
+ * row have fewer columns: the first, the last and the second last, because windows are up to 3 wide (conv.c). */
 enum { KINDS_MAX = 5 };
 
 static int kinds_of(const gm_conv_emitter *e, int kinds[KINDS_MAX]) {

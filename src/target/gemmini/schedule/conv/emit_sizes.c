@@ -1,4 +1,4 @@
-/* emit_sizes.c - sizes of tiles and chunks as C expressions; constants where they are always the same. */
+/* emit_sizes.c - sizes of tiles and chunks as C expressions, or as constants if they never vary. */
 #include "target/gemmini/schedule/conv/emit.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #define LINE(...) gm_write(&e->out, __VA_ARGS__)
 
-/* Channels of every tile, where they are always as many; 0 where not. */
+/* Channels of every tile if the number never varies, otherwise 0. */
 static int fixed_k(const gm_conv_emitter *e) { return gm_conv_fixed_channels(e, e->plan->tile_k, e->v->k); }
 
 void gm_conv_emit_store_variables(gm_conv_emitter *e) {
@@ -81,7 +81,7 @@ static void unit_c(gm_conv_emitter *e) {
     unit_pooled(e);
     return;
   }
-  /* the first block of a row is the remainder of full ones */
+  /* the first block of a row has the remainder of the full blocks */
   LINE("const int height = c_column ? %d : (c_columns - 1) %% %d + 1;", l->block, l->block);
   const int fixed = fixed_k(e);
   if (fixed)
@@ -107,7 +107,7 @@ void gm_conv_emit_all_stores(gm_conv_emitter *e) {
 
 /* ---- bias or zeros ---- */
 
-/* All of a buffer is filled, even if the tile needs less. */
+/* Fills the whole buffer, even if the tile needs less. */
 void gm_conv_emit_set_fill(gm_conv_emitter *e, const char *buffer, const char *k) {
   const gm_conv *v = e->v;
   const int d = e->config->dim;

@@ -13,7 +13,8 @@
 /* The loop's registers of sizes have 16 bits (LoopConv.scala). */
 enum { SIZE_LIMIT = 65535 };
 
-/* A tile in pixels and channels, as tiled_conv_total_spad_rows counts it: the windows' pixels, the input under them. */
+/* A tile in pixels and channels, as tiled_conv_total_spad_rows counts it: the windows' pixels, and the input pixels
+ * that they need. */
 typedef struct extent {
   int rows, columns, in_rows, in_columns, k, c;
 } extent;
@@ -76,10 +77,10 @@ tw_status gm_conv_hardware_check(const gm_config *config, const gm_conv *v, cons
 
 /* facts, "Execute": low blocks take 8.3 cycles a pair. */
 static const double low_pair = 8.3;
-/* For a tile: the core's eight commands, the loop's own config commands. */
+/* per tile: the core's eight commands and the loop's own config commands. */
 static const double tile_cycles = 60;
 
-/* Cycles of the pairs with one block of weights: in every row full blocks, then what is left over. The very last
+/* Cycles of the pairs with one block of weights: in each row full blocks, then the remainder. The very last pair
  * carries the next weights and takes dim cycles. */
 static double run_cycles(const gm_config *config, int rows, int columns) {
   const int d = config->dim, left = columns % d;
@@ -87,14 +88,14 @@ static double run_cycles(const gm_config *config, int rows, int columns) {
   return rows * (columns - left + fmax(left, low_pair)) + d - fmax(left, low_pair);
 }
 
-/* Cycles to load rows of `elements` each, all at one place `repeats` times. */
+/* Cycles to load rows of `elements` each; each row is loaded `repeats` times from one place. */
 static double load_cycles(const gm_config *config, bool cold, double rows, int elements, int repeats) {
   const int wide = gm_min(elements, gm_widest_load(config) * config->dim);
   const double bytes = gm_input_bytes(config), pieces = gm_ceil_div(elements, wide);
   return fmax(gm_load_cycles(config, cold, rows * elements * bytes, rows * pieces, wide * bytes), rows * repeats);
 }
 
-/* All tiles of the pixels [y, y + p) x [q, q + q): the time of the array or of the loads, whichever is slower. */
+/* All tiles of the pixels [y, y + p) x [q, q + q): the time of the array or of the loads, whichever is larger. */
 static double busy_cycles(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, const extent *x, int y,
                           int q) {
   const int packed = x->c > config->dim || downsamples(v) ? 1 : gm_min(config->dim / x->c, v->s);

@@ -18,7 +18,7 @@ static void shape_chunk(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout 
   l->row_step = v->stride / l->dy;
   l->image_h = (l->image_rows - 1) * l->row_step + p->tile_r;
   l->chunk_h = p->tile_n * l->image_h;
-  /* The station assumes that a mvin that repeats pixels ends pack - 1 rows early: the last rows of a chunk are not
+  /* The station assumes that an mvin with repeated pixels ends pack - 1 rows early. The last rows of a chunk are not
    * needed. */
   l->taps = gm_ceil_div(v->s, p->pack);
   l->chunk_w = (l->columns - 1) * l->a_stride + v->s + p->pack - 1;
@@ -29,8 +29,8 @@ static void shape_chunk(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout 
   l->a_before = p->pack - 1;
 }
 
-/* A plane for each column of the kernel: of all columns of the input only the columns that it touches. The results of
- * an image are one row. */
+/* A plane for each column of the kernel. It holds only the columns of the input that this column touches. The
+ * results of an image are one row. */
 static void unfold(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l) {
   l->dx = v->stride;
   l->a_stride = 1;
@@ -44,8 +44,8 @@ static void unfold(const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l) {
   l->rows = p->tile_n;
 }
 
-/* The tile in the accumulator. Without pooling a block of pixels has dim rows for each block of k, side by side, as a
- * wide mvout wants them; with pooling a block of k is an image without gaps (StoreController.scala:126-129). */
+/* The tile in the accumulator. Without pooling, a block of pixels has dim rows for each block of k, side by side, as
+ * a wide mvout needs them. With pooling, a block of k is an image without gaps (StoreController.scala:126-129). */
 static void shape_tile(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, gm_conv_layout *l) {
   const int d = config->dim;
   l->blocks = gm_ceil_div(l->columns, d);
@@ -87,7 +87,7 @@ static tw_status place_accumulator(const gm_config *config, const gm_conv_plan *
   return TW_OK;
 }
 
-/* Levers that are only legal together with others. */
+/* Checks levers that are only legal together with others. */
 static tw_status check_levers(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, tw_error *error) {
   if (p->spread_loads > 0 && p->prefetch == 0)
     return tw_fail(error, TW_USAGE, "spread loads require a prefetch; use 'prefetch 1'");
@@ -141,9 +141,9 @@ static tw_status check_unfolding(const gm_conv *v, const gm_conv_plan *p, const 
   return TW_OK;
 }
 
-/* The station does not see the last pack - 1 rows that a mvin with repeated pixels writes
- * (ReservationStation.scala:290): loads must be at a place where no command in it still reads the slot's earlier
- * contents. */
+/* The station does not see the last pack - 1 rows that an mvin with repeated pixels writes
+ * (ReservationStation.scala:290). So a load must be placed where no command in the station still reads the slot's
+ * earlier contents. */
 static tw_status check_packing(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, tw_error *error) {
   if (p->pack == 1) return TW_OK;
   if (!config->has_pixel_repeats)
@@ -162,7 +162,7 @@ static tw_status check_packing(const gm_config *config, const gm_conv *v, const 
   return TW_OK;
 }
 
-/* A pooling mvout has no size that the reservation station could know: it assumes a read up to the end of the bank in
+/* The reservation station does not know the size of a pooling mvout. It assumes a read up to the end of the bank in
  * which it begins, and no further (ReservationStation.scala:242-252). Data in the next bank could be overwritten. */
 static bool straddles_banks(const gm_config *config, const gm_conv_plan *p, const gm_conv_layout *l) {
   const int bank = gm_acc_bank_rows(config);
@@ -239,8 +239,8 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const
         error, TW_USAGE,
         "a tile of the output needs at least %ld accumulator rows, but the machine has %d; use smaller tiles",
         (long)tile, gm_acc_rows(config));
-  /* A tile at the border of the image needs fewer rows than one inside; the first is the largest if there is one
-   * alone. */
+  /* A tile at the border of the image needs fewer rows than an inner tile. If there is only one tile, it is the
+   * largest. */
   l->image_rows = l->tiles_y == 1 ? gm_conv_extent(v, 0, v->out_h, v->p)
                                   : gm_min(v->p, (p->tile_p - 1) * v->pool_stride + (v->pool ? v->pool : 1));
   l->rows = p->tile_n * l->image_rows;

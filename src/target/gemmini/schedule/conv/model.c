@@ -17,7 +17,7 @@ static const double port_bytes = 8;
 static const double pair_instructions = 5, run_instructions = 12, row_instructions = 6, step_instructions = 80,
                     unit_instructions = 16, padded_instructions = 45;
 
-enum { STEPS_MAX = 20000 }; /* walked; longer plans go on at the rate of the second half */
+enum { STEPS_MAX = 20000 }; /* number of steps that are walked; longer plans continue at the rate of the second half */
 
 typedef struct model {
   const gm_config *config;
@@ -25,8 +25,8 @@ typedef struct model {
   const gm_conv_plan *p;
   const gm_conv_layout *l;
   bool conflict;           /* A and B share a bank */
-  bool a_steals, b_steals; /* loads ahead write the bank that is being read */
-  bool cold_again;         /* reloaded data are no longer in the L2 */
+  bool a_steals, b_steals; /* loads ahead write the bank that is read */
+  bool cold_again;         /* data that are loaded again are no longer in the L2 */
   gm_walk walk;
   gm_lines lines;
   double loaded; /* bytes, since the last tile was stored */
@@ -40,8 +40,9 @@ typedef struct tile {
 
 static double smaller(double a, double b) { return a < b ? a : b; }
 
-/* Cycles of a run on the array: pairs of the blocks of `rows` x `columns` pixels with the same weights. The last pair
- * carries the next weights, the first reads its own; with the transposer at work every pair takes all rows. */
+/* Cycles of a run on the array: pairs of the blocks of `rows` x `columns` pixels with the same weights. The last
+ * pair carries the next weights, the first reads its own weights. With the transposer in use, every pair takes dim
+ * rows. */
 static double run_cycles(const model *m, int rows, int columns) {
   const gm_conv_layout *l = m->l;
   const int blocks = gm_ceil_div(columns, l->block), head = columns - (blocks - 1) * l->block, d = m->config->dim;
@@ -125,7 +126,7 @@ static void add_tile(model *m, const tile *t, gm_walk_step *x) {
   }
   x->store_units = units;
   x->store_rows = (double)t->rows * t->columns * t->blocks_k;
-  if (v->pool) { /* every element of a window is read, a row of the result is a separate store */
+  if (v->pool) { /* every element of a window is read; each row of the result is a separate store */
     const double windows =
         (double)gm_min(p->tile_p, v->out_h - t->y) * gm_min(p->tile_q, v->out_w - t->x) * t->blocks_k;
     x->stores = gm_later(windows * v->pool * v->pool, gm_store_cycles(m->config, windows, d, d, v->output_bytes));
@@ -190,7 +191,7 @@ static double walk(model *m) {
   return m->walk.array + (total - (double)m->walk.s) * (m->walk.array - half) / (STEPS_MAX / 2.0);
 }
 
-/* Does what passes through the L2 before something is loaded again push it out? */
+/* Does the data that passes through the L2 between two loads of the same data evict it? */
 static bool cold_again(const model *m) {
   const gm_conv *v = m->v;
   const gm_conv_plan *p = m->p;
@@ -202,7 +203,8 @@ static bool cold_again(const model *m) {
   return between > m->config->l2_bytes;
 }
 
-/* Weights turned beforehand: they come in cold and leave as whole lines; the two hardly overlap in so short groups. */
+/* Time to transpose weights first. They are read cold and written as whole lines; the two hardly overlap in such
+ * short groups. */
 static double turn_cycles(const gm_config *config, const gm_conv *v) {
   const double bytes = (double)v->r * v->s * v->c * v->k * v->input_bytes;
   return gm_load_cycles(config, true, bytes, 0, 1) + gm_store_cycles(config, bytes / 64, 64, 64, 1);
@@ -216,7 +218,7 @@ double gm_conv_predict_plan(const gm_config *config, const gm_conv *given, const
   model m = {.config = config, .v = v, .p = p, .l = l};
   m.conflict = p->a.n_banks == 0 && l->a.base / gm_spad_bank_rows(config) == l->b.base / gm_spad_bank_rows(config);
   m.a_steals = one_bank(config, &p->a, &l->a);
-  m.b_steals = false; /* weights are read for one pair of a run alone */
+  m.b_steals = false; /* only one pair of a run reads weights */
   m.cold_again = cold_again(&m);
   const gm_slots loads = gm_conv_slots(p, l, p->spread_loads), stores = gm_conv_slots(p, l, p->spread_stores);
   m.walk.plan = (gm_walk_plan){.config = config,
@@ -246,8 +248,8 @@ tw_status gm_conv2d_predict(const tw_target *target, const tw_problem *problem, 
   return status;
 }
 
-/* The rows (columns) of the input, of which there are `length`, that kernels of `taps` rows touch for the rows of
- * `results` pooled results: their number, and the number of touches. */
+/* The rows (columns) of the input, of which there are `length`, that kernels of `taps` rows touch for `results`
+ * pooled rows: the number of rows, and the number of touches. */
 typedef struct meetings {
   double rows, all;
 } meetings;

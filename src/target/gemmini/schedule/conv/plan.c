@@ -22,7 +22,8 @@
 
 #include "target/gemmini/schedule/conv/conv.h"
 
-/* The largest chunks of one row of the kernel that fit half of the scratchpad, four blocks of channels at most. */
+/* The largest chunks of one row of the kernel that fit into half of the scratchpad, with at most four blocks of
+ * channels. */
 void gm_conv_plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan) {
   const int wide = gm_widest_load(config), half = gm_spad_rows(config) / 2, d = config->dim;
   *plan = (gm_conv_plan){
@@ -73,7 +74,7 @@ static bool read_loops(const void *context, const tw_argument *argument, const c
   return true;
 }
 
-/* An operand held along the old outer loop cannot be held along the new one. */
+/* An operand that is resident along the old outer loop cannot stay resident along the new one. */
 static tw_status then_let_go(const void *context, void *plan, unsigned given, tw_error *error) {
   gm_conv_plan *p = plan;
   gm_operand_plan *inner = p->pixels_outer ? &p->b : &p->a;

@@ -18,7 +18,7 @@ static double judge(const void *context, const void *plan) {
   return gm_conv_predict_plan(config, c->conv, plan, c->layout);
 }
 
-/* The tile nearest to `tile` that cuts `length` evenly: no small tile is left at the end. */
+/* The tile size nearest to `tile` that divides `length` evenly, so that no small tile remains. */
 static int even(int length, int tile) { return gm_ceil_div(length, gm_max(1, gm_ceil_div(length, tile))); }
 
 /* Columns of a tile: an image of one row is cut into full blocks of pixels. */
@@ -51,20 +51,20 @@ static void for_tiles(menu *m, int c_buffers, void (*offer)(menu *, int p, int q
 
 static const char tile_why[] = "larger tiles need fewer loads for each compute and keep weights longer in the array";
 
-/* True if rows of results are so short that pairs are low for any division. Such images are small. */
+/* Are rows of results so short that pairs are low for any division? Such images are small. */
 static bool low(const menu *m) {
   const int w = m->v->out_w, d = m->config->dim;
   return 2 * gm_ceil_div(w, gm_ceil_div(w, d)) <= d;
 }
 
-/* Small images may go several to a tile, which gives weights more pixels to stay for. */
+/* Small images may share a tile, so that weights are used for more pixels. */
 static int most_images(const menu *m, int p, int q) {
   const int d = m->config->dim, rows = p * gm_ceil_div(q, d) * d;
   if (!low(m)) return 1;
   return p == m->v->out_h && q == m->v->out_w && !m->v->pool ? gm_min(m->v->n, gm_acc_rows(m->config) / rows) : 1;
 }
 
-/* "n=2 ", where tiles may have several images. */
+/* "n=2 " if tiles may have several images. */
 static const char *images_text(const menu *m, int n, int most, char text[16]) {
   text[0] = '\0';
   if (most > 1 || m->plan->tile_n > 1) snprintf(text, 16, "n=%d ", n);
@@ -109,7 +109,7 @@ static void pipeline(menu *m) {
 static const char unfold_why[] = "joined rows of results fill whole blocks: computes are higher, but pixels are "
                                  "loaded once for each kernel column";
 
-/* Tiles of whole images, or of an even part of the rows of one, whose results are one row. */
+/* Tiles of whole images, or of an even part of the rows of one image. Their results are one row. */
 static void unfold(menu *m) {
   const gm_conv *v = m->v;
   const int d = m->config->dim, rows = gm_acc_rows(m->config) / 2;
@@ -139,7 +139,7 @@ static void order(menu *m) {
                 outer ? "b" : "a");
 }
 
-/* As many columns of the kernel as fit, and as many as make blocks of equal height. */
+/* As many columns of the kernel as fit, or as many as give blocks of equal height. */
 static void pack(menu *m) {
   const gm_conv *v = m->v;
   if (!m->config->has_pixel_repeats) return;
@@ -179,7 +179,7 @@ static void offer_others(menu *m) {
 static const char hardware_why[] =
     "one command for a tile instead of two for each compute; the hardware overlaps loads, computes and stores";
 
-/* Tiles have half of both memories: the loop loads one while it computes another. Small images go several to a tile. */
+/* Tiles use half of both memories: the loop loads one tile while it computes another. Small images share a tile. */
 static void offer_hardware_loop(menu *m, int p, int q, int k) {
   const int d = m->config->dim, whole = p == m->v->out_h && q == m->v->out_w;
   for (int n = 1; n <= (whole ? m->v->n : 1); n *= 2)
