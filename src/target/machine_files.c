@@ -165,7 +165,7 @@ static char *directory_at(size_t index) {
   return home && *home == '/' ? tw_path_join(home, ".config/tilewright/machines") : NULL;
 }
 
-/* NAME.machine in the first directory that has it; `length` of the name. */
+/* The file NAME.machine in the first directory that contains it; `length` is the name's length. */
 static char *search_file(const char *name, size_t length) {
   char *directory, *found = NULL;
   tw_text file = {0};

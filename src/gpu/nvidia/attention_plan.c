@@ -91,7 +91,7 @@ static tw_status settle_attention(const tw_tile_machine *machine, const tw_probl
                    "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
                    "; use fewer stages or smaller tiles",
                    p->stages, p->shared_bytes, machine->shared_bytes);
-  /* Keys and values of as many heads as fit into half of the L2; all queries that share them. */
+  /* The number of heads whose keys and values fit into half of the L2, with all queries that share them. */
   const int64_t head = 2 * a.keys * d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
   const int64_t most = a.query_heads * a.batches;
   p->heads_at_once = (int)(heads < 8 ? 8 : heads);
@@ -139,7 +139,7 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
                    "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
                    "; use fewer stages or smaller tiles",
                    p->stages, p->shared_bytes, machine->shared_bytes);
-  /* Queries and gradients of as many heads of keys as fit into half of the L2. */
+  /* The number of heads of keys whose queries and gradients fit into half of the L2. */
   const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
   const int64_t most = a.key_heads * a.batches;
   p->heads_at_once = (int)(heads < 4 ? 4 : heads);

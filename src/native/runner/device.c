@@ -144,7 +144,7 @@ static size_t add_paths(tw_path_rule *path, size_t n, const char *prefix, glob_t
 const char *tw_confine_device(const char *const devices[], int channel) {
   static tw_call_rule all[CALLS + MORE_CALLS];
   static tw_error error;
-  static glob_t found[8]; /* in use until the process ends, like what is confined */
+  static glob_t found[8]; /* in use until the process ends, as the confinement is */
   tw_path_rule path[PATHS_MAX];
   tw_confinement *c = NULL;
   size_t n = 0;
@@ -165,7 +165,7 @@ const char *tw_confine_device(const char *const devices[], int channel) {
   const tw_profile profile = {
       .who = "the driver of a device", .call = all, .n_calls = more, .refusal = TW_REFUSAL_ERROR, .all_threads = true};
   if (tw_confinement_make(&profile, path, n, &c, &error) != TW_OK) return error.text;
-  /* c is never freed, as above */
+  /* c is never freed, as it stays in use */
   return tw_confine(c) ? NULL : "this system does not let a process give up its rights";
 }
 

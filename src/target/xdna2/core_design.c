@@ -1,4 +1,4 @@
-/* core_design.c - from types and tiles to the core's code. */
+/* core_design.c - converts types and tiles to input of the core's scheduler. */
 #include "target/xdna2/core_design.h"
 #include "target/count.h"
 
@@ -53,7 +53,7 @@ bool xd_core_call(const xd_kernel *k, int64_t m, int64_t depth, int64_t n, xd_co
 
 bool xd_core_of_design(const xd_design *d, xd_core_kernel *out) {
   if (!xd_core_call(d->kernel, d->tile.m / d->tile.rho, d->tile.k, d->tile.n, out)) return false;
-  out->shuffle_b = d->b_transposed && d->kernel->b == TW_I8; /* packed operands are transposed */
+  out->shuffle_b = d->b_transposed && d->kernel->b == TW_I8; /* packed operands are already transposed */
   if (d->way_given) out->way = d->way;
   if (d->unroll) out->unroll = d->unroll;
   for (int i = 0; i < 2; i++)
@@ -68,7 +68,7 @@ tw_status xd_explain_core(const xd_design *d, tw_explanation *e, tw_error *error
   if (!xd_core_of_design(d, &k)) return TW_OK;
   tw_status status = xd_core_schedule(&k, &r, &why);
   const bool asked = d->way_given || d->unroll || d->cluster[0];
-  if (status == TW_USAGE && !asked) return TW_OK; /* such a kernel is explained anyway */
+  if (status == TW_USAGE && !asked) return TW_OK; /* the kernel is explained even if it cannot be scheduled */
   if (status != TW_OK) return tw_fail(error, status, "%s", why.text);
   tw_add_quantity(e, "core_cycles", "cycles", r.cycles, "one kernel call as scheduled: T_MC / rho rows, one step of K");
   tw_add_quantity(e, "core_efficiency", "", r.efficiency, "of that call; docs/explain/xdna2-core.md");

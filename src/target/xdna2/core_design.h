@@ -6,8 +6,8 @@
 #include "target/xdna2/core/core.h"
 #include "target/xdna2/design.h"
 
-/* One call of the kernel on m x depth x n (rows of A's sub-tile, depth, columns), its clusters following each other as
- * in the published source. False if the scheduler has no such kernel: one that converts A in registers. */
+/* One call of the kernel on m x depth x n (rows of A's sub-tile, depth, columns), with clusters in the order of the
+ * published source. False if the scheduler does not support the kernel: one that converts A in registers. */
 bool xd_core_call(const xd_kernel *, int64_t m, int64_t depth, int64_t n, xd_core_kernel *out);
 
 /* The call of a design: T_MC / rho rows; its words way=, unroll= and cluster= instead of the kernel's. */

@@ -92,7 +92,7 @@ static tw_status find_kernel(const xd_config *c, const tw_problem *p, const char
                 acc = tw_problem_type(p, "acc");
   char names[300] = "";
   if ((*out = xd_find_kernel(c, name, a, b, cc, acc))) return TW_OK;
-  if (!name) /* designs of others may have such types, which no kernel of the machine file has */
+  if (!name) /* a design from a file may have such types, which no kernel of the machine file has */
     return tw_fail(error, TW_USAGE,
                    "no kernel has the types a=%s b=%s c=%s acc=%s, so it has no model; `tilewright targets %s` "
                    "lists the kernels",
@@ -157,7 +157,7 @@ static tw_status parse_way(const char *way, const char *unroll, xd_design *out, 
 
 static bool is_step(const char *word) { return strchr(word, ' ') || !strchr(word, '='); }
 
-/* The model has all cores, and operands in tiles; other choices of the steps would have no effect. */
+/* The model always has all cores, and operands in tiles: other choices of these steps would have no effect. */
 static tw_status check_modelled(const xd_config *c, const xd_gemm *start, const xd_gemm *g, tw_error *error) {
   const bool changed = g->rows != start->rows || g->columns != start->columns;
   if (changed && (g->rows != c->rows || g->columns != c->columns))
@@ -229,7 +229,7 @@ tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, con
 /* ---- buffers ---- */
 
 enum { L1, L2 };
-enum { L2_COPIES = 2 }; /* ping-pong at every hand-over between levels */
+enum { L2_COPIES = 2 }; /* two copies, for ping-pong at each hand-over between levels */
 
 static void add(tw_explanation *e, const char *name, size_t memory, int copies, int64_t rows, int64_t columns,
                 double bytes, const char *type) {

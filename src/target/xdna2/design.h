@@ -14,7 +14,7 @@ typedef struct xd_design {
   const xd_kernel *kernel;
   tw_tile tile;       /* of one core */
   int depth;          /* steps of K that a tile of A in L2 holds; 0: one */
-  int copies[3];      /* of A, B and C in L1; 0: the kernel's */
+  int copies[3];      /* copies of A, B and C in L1; 0: the kernel's number */
   double core_tflops; /* 0: the model's */
   bool way_given;
   xd_core_way way;
@@ -25,7 +25,7 @@ typedef struct xd_design {
 
 extern const char *const xd_design_keys[]; /* ended by NULL */
 
-/* The first kernel with these types, where TW_TYPE_NONE matches any; NULL if none. `name` may be NULL. */
+/* The first kernel with these types; TW_TYPE_NONE matches any. NULL if none has them. `name` may be NULL. */
 const xd_kernel *xd_find_kernel(const xd_config *machine, const char *name, tw_type a, tw_type b, tw_type c,
                                 tw_type acc);
 
@@ -38,9 +38,9 @@ tw_status xd_design_parse(const xd_config *, const tw_problem *, size_t n_words,
 
 /* Bytes of one element as stored in memory: 9/8 for bfp16. */
 double xd_type_bytes(tw_type);
-/* For A, B and C of the kernel. */
+/* Bytes of an element of A, B and C for the kernel. */
 tw_element_bytes xd_element_bytes(const xd_kernel *);
-/* As the paper counts them for intensities (section 3.1): bfp16 is 1.25. */
+/* Bytes of an element as the paper counts them for intensities (section 3.1): 1.25 for bfp16. */
 tw_element_bytes xd_paper_bytes(const xd_config *, const xd_kernel *);
 
 /* Bytes of all buffers of one core: equation 3 with the kernel's copies, and the scratch and staging that equation 3
@@ -48,7 +48,7 @@ tw_element_bytes xd_paper_bytes(const xd_config *, const xd_kernel *);
 double xd_l1_bytes(const xd_design *);
 double xd_l1_capacity(const xd_config *); /* L1 without the stack */
 
-/* Fills buffers, memories and whether they fit. */
+/* Fills in buffers, memories and whether they fit. */
 void xd_design_buffers(const xd_config *, const xd_design *, tw_explanation *out);
 
 #endif

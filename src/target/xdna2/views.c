@@ -109,7 +109,7 @@ static const tw_view_key roofline_keys[] = {
     {NULL, NULL, NULL}};
 static const tw_view_key no_keys[] = {{NULL, NULL, NULL}};
 
-/* The design and its problem, by the words that `model` takes. */
+/* The design and its problem, from the arguments of `model`. */
 static tw_status read_design(const tw_target *t, const char *const value[], xd_design *d, tw_problem *p,
                              tw_error *error) {
   const xd_config *c = t->config;

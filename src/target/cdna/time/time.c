@@ -178,8 +178,7 @@ static void choose_by_chance(timing *t, int n, uint64_t seed) {
   }
 }
 
-/* Chooses n places, including the first and the last. They are in rounds of the grid from first to last, and not
- * always on the same CU of a round. */
+/* Chooses n places, including the first and the last. They are spread over the rounds of the grid, on different CUs. */
 static void choose_places(timing *t, int n) {
   if (t->seed) {
     choose_by_chance(t, n, t->seed);

@@ -9,13 +9,13 @@
 
 enum { PACKED = 72, CODED_BLOCKS = 4 };
 
-/* How blocks come and go. */
+/* How the function reads or writes the blocks of an operand. */
 typedef enum path {
   VECTORS, /* row-major order of blocks: loads and stores */
-  CONVERT, /* the same in bf16, made bfp16 on the way */
+  CONVERT, /* as VECTORS, but bf16, converted to bfp16 after the load */
   STREAM,  /* bfp16 in the order of the clusters: a stream */
   STAGED,  /* sums in bf16 in the order of the clusters */
-  CODES    /* of 2 bits, four blocks of the depth in a vector, converted to int8 on the way */
+  CODES    /* 2-bit codes: four blocks of the depth in a vector, converted to int8 after the load */
 } path;
 
 typedef struct matmul {
@@ -28,12 +28,12 @@ typedef struct matmul {
   int c_block;               /* elements of a block of C */
   path a, b, c;
   const char *a_type, *b_type, *c_type; /* of pointers */
-  const char *a_element, *b_element;    /* of blocks that are vectors */
+  const char *a_element, *b_element;    /* element types of blocks that are vectors */
   bool scratch, turned;                 /* A is converted first; blocks of B are column by column */
-  bool narrow;                          /* C is its own sums, of 8 or 16 bits */
+  bool narrow;                          /* C holds its own sums, of 8 or 16 bits */
 } matmul;
 
-/* On both sides, in memory. */
+/* True if both operands are bf16 in memory. */
 static bool is_bf16(const xd_call *c) { return c->micro->b == TW_BF16; }
 
 static matmul matmul_of(const xd_call *c) {
@@ -105,7 +105,7 @@ static bool is_bfp16(const matmul *m) { return m->b == STREAM; }
 
 /* ---- the cluster ---- */
 
-/* The offset of accumulator (i, j) from the cluster's first one, in elements of C's pointer. */
+/* The offset of accumulator (i, j) from the first accumulator of the cluster, in elements of C's pointer. */
 static int c_offset(const matmul *m, int i, int j) {
   return m->c_block * (m->c == STAGED ? i * m->columns + j : i * m->wide + j);
 }
@@ -137,7 +137,7 @@ static void write_stores_of_c(const matmul *m) {
     }
 }
 
-/* Block row `i`; `step` of them between two moves of the pointer. */
+/* Loads block row `i`; the pointer moves once per `step` rows. */
 static void write_load_of_a(const matmul *m, int i, int step) {
   const int at = i * m->deep * m->a_block + step * m->a_block;
   switch (m->a) {
@@ -206,7 +206,7 @@ static void write_conversions(const matmul *m) {
 
 /* ---- the loops ---- */
 
-/* The call for cluster `u` of one iteration; `j` is "j" or the number of the first one. */
+/* Writes the call for cluster `u` of one iteration; `j` is "j" or the number of the first cluster. */
 static void write_call(const matmul *m, const char *indent, const char *j, int u) {
   const int b = m->columns * m->b_block, each = m->rows * m->columns;
   tw_text_add(m->t, "%scluster(a, ", indent);
@@ -229,7 +229,7 @@ static void write_trip(const matmul *m, const char *indent, const char *j, int c
 
 /* ---- the slots ---- */
 
-/* The text that a function writes becomes the slot. */
+/* Sets the slot to the text that the given function writes. */
 static void set_text(tw_slots *s, const char *slot, matmul *m, void (*write)(const matmul *)) {
   tw_text t = {0};
   m->t = &t;

@@ -1,5 +1,5 @@
-/* passes.c - functions that go once over a buffer: clearing, narrowing, rounding to bfp16, unpacking weights.
- * kernels/zero.cc.in and so on are the functions. */
+/* passes.c - functions that pass once over a buffer: clearing, narrowing, rounding to bfp16, unpacking weights. The
+ * functions are in kernels/zero.cc.in and similar files. */
 #include <string.h>
 
 #include "target/xdna2/aie/writer.h"

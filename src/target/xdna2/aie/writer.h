@@ -1,4 +1,4 @@
-/* writer.h - for the files that write kernel.cc: each function of the simulator has one that writes its C++. */
+/* writer.h - for the files that write kernel.cc: for each function of the simulator, a function that writes its C++. */
 #ifndef TW_XDNA2_AIE_WRITER_H
 #define TW_XDNA2_AIE_WRITER_H
 
@@ -14,7 +14,7 @@ tw_status xd_write_narrow(const xd_call *, tw_text *, tw_error *);
 tw_status xd_write_round(const xd_call *, tw_text *, tw_error *);
 tw_status xd_write_unpack(const xd_call *, tw_text *, tw_error *);
 
-/* How conversions round, as the AIE API names it. */
+/* The AIE API's name for the rounding of conversions. */
 const char *xd_rounding_name(const xd_call *);
 
 #endif

@@ -1,11 +1,11 @@
-/* blame.c - deadlock: reports the chain of waits, from the host on, until a part repeats (a cycle of waits) or does not
- * wait. */
+/* blame.c - explains a deadlock: reports the chain of waits, beginning at the host, until a part repeats (a cycle of
+ * waits) or does not wait. */
 #include <stdlib.h>
 
 #include "base/strings.h"
 #include "target/xdna2/array/sim.h"
 
-/* The host is an agent, too: the last. */
+/* The host is the last agent. */
 static int host(const sim *s) { return (int)(s->program->channels.n + s->program->cores.n); }
 
 static xd_label name_of(const sim *s, int agent) {
@@ -43,7 +43,7 @@ static int blame_lock(const sim *s, int agent, tw_text *t) {
   return next;
 }
 
-/* Has its lock, so another end of its circuit is late. */
+/* The channel has its lock, so another end of its circuit is late. */
 static int blame_circuit(const sim *s, int channel, tw_text *t) {
   const xd_route *r = &s->program->routes.at[s->channel[channel].route];
   int late = s->channel[r->source].phase != READY ? r->source : -1;

@@ -27,7 +27,7 @@ static tw_status check_places(const xd_config *c, const xd_program *p, tw_error 
   return status;
 }
 
-/* Buffers are apart here. On the device they are where the design says. */
+/* The simulator's buffers do not overlap. On the device their addresses are the design's. */
 static tw_status check_addresses(const xd_program *p, xd_place t, int64_t size, tw_error *error) {
   for (size_t i = 0; i < p->buffers.n; i++) {
     const xd_buffer *x = &p->buffers.at[i];
@@ -106,7 +106,7 @@ static xd_label label_of(const xd_program *p, const xd_descriptor *d) {
 
 static bool pads(const xd_dim *d) { return d->before || d->after; }
 
-/* For dimension i of the pattern, which is i - first in hardware. */
+/* Checks dimension i of the pattern; in hardware it has the number i - first. */
 static tw_status check_padding(const xd_config *c, const xd_program *p, const xd_descriptor *d, int i, int first,
                                tw_error *error) {
   const xd_dim *dim = &d->pattern.dim[i];
@@ -224,7 +224,7 @@ static tw_status check_routes(const xd_config *c, const xd_program *p, tw_error 
   static const char *const name[] = {"north", "south", "east", "west"};
   const int limit[] = {c->array.north, c->array.south, c->array.side, c->array.side};
   int used[64 * 66][4] = {{0}};
-  /* whether the route of this step carries packets: packet routes share links, as arbiters allow */
+  /* true if the route of this step carries packets: packet routes may share links, because arbiters allow it */
   bool packets = false;
   for (size_t i = 0, route = 0; i < p->steps.n; i++) {
     while (route < p->routes.n && p->routes.at[route].first_step + p->routes.at[route].n_steps <= (int)i) route++;
@@ -240,7 +240,7 @@ static tw_status check_routes(const xd_config *c, const xd_program *p, tw_error 
   return TW_OK;
 }
 
-/* Routes of packets may share their ends. */
+/* True if only routes of packets end at the channel: they may share their ends. */
 static bool on_packets_alone(const xd_program *p, int channel) {
   int routes = 0;
   for (size_t i = 0; i < p->routes.n; i++) {
@@ -285,7 +285,7 @@ static tw_status check_sequence(const xd_config *c, const xd_program *p, tw_erro
   return TW_OK;
 }
 
-/* All descriptors of a channel with packet routes must choose one of these. */
+/* Every descriptor of a channel with packet routes must choose one of the routes. */
 static tw_status check_packets(const xd_program *p, tw_error *error) {
   for (size_t i = 0; i < p->descriptors.n; i++) {
     const xd_descriptor *d = &p->descriptors.at[i];

@@ -15,9 +15,9 @@
  * - core programs: loops that do not nest, ports of other tiles, arguments that do not fit their buffers. */
 tw_status xd_check(const xd_config *, const xd_program *, tw_error *);
 
-/* The second group for one descriptor. */
+/* Checks one descriptor: the second group of the list. */
 tw_status xd_check_descriptor(const xd_config *, const xd_program *, const xd_descriptor *, tw_error *);
-/* check_sharing.c: the third group alone. */
+/* check_sharing.c: only the third group. */
 tw_status xd_check_sharing(const xd_program *, tw_error *);
 /* check_core.c: the fourth. */
 tw_status xd_check_cores(const xd_program *, tw_error *);

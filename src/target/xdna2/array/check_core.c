@@ -41,7 +41,7 @@ static tw_status check_barrier(const xd_program *p, const xd_core *core, const x
                  xd_place_label(l->tile).text);
 }
 
-/* A loop for ever that takes no lock would never let the rest of the array go on. */
+/* An endless loop that takes no lock would stop the rest of the array. */
 static bool waits_in_loop(const xd_core *core, size_t at) {
   int depth = 0;
   do {

@@ -36,7 +36,7 @@ static bool overlap(const xd_program *p, const xd_descriptor *a, const xd_descri
   span(b, &b_first, &b_end);
   if (a_end <= b_first || b_end <= a_first) return false;
   uint8_t *marks = tw_new((size_t)p->buffers.at[a->buffer].bytes, 1);
-  bool found = !marks; /* without memory: by their spans */
+  bool found = !marks; /* without memory for marks: compares their spans */
   for (int64_t i = 0; marks && i < a->iterations; i++) touch(&a->pattern, i * a->iteration_stride, marks, false);
   for (int64_t i = 0; marks && !found && i < b->iterations; i++)
     found = touch(&b->pattern, i * b->iteration_stride, marks, true);
@@ -78,7 +78,8 @@ static int turns_of(const xd_program *p, const xd_descriptor *d) {
   return turns;
 }
 
-/* A channel that fills buffers must not begin with more lock value than buffers: it would fill one that is in use. */
+/* A channel that fills buffers must not begin with a lock value above the number of buffers: it would fill a buffer
+ * in use. */
 static tw_status check_turns(const xd_program *p, const xd_descriptor *d, tw_error *error) {
   if (!fills_in_turn(p, d)) return TW_OK;
   const xd_lock *l = &p->locks.at[d->acquire.lock];
@@ -88,7 +89,7 @@ static tw_status check_turns(const xd_program *p, const xd_descriptor *d, tw_err
                  xd_channel_label(&p->channels.at[d->channel]).text, turns / d->acquire.count);
 }
 
-/* Nor may the sequence give it more. */
+/* The sequence must not set a larger value either. */
 static tw_status check_set(const xd_program *p, size_t command, tw_error *error) {
   const xd_command *k = &p->sequence.at[command];
   for (size_t i = 0; k->kind == XD_SET_LOCK && i < p->descriptors.n; i++) {
@@ -102,8 +103,8 @@ static tw_status check_set(const xd_program *p, size_t command, tw_error *error)
   return TW_OK;
 }
 
-/* In each turn, each descriptor of a buffer runs once: they must give back to a lock as much as they take. In a tile
- * with a core the core is one side. */
+/* In each turn, each descriptor of a buffer runs once: together they must release as much of a lock as they acquire.
+ * In a tile with a core, the core is one of the two sides. */
 static tw_status check_balance(const xd_program *p, const xd_descriptor *d, tw_error *error) {
   const xd_place tile = p->channels.at[d->channel].tile;
   const int lock = d->release.lock;
@@ -115,7 +116,7 @@ static tw_status check_balance(const xd_program *p, const xd_descriptor *d, tw_e
     if (o->acquire.lock == lock) taken += o->acquire.count;
     if (o->release.lock == lock) given += o->release.count;
   }
-  if (!taken || taken == given) return TW_OK; /* a lock that no part takes shows as a deadlock */
+  if (!taken || taken == given) return TW_OK; /* a lock that no part acquires is found as a deadlock */
   return tw_fail(error, TW_USAGE, "%s: its descriptors take %d from lock %s per turn and release %d",
                  p->buffers.at[d->buffer].name, taken, p->locks.at[lock].name, given);
 }

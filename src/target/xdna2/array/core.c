@@ -39,7 +39,7 @@ static bool begin_loop(sim *s, int core, const xd_op *op) {
     return true;
   }
   const xd_op *ops = s->program->cores.at[core].ops.at;
-  for (int depth = 0;;) { /* no iteration: past its end */
+  for (int depth = 0;;) { /* a loop of no iterations: continues after its end */
     depth += ops[c->at].kind == XD_LOOP ? 1 : ops[c->at].kind == XD_END ? -1 : 0;
     c->at++;
     if (!depth) return true;
@@ -60,7 +60,7 @@ static void end_loop(sim *s, int core) {
   c->at++;
 }
 
-/* To the operation after the ELSE or END_IF of the next IF or ELSE. */
+/* Continues after the ELSE or END_IF of the next IF or ELSE. */
 static void skip_branch(sim *s, int core, bool to_else) {
   core_state *c = &s->core[core];
   const xd_op *ops = s->program->cores.at[core].ops.at;
@@ -73,7 +73,7 @@ static void skip_branch(sim *s, int core, bool to_else) {
   c->at++;
 }
 
-/* The bytes of an argument that is held; NULL, and failed, if it is not. */
+/* The bytes of an argument that the core holds; NULL, with the failure noted, if it does not hold it. */
 static uint8_t *argument_of(sim *s, const xd_op *op, int i, const char *what) {
   const xd_port *q = &s->program->ports.at[op->argument[i].port];
   const port_state *port = &s->port[op->argument[i].port];
@@ -159,7 +159,7 @@ static bool release(sim *s, int core, const xd_op *op) {
   return true;
 }
 
-/* For a lock that guards no buffers. */
+/* Uses a lock that guards no buffers. */
 static bool use_barrier(sim *s, int core, const xd_op *op) {
   core_state *c = &s->core[core];
   if (op->kind == XD_ADD_TO_LOCK)
@@ -199,13 +199,13 @@ void core_run(sim *s, int core) {
   core_state *c = &s->core[core];
   const xd_op *ops = s->program->cores.at[core].ops.at;
   const size_t n = s->program->cores.at[core].ops.n;
-  enum { MOST = 1 << 28 }; /* operations between two waits: minutes of a core */
+  enum { MOST = 1 << 28 }; /* operations between two waits, which take a core minutes */
   for (int done = 0; s->status == TW_OK && c->at < n; done++) {
     const xd_op *op = &ops[c->at];
     if (done == MOST)
       SIM_FAIL(s, "%s runs more than %d operations without waiting",
                xd_place_label(s->program->cores.at[core].tile).text, MOST);
-    /* Externally visible operations happen at their time: earlier cycles pass first. */
+    /* an operation that others can see happens at its time: earlier cycles pass first */
     if (c->ahead > 0 && op->kind >= XD_ACQUIRE && op->kind != XD_CALL) {
       queue_add(&s->queue, s->now + c->ahead, EV_CORE, core, 0);
       c->ahead = 0;

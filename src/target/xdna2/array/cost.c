@@ -19,11 +19,11 @@ static bool is_published(const xd_kernel *k, xd_cover cover) {
   return cover.rows == own.rows && cover.columns == own.columns && cover.unroll == own.unroll;
 }
 
-/* False: the scheduler has no such kernel. */
+/* The scheduler's input for the kernel; false: the scheduler does not support it. */
 static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, xd_core_kernel *out) {
   if (!xd_core_call(kernel, m, k, n, out)) return false;
   out->shuffle_b = cover.turn_b;
-  if (xd_wide_sums(kernel)) out->c = XD_CORE_C_32; /* over all of K; narrowing is a separate pass */
+  if (xd_wide_sums(kernel)) out->c = XD_CORE_C_32; /* the sums over all of K; narrowing is a separate pass */
   if (is_published(kernel, cover)) return true;
   out->cluster[0] = cover.rows;
   out->cluster[1] = cover.columns;
@@ -32,8 +32,8 @@ static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t 
   return true;
 }
 
-/* 0: unknown, or cannot be scheduled. The clusters that remain after unrolling are at the end of each row of them, as
- * in kernel.cc (aie/source.h). */
+/* Scheduled cycles; 0: unknown, or the kernel cannot be scheduled. The clusters that remain after unrolling are at
+ * the end of each row of clusters, as in kernel.cc (aie/source.h). */
 static double scheduled(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
   const int64_t across = n / ((int64_t)kernel->vmac[2] * cover.columns), high = (int64_t)kernel->vmac[0] * cover.rows;
   const bool by_row = cover.unroll > 1 && across % cover.unroll && m % high == 0;
@@ -45,14 +45,15 @@ static double scheduled(const xd_kernel *kernel, xd_cover cover, int64_t m, int6
   return cycles * (double)calls;
 }
 
-/* The published kernel by the model; another cover of the same tile in the proportion of their schedules. */
+/* The time of the published kernel by the model. For another cover of the same tile it is multiplied by the ratio of
+ * the two schedules. */
 static double scaled(const xd_config *c, const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
   const double own = analytic(c, kernel, m, k, n);
   if (is_published(kernel, cover)) return own;
   const xd_cover published = xd_cover_of(kernel);
   const int64_t unit_m = (int64_t)kernel->vmac[0] * published.rows,
                 unit_n = (int64_t)kernel->vmac[2] * published.columns;
-  /* where the published clusters do not divide the tile: for the divisible part, and in proportion */
+  /* if the published clusters do not divide the tile: the time of the divisible part, scaled to the whole */
   const int64_t near_m = m < unit_m ? unit_m : m / unit_m * unit_m, near_n = n < unit_n ? unit_n : n / unit_n * unit_n;
   const double now = scheduled(kernel, cover, m, k, n), before = scheduled(kernel, published, near_m, k, near_n);
   if (now <= 0 || before <= 0) return own;
@@ -86,7 +87,7 @@ double xd_pass_cycles(xd_core_pass pass, int64_t count) {
   return xd_core_pass_cycles(pass, count, &cycles, NULL) == TW_OK ? cycles : HUGE_VAL;
 }
 
-/* For functions that pass once over a buffer. */
+/* The cost of functions that pass once over a buffer. */
 static double pass_of(const xd_call *c) {
   static const struct {
     const char *function;
@@ -97,8 +98,8 @@ static double pass_of(const xd_call *c) {
       {"round_bfp16", XD_PASS_ROUND_BFP16},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (!strcmp(c->function->name, known[i].function))
-      return xd_pass_cycles(known[i].pass, (int64_t)c->m * c->k * c->n); /* dimensions that it lacks have size 1 */
+    if (!strcmp(c->function->name, known[i].function)) /* dimensions that the pass does not have are 1 */
+      return xd_pass_cycles(known[i].pass, (int64_t)c->m * c->k * c->n);
   return 0;
 }
 

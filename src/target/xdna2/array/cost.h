@@ -12,10 +12,10 @@
 
 #include "target/xdna2/array/run.h"
 
-/* As the core's scheduler has it (core/core.h); never, should it have failed. */
+/* Cycles by the core's scheduler (core/core.h); HUGE_VAL if it fails. */
 double xd_pass_cycles(xd_core_pass, int64_t count);
 
-/* As the machine file says. `context` of the results is the configuration. */
+/* The cost function that the machine file selects. Its `context` is the configuration. */
 xd_cost xd_cost_of(const xd_config *);
 /* All kernels by one source; the scheduled cost of kernels that the scheduler does not know (A converted in registers)
  * is the analytic one. */

@@ -20,7 +20,7 @@ static double per_cycle(const sim *s, int mbs) { return (double)mbs / s->config-
 
 /* ---- requests ---- */
 
-/* The steps of a descriptor outside its runs: its dimensions, and its iteration. */
+/* The loops of a descriptor outside its runs: its dimensions, and its iteration. */
 typedef struct steps {
   int64_t run; /* consecutive bytes, over as many dimensions as are contiguous */
   int n;
@@ -42,7 +42,7 @@ static steps steps_of(const xd_descriptor *d) {
   return s;
 }
 
-/* Blocks that a run touches in the mean, if it begins at any multiple of `unit` in one. */
+/* The average number of blocks that a run touches, if it begins at any multiple of `unit` in a block. */
 static double blocks_of(int64_t run, int64_t unit, int64_t block) {
   int64_t sum = 0;
   for (int64_t at = 0; at < block; at += unit) sum += (at + run + block - 1) / block;
@@ -57,9 +57,10 @@ double xd_ddr_run_ns(const xd_array *a, int64_t run, int64_t unit, int64_t strid
   return blocks * a->ddr_block_ns + fmax(0, row - (blocks - 1) * a->ddr_block_ns);
 }
 
-/* The number of shims whose descriptors read or write next to this one's runs: all of them use one open row of DDR. */
+/* The number of shims whose descriptors read or write next to this descriptor's runs: all of them use the same open
+ * row of DDR. */
 static int beside(const xd_program *p, int at, const steps *s) {
-  enum { NEAR = 64 }; /* commands of a group are adjacent */
+  enum { NEAR = 64 }; /* commands of one group are at most this far apart */
   const xd_descriptor *d = &p->descriptors.at[at];
   const int n = (int)p->descriptors.n;
   uint64_t columns = 0;
@@ -92,7 +93,7 @@ typedef struct pool {
 } pool;
 enum { READS, WRITES, BOTH, REQUESTS, POOLS };
 
-/* From a pool, for each byte. */
+/* Use of a resource for each byte. */
 static double weight(const route_state *r, int which) {
   if (which == REQUESTS) return r->request;
   return which == BOTH || (which == READS) == r->is_read;
@@ -151,7 +152,7 @@ static void advance(sim *s) {
   s->flows_at = s->now;
 }
 
-/* Rates for the active flows, and an event when the first of them ends. */
+/* Computes the rates of the active flows, and queues an event for the first that ends. */
 static void queue_next_arrival(sim *s) {
   double next = INFINITY;
   if (!s->n_flows) return;
@@ -175,7 +176,7 @@ void ddr_add(sim *s, int route) {
 
 void ddr_event(sim *s, int version) {
   int done[256], n_done = 0, kept = 0;
-  if (version != s->ddr_version) return; /* others came or went since */
+  if (version != s->ddr_version) return; /* the flows have changed since */
   advance(s);
   for (int i = 0; i < s->n_flows; i++) {
     if (s->route[s->flow[i]].left <= BYTES_DONE)

@@ -1,4 +1,4 @@
-/* dma.c - channels work through tasks and descriptors; circuits move what all their ends are ready for. */
+/* dma.c - channels execute tasks and descriptors; a circuit moves data when all its ends are ready. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -43,10 +43,11 @@ static void route_try(sim *s, int route) {
   if (!state->is_read && !state->is_write)
     queue_add(&s->queue, fmax(s->now, begin + (double)bytes / s->config->stream_bytes), EV_SEGMENT, route, 0);
   else
-    queue_add(&s->queue, fmax(s->now, begin), EV_SEGMENT, route, 1); /* its share of DDR begins */
+    /* the segment takes its share of DDR from here on */
+    queue_add(&s->queue, fmax(s->now, begin), EV_SEGMENT, route, 1);
 }
 
-/* For all circuits of the channel. */
+/* Tries to begin segments on all circuits of the channel. */
 static void channel_try(sim *s, int channel) {
   if (!s->channel[channel].packets) {
     route_try(s, s->channel[channel].route);

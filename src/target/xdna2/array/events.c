@@ -5,8 +5,8 @@
 
 #include "base/strings.h"
 
-/* Cores in step have many events in the same few cycles: a day is as short as their distance, so that a new event is
- * mostly the last of its day. The year is longer than most kernel calls. */
+/* Cores that run in step have many events in the same few cycles. A day is as short as the distance between events,
+ * so that a new event is mostly the last of its day. The year is longer than most kernel calls. */
 enum { CYCLES = 2, DAYS = 8192, WORD = 64, FIRST_ROOM = 256, NONE = -1 };
 
 static bool before(const tw_event *a, const tw_event *b) {
@@ -56,7 +56,7 @@ static void add_to_day(tw_events *q, int64_t number, int32_t node) {
   added->next = NONE;
   q->busy[place / WORD] |= (uint64_t)1 << place % WORD;
   if (day->first != NONE && !before(&added->event, &q->node[day->last].event)) {
-    q->node[day->last].next = node; /* as most do: simultaneous events arrive in order */
+    q->node[day->last].next = node; /* the common case: simultaneous events are added in order */
     day->last = node;
     return;
   }

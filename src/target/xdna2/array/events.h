@@ -21,7 +21,7 @@ typedef struct tw_events {
   int64_t today;
   struct tw_event_day {
     int32_t first, last; /* time of the events; last is undefined if there is none */
-  } * day;               /* by number modulo the days of the calendar; first -1: no event */
+  } * day;               /* indexed by the day's number modulo the days of the calendar; first -1: no event */
   uint64_t *busy;        /* a bit for each day */
   struct tw_event_node {
     tw_event event;
@@ -37,7 +37,7 @@ typedef struct tw_events {
 /* For a queue that is all zero. False: out of memory. */
 bool tw_events_open(tw_events *);
 void tw_events_close(tw_events *);
-/* Not before the event that was taken last. */
+/* Adds an event, not before the event that was taken last. */
 void tw_events_add(tw_events *, double at, int32_t agent, int32_t what);
 bool tw_events_take(tw_events *, tw_event *out); /* false: empty */
 

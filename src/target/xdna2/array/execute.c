@@ -17,16 +17,16 @@
 
 /* ---- checking ---- */
 
-/* The checked problem, with its own dense operands. */
+/* The checked part of a problem, with dense operands. */
 typedef struct part {
   tw_problem problem;
   size_t n; /* operands: A, B, C */
   tw_operand operand[TW_OPERANDS_MAX];
-  void *host[TW_OPERANDS_MAX], *expected[TW_OPERANDS_MAX]; /* expected: C only; else as host */
+  void *host[TW_OPERANDS_MAX], *expected[TW_OPERANDS_MAX]; /* expected: C only; for A and B it equals host */
   void *device[XD_GEMM_OPERANDS];
 } part;
 
-/* One macro-tile (or `whole`, if that is less), and the remainder. */
+/* The size of the checked part: one macro-tile (or `whole`, if that is smaller) and the remainder. */
 static int64_t part_of(int64_t size, int64_t macro, int count) {
   const int64_t some = count * macro + size % macro;
   return size < some ? size : some;

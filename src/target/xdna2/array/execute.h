@@ -1,4 +1,4 @@
-/* execute.h - a design on the operands of a case: its result and its time. */
+/* execute.h - runs a design on the operands of a case: its result and its time. */
 #ifndef TW_XDNA2_ARRAY_EXECUTE_H
 #define TW_XDNA2_ARRAY_EXECUTE_H
 
@@ -11,24 +11,24 @@
  * expected result. */
 #define XD_CHECK_MACS 1.5e8
 tw_status xd_execute_check(const xd_config *, const xd_gemm *, const tw_case *, tw_error *);
-/* The checked part of a problem, in words. */
+/* Describes the checked part of a problem. */
 void xd_execute_coverage(const xd_gemm *, const tw_problem *, char *text, size_t size);
 
-/* The whole problem in timing mode. `trace`: see tw_evaluation.trace; may be NULL. */
+/* Runs the whole problem in timing mode. `trace`: see tw_evaluation.trace; may be NULL. */
 tw_status xd_execute_measure(const xd_config *, const xd_gemm *, const char *trace, tw_measurement *out, tw_error *);
 
 /* ---- of any program ---- */
 
-/* A program's useful multiply-accumulates, and the maximum per cycle and core. */
+/* A program's useful multiply-accumulates, and the maximum per cycle of a core. */
 typedef struct xd_work {
   double macs, peak;
 } xd_work;
-/* With data, which the external buffers' bytes are (run.h). */
+/* Measures a run with data: the bytes of the external buffers (run.h). */
 tw_status xd_measure_run(const xd_config *, const xd_program *, const xd_work *, void *const external[],
                          const char *trace, tw_measurement *out, tw_error *);
-/* Does scalar code of its cores load values, on which its time may depend? */
+/* True if scalar code of its cores loads values: then its time may depend on data. */
 bool xd_has_scalars(const xd_program *);
-/* No data move, or zeros do if there is scalar code. */
+/* Measures a program without data, or with zeros if it has scalar code. */
 tw_status xd_measure_program(const xd_config *, const xd_program *, const xd_work *, const char *trace,
                              tw_measurement *out, tw_error *);
 
@@ -37,9 +37,9 @@ tw_status xd_measure_program(const xd_config *, const xd_program *, const xd_wor
 void xd_operands_to_device(const xd_gemm *, const tw_operand operand[], void *const host[], void *const device[]);
 void xd_result_from_device(const xd_gemm *, const tw_operand *c, const void *device, void *host);
 
-/* Kernels of bf16 and bfp16 round sums on the way, so the op's comparison must be wide; the definition in reference.h
- * is met to the bit. The last of the n operands is C. `row`: which rows of the problem these are, for messages; NULL:
- * the first ones. */
+/* Kernels of bf16 and bfp16 round sums while they compute, so the op's comparison must have a wide tolerance. This
+ * function compares bit by bit with the definition in reference.h. The last of the n operands is C. `row`: the
+ * problem's row for each row here, for messages; NULL: the first rows. */
 tw_status xd_check_bits(const xd_gemm *, size_t n, const tw_operand operand[], const int64_t *row, void *const host[],
                         tw_error *);
 

@@ -11,7 +11,7 @@ enum { TILE_W = 168, TILE_H = 118, GAP = 34, LEFT = 16, TOP = 54, BAR = 12, LINE
 
 static const char *const colour[] = {"#3b6fb6", "#e08a2e", "#1d9a6c", "#8a5bb5", "#c0392b", "#6b7a8f"};
 
-/* By the first letter: all of A alike, all of B, all of C; others share the rest. */
+/* The colour of a name, by its first letter: one for A, one for B, one for C, one for all other names. */
 static const char *colour_of(const char *name) {
   const int letter = name[0] | 0x20;
   return letter >= 'a' && letter <= 'c' ? colour[letter - 'a'] : colour[3 + letter % 3];
@@ -79,7 +79,7 @@ static const char *name_of(const xd_program *p, int route) {
   return "circuit";
 }
 
-/* The link's place among the links that leave the same tile in the same direction, and the opposite one. */
+/* The link's number among the links that leave the same tile in the same or the opposite direction. */
 static int lane_of(const xd_program *p, int step) {
   const xd_step *s = &p->steps.at[step];
   int lane = 0;

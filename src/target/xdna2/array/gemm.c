@@ -1,4 +1,5 @@
-/* gemm.c - the programs of the GEMM's cores, and the whole; gemm_fifos.c has its FIFOs, gemm_sequence.c its tasks. */
+/* gemm.c - the programs of the GEMM's cores, and the whole program; gemm_fifos.c has its FIFOs, gemm_sequence.c its
+ * tasks. */
 #include "target/xdna2/array/gemm_array.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ static bool is_staged(const xd_gemm *g) { return xd_gemm_staging(g) > 0; }
 
 /* ---- cores ---- */
 
-/* Ports of a core; -1 where the kernel has none. */
+/* Ports of a core; -1: the kernel does not need the port. */
 typedef struct core_ports {
   int a, b, c, sums, scratch, staging, unpacked, words;
 } core_ports;
@@ -83,7 +84,7 @@ const char *xd_gemm_function(const xd_kernel *k, bool turns_b) {
   return k->acc == TW_BF16 ? "matmul_bfp16_staged" : "matmul_bfp16";
 }
 
-/* 2-bit codes become the multiplier's operands, once for all sub-tiles of A; then the next codes may arrive. */
+/* Unpacks 2-bit codes to the multiplier's operands, once for all sub-tiles of A; then the next codes may arrive. */
 static void add_unpack(const xd_gemm *g, const core_ports *q, xd_core *core, xd_program *p) {
   xd_op op = call_of(g, g->kernel->scratch_b == TW_I4 ? "unpack_i4" : "unpack_i8", 1, g->tile.k, g->tile.n);
   add_argument(&op, q->b, 0);
@@ -111,7 +112,7 @@ static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_port
   xd_append(&core->ops, sizeof op, &op, &p->failed);
 }
 
-/* Makes C from the sums, where that is a separate pass. */
+/* Makes C from the sums, if that is a separate pass. */
 static void add_finish(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, xd_core *core, xd_program *p) {
   const bool staged = is_staged(g);
   if (!s->accumulators && !staged) return;
@@ -125,7 +126,7 @@ static void add_finish(const xd_gemm *g, const xd_gemm_shape *s, const core_port
   xd_append(&core->ops, sizeof op, &op, &p->failed);
 }
 
-/* The host opens the lock when the sizes are written; taking it closes it for the next product. */
+/* The host opens the lock after it has written the sizes; the core takes it, which closes it for the next product. */
 static void add_wait(xd_core *core, xd_program *p) {
   const xd_lock go = {.name = "go", .tile = core->tile};
   const xd_op take = {.kind = XD_TAKE_LOCK, .parameter = -1, .count = 1, .lock = XD_ADD(p, locks, &go)};
@@ -135,7 +136,7 @@ static void add_wait(xd_core *core, xd_program *p) {
 static void add_core(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fifos *f, xd_place t, xd_program *p) {
   const core_ports q = ports_of(g, s, f, t, p);
   const int64_t area = g->tile.m * g->tile.n;
-  const bool c_first = q.sums < 0; /* sums are in C */
+  const bool c_first = q.sums < 0; /* the sums are in C */
   xd_core core = {.tile = t};
   const xd_op steps = {.kind = XD_LOOP, .parameter = XD_GEMM_STEPS}, step = call_of(g, "step", 1, 1, 1),
               tiles = {.kind = XD_LOOP, .parameter = XD_GEMM_TILES};

@@ -33,7 +33,7 @@
 typedef struct xd_gemm {
   const xd_kernel *kernel;
   xd_cover cover; /* columns of the tile by the kernel */
-  tw_type c;      /* type of the result: the kernel's */
+  tw_type c;      /* type of the result; the kernel determines it */
   int64_t m, n, k;
   tw_tile tile;
   int rows, columns;    /* number of cores */
@@ -46,27 +46,28 @@ typedef struct xd_gemm {
   bool runtime_sizes;   /* cores read the numbers of their tiles and of steps of K: one configuration for many sizes */
 } xd_gemm;
 
-/* Choices that the kernel leaves: all rows and columns, the kernel's cover and copies, a depth of 1. */
+/* The design if nothing else is chosen: all rows and columns, the kernel's cover and copies, a depth of 1. */
 xd_gemm xd_gemm_default(const xd_config *, const xd_kernel *, const tw_tile *, int64_t m, int64_t n, int64_t k);
 
 /* B is read by DMA in column-major order: cores transpose its blocks. A packed B is transposed when it is packed. */
 static inline bool xd_gemm_turns_b(const xd_gemm *g) { return g->b_transposed && g->kernel->b == TW_I8; }
-/* Sums are kept in C's type of 8 or 16 bits, and rounded and saturated after each step of K. */
+/* Sums have C's type of 8 or 16 bits: they are rounded and saturated after each step of K. */
 static inline bool xd_gemm_narrow_sums(const xd_gemm *g) { return g->kernel->acc == TW_I8 || g->kernel->acc == TW_I16; }
-/* Multiplies bfp16, to which A and B are rounded; else the elements themselves. */
+/* True if the kernel multiplies bfp16, to which A and B are rounded; otherwise it multiplies the elements
+ * themselves. */
 static inline bool xd_gemm_multiplies_blocks(const xd_gemm *g) {
   return g->kernel->b == TW_BFP16 ||
          (g->kernel->b == TW_BF16 && g->kernel->acc == TW_BF16 && g->kernel->vmac_issues == 1);
 }
-/* Sums are rounded in a way of the kernel's own: results are compared to the bit with reference.h. */
+/* True if the kernel has special rounding of sums: results are compared bit by bit with reference.h. */
 static inline bool xd_gemm_has_bits(const xd_gemm *g) {
   return g->kernel->b == TW_BFP16 || g->kernel->b == TW_BF16 || xd_gemm_narrow_sums(g);
 }
-/* Including the kernel's work for that. */
+/* The kernel's cover, with the transposition of B if the kernel does that. */
 static inline xd_cover xd_gemm_cover(const xd_gemm *g) {
   return (xd_cover){g->cover.rows, g->cover.columns, g->cover.unroll, xd_gemm_turns_b(g)};
 }
-/* Tiles are multiples of these: rows of a sub-tile of A, columns of B. */
+/* Tiles are multiples of these units: rows of a sub-tile of A, columns of B. */
 static inline int xd_gemm_unit_m(const xd_gemm *g) { return g->kernel->vmac[0] * g->cover.rows; }
 static inline int xd_gemm_unit_n(const xd_gemm *g) { return g->kernel->vmac[2] * g->cover.columns; }
 
@@ -80,7 +81,7 @@ tw_status xd_gemm_program(const xd_config *, const xd_gemm *, xd_program *out, t
  * buffers. TW_USAGE: a product needs another configuration than the first. */
 tw_status xd_gemm_program_of_all(const xd_config *, size_t n, const xd_gemm[], xd_program *out, tw_error *);
 
-/* TW_USAGE if the choices fit neither each other nor the sizes; whether buffers fit, xd_check says of the program. */
+/* TW_USAGE if the choices contradict each other or the sizes. xd_check finds out whether the program's buffers fit. */
 tw_status xd_gemm_check(const xd_config *, const xd_gemm *, tw_error *);
 /* Bytes of all buffers of a core, and of the fullest memory tile. */
 enum { XD_GEMM_L2_COPIES = 2 };
@@ -95,19 +96,22 @@ const char *xd_gemm_function(const xd_kernel *, bool turns_b);
 /* Consequences of the choices. */
 typedef struct xd_gemm_shape {
   int64_t a_bytes8, b_bytes8, c_bytes8; /* of eight elements */
-  int64_t macro_m, macro_n, step;       /* of the array; step: of K in L2 */
-  int64_t tiles_m, tiles_n, steps;      /* macro-tiles, steps of K in L2; the last of each may overlap */
-  bool packed_b;                        /* as pack.h lays it */
-  int64_t slice;                        /* depth of the slices of a column-major B; 0: whole steps */
-  int64_t m, k, n;                      /* sizes of the tile of a core: less than T_MC, T_K, T_N in small problems */
-  bool small_a, small_b, small_c;       /* there is less of such a tile */
-  int a_columns, a_parts; /* columns that hold A, rows of cores that each of them serves (the last fewer) */
-  int accumulators;       /* bytes per element of a separate buffer of sums; 0: sums are in C */
+  int64_t macro_m, macro_n, step;       /* macro-tile of the array; step of K in L2 */
+  /* numbers of macro-tiles and of steps of K in L2; the last may overlap with the previous one */
+  int64_t tiles_m, tiles_n, steps;
+  bool packed_b;                  /* B has the layout of pack.h */
+  int64_t slice;                  /* depth of the slices of a column-major B; 0: whole steps */
+  int64_t m, k, n;                /* sizes of the tile of a core: less than T_MC, T_K, T_N in small problems */
+  bool small_a, small_b, small_c; /* the operand has fewer elements than such a tile */
+  /* number of columns that hold A; number of rows of cores that each of them serves (the last may serve fewer) */
+  int a_columns, a_parts;
+  int accumulators; /* bytes per element of a separate buffer of sums; 0: sums are in C */
 } xd_gemm_shape;
 xd_gemm_shape xd_gemm_shape_of(const xd_gemm *);
-int xd_gemm_a_column(const xd_gemm *, int row); /* which holds A of this row of cores */
+int xd_gemm_a_column(const xd_gemm *, int row); /* column whose memory tile holds A of this row of cores */
 int64_t xd_gemm_staging(const xd_gemm *);       /* bytes of a buffer beside C for sums of 2 bytes; 0: not needed */
-int64_t xd_gemm_unpacked(const xd_gemm *);      /* bytes of a tile of B as the multiplier takes it; 0: as it comes */
+/* bytes of a tile of B in the multiplier's form; 0: B already has this form */
+int64_t xd_gemm_unpacked(const xd_gemm *);
 
 /* FIFOs of the generator, by index in the program. */
 typedef struct xd_gemm_fifos {

@@ -111,7 +111,7 @@ static void write_element(void *c, int size, int64_t e, int32_t x) {
     ((int16_t *)c)[e] = (int16_t)saturate(x, INT16_MIN, INT16_MAX);
 }
 
-/* Rows of blocks alone: 32-bit sums as in the accumulators. */
+/* Only rows of blocks: sums of 32 bits, as in the accumulators. */
 static void matmul_narrow(const xd_call *c, uint8_t *const arguments[], int size, bool turned) {
   const int row = BLOCK * c->n;
   for (int i = 0; i < c->m / BLOCK; i++) {
@@ -147,10 +147,10 @@ static int64_t zero_bytes(const xd_call *c, int argument) {
 }
 static void zero(const xd_call *c, uint8_t *const arguments[]) { memset(arguments[0], 0, (size_t)c->n); }
 
-/* The cost of a step of K outside its kernels, where the cost function includes it. */
+/* The cost of a step of K in addition to its kernels, if the cost function includes it. */
 static void step(const xd_call *c, uint8_t *const arguments[]) { (void)c, (void)arguments; }
 
-/* Functions with only a given time: on any buffers, which they do not touch. */
+/* Functions of which only the time is known: they accept any buffers and do not access them. */
 static int64_t unknown_bytes(const xd_call *c, int argument) {
   (void)c, (void)argument;
   return 0;

@@ -21,6 +21,6 @@ struct xd_function {
   void (*run)(const xd_call *, uint8_t *const arguments[]);
 };
 
-const xd_function *xd_function_find(const char *name); /* NULL if there is none */
+const xd_function *xd_function_find(const char *name); /* NULL: no such function */
 
 #endif

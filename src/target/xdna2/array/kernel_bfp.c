@@ -131,12 +131,12 @@ void xd_matmul_bf16(const xd_call *c, uint8_t *const arguments[]) {
 }
 
 void xd_matmul_bf16_registers(const xd_call *c, uint8_t *const arguments[]) {
-  uint8_t a[65536 / 2 / BLOCK * ROW]; /* the maximum that L1 holds in bf16 */
+  uint8_t a[65536 / 2 / BLOCK * ROW]; /* the most elements of bf16 that L1 can hold */
   convert_a(c, arguments[0], a);
   matmul_to_bf16(c, a, arguments[1], arguments[2]);
 }
 
-/* Block `block` of row-major blocks of bf16, rounded along its rows, or along its columns. */
+/* Block `block` of row-major blocks of bf16, rounded along its rows or along its columns. */
 static void rounded_block(const uint8_t *blocks, int64_t block, bool turned, tw_rounding rounding, uint8_t *to) {
   float x[AREA], y[AREA];
   read_bf16(blocks + block * AREA * 2, x);
@@ -145,7 +145,7 @@ static void rounded_block(const uint8_t *blocks, int64_t block, bool turned, tw_
 }
 
 void xd_matmul_bf16_emulated(const xd_call *c, uint8_t *const arguments[]) {
-  enum { MOST = 65536 / 2 / BLOCK * ROW }; /* all that L1 holds in bf16 */
+  enum { MOST = 65536 / 2 / BLOCK * ROW }; /* as many elements as L1 can hold in bf16 */
   const int64_t m8 = c->m / BLOCK, k8 = c->k / BLOCK, n8 = c->n / BLOCK;
   uint8_t a[MOST], column[MOST]; /* all of A; a column of blocks of B */
   for (int64_t i = 0; i < m8 * k8; i++) rounded_block(arguments[0], i, false, c->rounding, a + i * PACKED);
@@ -173,7 +173,7 @@ void xd_matmul_bfp16(const xd_call *c, uint8_t *const arguments[]) {
     }
 }
 
-/* The place of the bf16 block number `block` of `elements` sums; blocks have the numbers of C's blocks. */
+/* The place of bf16 block number `block` of `elements` sums; blocks are numbered as in C. */
 static uint8_t *staged_block(int64_t block, int64_t elements, uint8_t *c, uint8_t *staging) {
   const int64_t at = block * AREA * 2;
   return at < elements ? staging + at : c + elements / 8 + (at - elements);
@@ -192,7 +192,7 @@ void xd_matmul_staged(const xd_call *c, uint8_t *const arguments[]) {
     }
 }
 
-/* From the last block on: the destination of a block holds no earlier block any more. */
+/* Begins with the last block: the destination of a block then holds no block that is still needed. */
 void xd_round_bfp16(const xd_call *c, uint8_t *const arguments[]) {
   const int64_t elements = (int64_t)c->m * c->n;
   for (int64_t i = elements / AREA - 1; i >= 0; i--) {

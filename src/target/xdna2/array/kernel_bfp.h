@@ -4,12 +4,14 @@
 
 #include "target/xdna2/array/kernel.h"
 
-/* A bf16, B bfp16, C bf16, read and rounded once a call; A converted to bfp16 along k in a scratch. */
+/* A bf16, B bfp16, C bf16, which is read and rounded once per call. A is converted to bfp16 along k in a scratch
+ * buffer. */
 int64_t xd_matmul_bf16_bytes(const xd_call *, int argument);
 void xd_matmul_bf16(const xd_call *, uint8_t *const arguments[]);
-/* The same without a scratch: A is converted on the way to the multiplier. k <= 4096. */
+/* As above without a scratch buffer: A is converted between load and multiplication. k <= 4096. */
 void xd_matmul_bf16_registers(const xd_call *, uint8_t *const arguments[]);
-/* A, B and C bf16; A and B are rounded to bfp16 on the way, along k; C is read and rounded once a call. k <= 4096. */
+/* A, B and C bf16. A and B are rounded to bfp16 along k between load and multiplication; C is read and rounded once
+ * per call. k <= 4096. */
 void xd_matmul_bf16_emulated(const xd_call *, uint8_t *const arguments[]);
 /* A, B, C: all bfp16; C is read and rounded to bfp16 once a call. */
 int64_t xd_matmul_bfp16_bytes(const xd_call *, int argument);
@@ -23,7 +25,7 @@ void xd_matmul_staged(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_round_bfp16_bytes(const xd_call *, int argument);
 void xd_round_bfp16(const xd_call *, uint8_t *const arguments[]);
 
-/* As the core stores sums: to nearest even, or down. */
+/* Rounds as the core does when it stores sums: to nearest even, or down. */
 uint16_t xd_to_bf16(float, tw_rounding);
 
 /* Orders of blocks of 72 bytes, by the cluster of the call's cover: each stream of a cluster is then one run, as the

@@ -15,7 +15,7 @@ int64_t xd_blocked_i16_i32_bytes(const xd_call *c, int argument) { return bytes(
 int64_t xd_blocked_bf16_bf16_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 2); }
 int64_t xd_blocked_bf16_f32_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 4); }
 
-/* Blocks, and where the block row and column of an element begin. */
+/* Blocks, and the starts of an element's block row and column. */
 typedef struct blocks {
   int r, s, t, rows, depth, columns; /* of blocks */
 } blocks;

@@ -14,7 +14,8 @@ void xd_unpack_i8(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_unpack_i4_bytes(const xd_call *, int argument);
 void xd_unpack_i4(const xd_call *, uint8_t *const arguments[]);
 
-/* A int8 in blocks of 8x8, B codes of 2 bits, made int8 on the way to the multiplier, C += A B in int32. */
+/* A int8 in blocks of 8x8, B codes of 2 bits, which are converted to int8 between load and multiplication; C += A B
+ * in int32. */
 int64_t xd_matmul_codes_bytes(const xd_call *, int argument);
 void xd_matmul_codes(const xd_call *, uint8_t *const arguments[]);
 

@@ -1,4 +1,4 @@
-/* lock.c - counting locks: waiters are served in their order of arrival, while the value allows. */
+/* lock.c - counting locks: waiters are served in their order of arrival, as long as the value suffices. */
 #include "target/xdna2/array/sim.h"
 
 static bool serves(const lock_state *l, int wanted) {

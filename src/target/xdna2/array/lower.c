@@ -80,7 +80,7 @@ static xd_pattern end_pattern(const xd_fifo_end *end, int64_t offset, int64_t by
   return pattern;
 }
 
-/* The next descriptor of a channel's ring. The ring is closed by close_ring. */
+/* Appends a descriptor to a channel's ring; close_ring closes the ring. */
 static void add_to_ring(xd_program *p, int channel, int buffer, xd_pattern pattern, lock_pair lock) {
   if (channel < 0) return;
   const bool fills = p->channels.at[channel].direction == XD_S2MM;
@@ -133,7 +133,7 @@ static void lower_core_end(xd_program *p, int fifo, const xd_fifo_end *end, int 
   }
 }
 
-/* The consumer's end is the producer's, seen from the other side. */
+/* A FIFO whose producer and consumer share memory: both ends use the same buffers. */
 static void lower_shared(xd_program *p, int fifo) {
   const xd_fifo f = p->fifos.at[fifo];
   lower_core_end(p, fifo, &f.producer, -1);
@@ -167,7 +167,7 @@ static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out
                    whole->name, l->n_in, l->n_out);
   int64_t sum = 0;
   for (int i = 0; i < out->n; i++) sum += p->fifos.at[out->part[i] = split ? l->out[i] : l->in[i]].bytes;
-  if (padded) { /* the outgoing walk states its part of the incoming object */
+  if (padded) { /* the outgoing walk says which part of the incoming object it sends */
     out->bytes[0] = whole->bytes;
     out->offset[0] = 0;
     return TW_OK;
@@ -187,8 +187,8 @@ static tw_status parts_of(const xd_program *p, const xd_link *l, link_parts *out
   return TW_OK;
 }
 
-/* The end of fifo `f` in the memory tile of a link: the producer's of an outgoing one, a consumer's of an incoming
- * one. */
+/* The end of fifo `f` in the memory tile of a link: the producer's end of an outgoing FIFO, a consumer's end of an
+ * incoming FIFO. */
 static const xd_fifo_end *link_end(const xd_program *p, int f, bool out, xd_place tile, int *channel) {
   const xd_fifo *fifo = &p->fifos.at[f];
   *channel = fifo->source;
@@ -207,7 +207,7 @@ typedef struct link_buffers {
   lock_pair lock[XD_DIMS * 2];
 } link_buffers;
 
-/* A ring of the side's FIFO `fifo` over parts first .. end - 1 of every buffer. */
+/* Makes a ring for the side's FIFO `fifo` over parts first .. end - 1 of every buffer. */
 static void lower_side(xd_program *p, int fifo, bool out, const link_parts *parts, int first, int end,
                        const link_buffers *b) {
   int channel;

@@ -8,7 +8,7 @@
  * first request, filled in by xd_lower. -1, and program->failed, if the FIFO has no end there (or without memory). */
 int xd_fifo_port(xd_program *, int fifo, xd_place core);
 
-/* A port to a buffer of the core's own, which no DMA touches. */
+/* A port to a buffer that belongs to the core and that no DMA accesses. */
 int xd_own_port(xd_program *, xd_place core, const char *name, int64_t bytes);
 /* A port to `words` integers of 32 bits, which the host writes. */
 int xd_own_words(xd_program *, xd_place core, const char *name, int words);
@@ -19,8 +19,8 @@ int xd_own_words(xd_program *, xd_place core, const char *name, int words);
  * (xd_lay_routes) and descriptors numbered. TW_USAGE names the FIFO and the error. */
 tw_status xd_lower(const xd_config *, xd_program *, tw_error *);
 
-/* route.c: lays every route that has no steps yet: along columns, and along the row of the compute tile at one of its
- * ends (the shim's row if there is none). Sinks of one route share their common links. */
+/* route.c: lays every route that has no steps yet: along columns, and along the row of the compute tile at one of
+ * its ends (the shim's row if no end is a compute tile). Sinks of one route share their common links. */
 tw_status xd_lay_routes(xd_program *, tw_error *);
 
 /* Gives descriptors without a number the lowest that is free in their tile. In a memory tile channels of even number

@@ -4,7 +4,7 @@
 
 #include "target/xdna2/array/plan.h"
 
-enum { TILES_KEPT = 48 }; /* of thousands of legal ones: the best by the model */
+enum { TILES_KEPT = 48 }; /* the best by the model, of thousands of legal tiles */
 
 typedef struct menu {
   tw_menu_builder base;
@@ -12,7 +12,7 @@ typedef struct menu {
   const xd_gemm *now;
 } menu;
 
-/* Most tiles do not fit; the cheapest check comes first. */
+/* Most tiles do not fit, so the cheapest check comes first. */
 static double judge(const void *config, const void *design) {
   const bool legal = xd_plan_fits(config, design, NULL) == TW_OK && xd_gemm_check(config, design, NULL) == TW_OK;
   return legal ? xd_plan_predict(config, design) : 0;
@@ -32,12 +32,12 @@ static int cheaper(const void *a, const void *b) {
 
 enum { MOST_SIDE = 512 };
 
-/* A tile beyond the matrix is worth a thought only on one row or column of cores, and if it is the least such. */
+/* A tile larger than the matrix is offered only on one row or column of cores, and only the smallest such tile. */
 static bool in_reach(int64_t side, int64_t unit, int count, int64_t size) {
   return side <= MOST_SIDE && (side * count <= size || (count == 1 && side - unit < size));
 }
 
-/* The asymmetries of tiles with this number of row units: its divisors. */
+/* The possible asymmetries of tiles with this number of row units: its divisors. */
 typedef struct rhos {
   int n;
   int64_t at[MOST_SIDE];
@@ -82,7 +82,7 @@ static void tiles(menu *m, bool asymmetric) {
 
 /* ---- all ---- */
 
-/* unrolling of published kernels; each further one doubles the scheduling time */
+/* unrolling of published kernels; twice the unrolling takes twice the scheduling time */
 enum { CHAINS_MOST = 8, UNROLL_MOST = 4 };
 
 static void covers(tw_menu_builder *m) {

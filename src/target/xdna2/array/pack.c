@@ -1,4 +1,4 @@
-/* pack.c - see pack.h. Block by block: gathered as f32, encoded by the format library. */
+/* pack.c - see pack.h. Each block is gathered as f32 and encoded by the format library. */
 #include "target/xdna2/array/pack.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct source {
   int64_t rows, columns, row_step, step;
 } source;
 
-/* The place of a tile in memory: its bytes in runs, `pitch` apart. */
+/* Where a tile is in memory: runs of bytes, `pitch` apart. */
 typedef struct place {
   uint8_t *at;
   int64_t run, pitch;
@@ -28,7 +28,7 @@ static void copy_block(const place *t, int64_t at, uint8_t *block, bool to_tile)
   }
 }
 
-/* Tile number `index` of those before it, or the one at (row, column) of a matrix with rows of `width` elements. */
+/* The place of tile number `index`, or of the tile at (row, column) of a matrix with rows of `width` elements. */
 static place place_of(const xd_gemm *g, uint8_t *base, int64_t index, int64_t height, int64_t tile_width, int64_t row,
                       int64_t column, int64_t width) {
   const int64_t run = tile_width * 9 / BLOCK, tile = height * run;

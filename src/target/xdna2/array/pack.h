@@ -1,4 +1,4 @@
-/* pack.h - operands of a GEMM in DDR as gemm_array.h wants them.
+/* pack.h - operands of a GEMM in DDR in the layouts of gemm_array.h.
  *
  * bfp16 is stored in tiles of 8x8 blocks in the order in which the array reads it; within a tile as in kernel_bfp.h:
  *   A  macro-rows; in each, columns that hold A; in each, steps of K in L2; the rows of cores served; T_K tiles
@@ -24,7 +24,7 @@
 
 #include "target/xdna2/array/gemm_array.h"
 
-/* From row-major f32; A is m x k, B k x n, or n x k if g->b_transposed. Rounded as g->rounding says. */
+/* Packs row-major f32; A is m x k, B k x n, or n x k if g->b_transposed. Rounds as g->rounding says. */
 void xd_pack_a(const xd_gemm *, const float *a, uint8_t *out);
 void xd_pack_b(const xd_gemm *, const float *b, uint8_t *out);
 /* For i4 (-8..7) and ternary (-1..1): b as above. */
@@ -34,7 +34,7 @@ void xd_unpack_c(const xd_gemm *, const uint8_t *c, float *out);
 
 /* ---- for the files of packing ---- */
 
-/* The source of tile p of column j of tiles of B: its first column and depth; B is zero before `first`. */
+/* The source of tile p of column j of tiles of B: its first column and depth; B counts as zero before `first`. */
 typedef struct xd_b_origin {
   int64_t column, depth, first;
 } xd_b_origin;

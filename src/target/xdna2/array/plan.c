@@ -11,15 +11,15 @@
 
 /* ---- the start ---- */
 
-enum { START = 32 }; /* sides of a plain tile, where the sizes reach */
+enum { START = 32 }; /* sides of a plain tile, if the sizes are large enough */
 
-/* The largest multiple of `unit` of which `count` fit into `size`, at most `most`; `unit` if not even one does. */
+/* The largest multiple of `unit`, at most `most`, of which `count` fit into `size`; `unit` if none does. */
 static int64_t tile_side(int64_t size, int64_t count, int64_t unit, int64_t most) {
   const int64_t side = size / count / unit * unit;
   return side < unit ? unit : side > most ? most : side;
 }
 
-/* The largest multiple of `unit` up to `most` that divides `size`; `most` if there is none. */
+/* The largest multiple of `unit` up to `most` that divides `size`; `most` if none does. */
 static int64_t dividing_side(int64_t size, int64_t unit, int64_t most) {
   for (int64_t side = most; side >= unit; side -= unit)
     if (size % side == 0) return side;
@@ -65,7 +65,7 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
 /* ---- steps ---- */
 
 enum { SIDE_MOST = 1 << 20, COPIES_MOST = 4, DEPTH_MOST = 64 };
-enum { CLUSTER_MOST = 32, UNROLL_MOST = 64 }; /* far beyond what registers and program memory hold */
+enum { CLUSTER_MOST = 32, UNROLL_MOST = 64 }; /* far above the limits of registers and program memory */
 
 static tw_status then_symmetric(const void *config, void *design, unsigned given, tw_error *error) {
   enum { RHO = 1 << 3 };

@@ -18,14 +18,14 @@
 #include "target/xdna2/array/gemm_array.h"
 #include "tilewright/extend/target.h"
 
-/* The plainest design of the problem: small tiles on all cores that its sizes reach. Types of the problem are
- * settled. */
+/* The plainest design of the problem: small tiles on all cores for which its sizes suffice. The problem's types must
+ * be settled. */
 tw_status xd_plan_start(const xd_config *, const tw_problem *, xd_gemm *out, tw_error *);
 /* The steps, as a table; its functions take the configuration. */
 extern const tw_language xd_plan_language;
 /* Do all buffers fit L1 and L2? */
 tw_status xd_plan_fits(const xd_config *, const xd_gemm *, tw_error *);
-/* The start and all steps; TW_USAGE names the step. The result is rejected if it is not legal. */
+/* The start and all steps; TW_USAGE names the illegal step or why the result is not legal. */
 tw_status xd_plan_of(const xd_config *, const tw_problem *, const tw_schedule *, xd_gemm *out, tw_error *);
 /* malloc'ed; NULL without memory. Reads back by tw_schedule_parse and xd_plan_of. */
 char *xd_plan_print(const xd_gemm *);
@@ -33,9 +33,9 @@ char *xd_plan_print(const xd_gemm *);
 /* predict.c: seconds by simple bounds: the cores' computation (cost.h's constants), the transfers of DDR and streams,
  * and the parts that do not overlap. */
 double xd_plan_predict(const xd_config *, const xd_gemm *);
-/* Seconds of all cores of the array at their peak. */
+/* Seconds that the computation takes if all cores of the array work at their peak. */
 double xd_plan_peak(const xd_config *, const xd_gemm *);
-/* Seconds that no simulation of the design is below. */
+/* A lower bound of the simulated seconds of the design. */
 double xd_plan_least(const xd_config *, const xd_gemm *);
 
 /* menu.c: the next steps. */

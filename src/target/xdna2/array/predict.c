@@ -1,7 +1,7 @@
-/* predict.c - how long a design takes, by bounds alone: for menus. The simulation has the last word.
+/* predict.c - estimates a design's time from bounds: for menus; the simulation decides. Computing, reading A and B,
+ * writing C and the streams overlap, so the longest counts.
  *
- * Computing, reading A and B, writing C and the streams overlap, so the longest counts; the hand-over of a single
- * buffer of C, the first tiles and the dispatch do not. */
+ * The hand-over of a single buffer of C, the first tiles and the dispatch do not overlap. */
 #include <limits.h>
 #include <math.h>
 
@@ -28,7 +28,7 @@ static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_sh
   return (double)(s->steps * g->depth) * step + zero + finish;
 }
 
-/* Until C has left the core, where the next tile needs its room. */
+/* Cycles until C has left the core, if the next tile needs its buffer. */
 static double drain_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
   const int64_t bytes = g->tile.m * g->tile.n * s->c_bytes8 / 8;
   return g->copies[2] > 1 ? 0 : (double)bytes / c->stream_bytes;
@@ -45,7 +45,7 @@ static double stream_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_
 typedef struct operand {
   double bytes;
   int64_t run, stride;
-  int together; /* shims that work on neighbouring runs */
+  int together; /* shims that work on neighbouring runs at the same time */
 } operand;
 
 static operand rows_of(double bytes, int64_t run8, int64_t stride8, int together) {
@@ -73,7 +73,7 @@ static void operands_of(const xd_gemm *g, const xd_gemm_shape *s, operand out[3]
       g->c == TW_BFP16 ? (operand){c, 0, 0, 1} : rows_of(c, g->tile.n * s->c_bytes8, g->n * s->c_bytes8, g->columns);
 }
 
-/* With the runs' alignment; or `at_least`: with the best alignment, without the cost of rows. */
+/* Seconds of requests with the runs' alignment. With `at_least`: with the best alignment, without the cost of rows. */
 static double request_seconds(const xd_config *c, const operand *o, bool at_least) {
   const int64_t long_run = c->array.ddr_page_bytes, run = o->stride ? o->run : long_run;
   const int64_t stride = o->stride ? o->stride : long_run;
@@ -81,11 +81,12 @@ static double request_seconds(const xd_config *c, const operand *o, bool at_leas
   return o->bytes / (double)run * 1e-9 * xd_ddr_run_ns(&c->array, run, unit, stride, at_least ? INT_MAX : o->together);
 }
 
-/* Seconds of each, if nothing else took any. */
+/* Seconds of each part by itself. */
 typedef struct terms {
-  double compute, drain; /* of the cores; drain: a single buffer of C must be sent before the next tile begins */
+  /* compute: time of the cores; drain: a single buffer of C must be sent before the next tile begins */
+  double compute, drain;
   double streams, read, write, both, requests;
-  double first, last; /* the first tiles on their way in, the last on its way out */
+  double first, last; /* first: the first tiles are loaded; last: the last tile is sent */
 } terms;
 
 static terms terms_of(const xd_config *c, const xd_gemm *g, bool at_least) {

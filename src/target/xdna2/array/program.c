@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 
-typedef XD_LIST(char) any_list; /* every list begins alike */
+typedef XD_LIST(char) any_list; /* the common beginning of every list */
 
 int xd_append(void *to, size_t size, const void *item, bool *failed) {
   any_list *list = to;

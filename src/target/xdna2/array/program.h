@@ -77,15 +77,15 @@ typedef struct xd_lock_use {
 
 /* A buffer descriptor: acquire, move, release, go on to `next`. */
 typedef struct xd_descriptor {
-  int channel; /* that it belongs to */
+  int channel; /* the descriptor's channel */
   int id;      /* number in the tile's table; xd_number_descriptors replaces -1 */
   int buffer;
   xd_pattern pattern;
   int64_t iterations,
-      iteration_stride; /* each execution is displaced by one stride more, `iterations` times; 1: never */
+      iteration_stride; /* each execution is displaced by another stride, `iterations` times; 1: never displaced */
   xd_lock_use acquire, release;
-  int next;   /* -1: the task ends here */
-  int packet; /* number of the packets that it sends, + 1; 0: a plain stream */
+  int next;   /* -1: the task ends after this descriptor */
+  int packet; /* number of the packets that it sends, plus 1; 0: a plain stream */
 } xd_descriptor;
 
 typedef enum xd_direction { XD_S2MM, XD_MM2S } xd_direction; /* stream to memory, memory to stream */
@@ -95,7 +95,7 @@ typedef struct xd_channel {
   xd_direction direction;
   int id;    /* among the tile's channels of that direction */
   int start; /* descriptor with which it starts without a task; -1: tasks come from the sequence */
-  int again; /* how often more that chain runs, if it ends */
+  int again; /* how often the chain is repeated, if it ends */
 } xd_channel;
 
 /* A circuit through the switches: one MM2S channel to one or more S2MM channels. A step is a link between two
@@ -113,12 +113,12 @@ typedef struct xd_route {
   int first_step, n_steps;
 } xd_route;
 
-/* A core's view of a set of buffers that are used in turn: a FIFO's end, or a buffer of its own. */
+/* A core's view of a set of buffers that are used in turn: the end of a FIFO, or a buffer of the core. */
 typedef struct xd_port {
   char name[XD_NAME];
   xd_place tile;
   int first_buffer, n_buffers;  /* consecutive */
-  xd_lock_use acquire, release; /* per object; none: a buffer of the core's own, always held */
+  xd_lock_use acquire, release; /* per object; none: the core always holds this buffer */
   int fifo;                     /* FIFO of this end; -1 */
   bool is_producer;
 } xd_port;
@@ -129,11 +129,11 @@ typedef struct xd_function xd_function;
 typedef struct xd_call {
   const xd_function *function;
   int m, k, n;            /* the sub-problem, in elements */
-  int row, rows;          /* where C is passed whole: its first row there, and the number of rows of C */
+  int row, rows;          /* if the whole of C is passed: the first row there, and the number of rows of C */
   tw_rounding rounding;   /* for all conversions */
   int shift;              /* for narrowing stores */
-  const xd_kernel *micro; /* its micro-kernel, for its cost; NULL: none */
-  xd_cover cover;         /* how that goes over the tile */
+  const xd_kernel *micro; /* the micro-kernel that determines its cost; NULL: none */
+  xd_cover cover;         /* the cover with which it computes the tile */
   int block[3];           /* for blocked kernels (kernel_blocked.h): r, s, t */
   int macs;               /* multiply-accumulates per cycle of a kernel without `micro` */
   double cycles;          /* cycles given by the user; 0: none */
@@ -160,7 +160,7 @@ typedef enum xd_scalar_kind {
   XD_SCALAR_RIGHT,
   XD_SCALAR_LEAST,
   XD_SCALAR_MOST,
-  XD_SCALAR_COMPARE,   /* to = a against b, as `compare` says */
+  XD_SCALAR_COMPARE,   /* to = the result of comparing a with b, as `compare` says */
   XD_SCALAR_SELECT,    /* to = a ? b : c */
   XD_SCALAR_TO_REAL,   /* for an integer */
   XD_SCALAR_TO_INTEGER /* for a real number */
@@ -183,8 +183,9 @@ typedef struct xd_scalar {
   int cycles;
 } xd_scalar;
 
-/* AWAIT_LOCK and ADD_TO_LOCK: for a lock that guards no buffers, a barrier, which the host sets; TAKE_LOCK: for designs
- * whose cores use locks without restrictions. IF continues after its ELSE (or END_IF) if its register holds 0. */
+/* AWAIT_LOCK and ADD_TO_LOCK use a barrier, which is a lock that guards no buffers and that the host sets. TAKE_LOCK
+ * is for designs whose cores use locks without restrictions. IF continues after its ELSE (or END_IF) if its register
+ * holds 0. */
 typedef enum xd_op_kind {
   XD_LOOP,
   XD_END,
@@ -195,9 +196,9 @@ typedef enum xd_op_kind {
   XD_ACQUIRE,
   XD_RELEASE,
   XD_CALL,
-  XD_AWAIT_LOCK, /* until it holds `count`, and leaves it so */
+  XD_AWAIT_LOCK, /* waits until the lock holds `count`, and does not change it */
   XD_ADD_TO_LOCK,
-  XD_TAKE_LOCK /* waits until it holds `count`, and takes them */
+  XD_TAKE_LOCK /* waits until the lock holds `count`, and subtracts it */
 } xd_op_kind;
 enum { XD_COUNTED = -2 }; /* iterations of a loop whose bounds are registers */
 
@@ -213,7 +214,7 @@ typedef struct xd_op {
   xd_scalar scalar; /* SCALAR; IF: from[0] */
   int n_arguments;
   struct {
-    int port, element; /* which of the objects held, 0 the oldest */
+    int port, element; /* index of a held object, 0 is the oldest */
     int64_t offset;
   } argument[XD_ARGUMENTS];
 } xd_op;
@@ -232,8 +233,8 @@ typedef struct xd_command {
   xd_command_kind kind;
   int channel, descriptor, repeat; /* START: how often the descriptor (chain) runs */
   bool token;
-  int core, parameter; /* SET: index of the core; -1: no loop's */
-  int buffer;          /* SET: and this word of it, from 0 on, + 1; 0: none */
+  int core, parameter; /* SET: index of the core's parameter; -1: not a loop's */
+  int buffer;          /* SET: a word of this buffer is written, from 0 on, plus 1; 0: none */
   int64_t element;
   int lock;      /* SET_LOCK */
   int64_t value; /* for both */
@@ -241,7 +242,8 @@ typedef struct xd_command {
 
 /* ---- object FIFOs ---- */
 
-/* dims: the order in which a memory tile's or core's DMA walks the object (as xd_pattern); n_dims = 0: linear. */
+/* dims: the order in which the DMA of a memory tile or core accesses the object (as in xd_pattern); n_dims = 0:
+ * linear. */
 typedef struct xd_fifo_end {
   xd_place tile;
   int depth; /* buffers; at a shim: 0 */

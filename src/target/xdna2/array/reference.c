@@ -1,4 +1,4 @@
-/* reference.c - see reference.h. Slow and plain: it is what kernels, packing and designs are tested against. */
+/* reference.c - see reference.h. Slow and plain: kernels, packing and designs are tested against it. */
 #include "target/xdna2/array/reference.h"
 
 #include <stdlib.h>
@@ -86,7 +86,7 @@ tw_status xd_gemm_reference(const xd_gemm *g, const float *a, const float *b, fl
   return done ? TW_OK : tw_no_memory(error, "the reference");
 }
 
-/* To a multiple of 2^shift, in its units. */
+/* Rounds to a multiple of 2^shift and returns the multiple's number. */
 static int64_t narrowed(int64_t sum, int shift, tw_rounding rounding, int64_t most) {
   const int64_t unit = (int64_t)1 << shift, low = (sum >= 0 ? sum : sum - unit + 1) / unit, rest = sum - low * unit;
   const bool up = rounding != TW_ROUND_FLOOR && (2 * rest > unit || (2 * rest == unit && low % 2 != 0));

@@ -36,13 +36,13 @@ const xc_mac xc_macs[XD_CORE_MACS] = {
 
 /* ---- registers of inputs ---- */
 
-/* Vectors on the way: for lanes, two of each row of the cluster, and two that all share. */
+/* Numbers of temporary vectors. With lanes: two for each row of the cluster, and two for all rows. */
 static int singles_of(const xc_builder *b) { return b->mac->lanes ? 2 * b->kernel->cluster[0] + 2 : b->mac->singles; }
 
 bool xc_lay_out_sets(xc_builder *b) {
   const int a = b->kernel->cluster[0] * b->sets, bb = b->kernel->cluster[1] * b->sets * b->mac->b_width;
   const int packed = b->kernel->mac == XD_CORE_I8_I2 ? b->kernel->cluster[1] : 0;
-  const int raw = b->kernel->shuffle_b || b->kernel->c == XD_CORE_C_BFP16; /* B before its shuffle; C on its way in */
+  const int raw = b->kernel->shuffle_b || b->kernel->c == XD_CORE_C_BFP16; /* B before its shuffle; C after its load */
   b->pin_pairs = 0;
   b->pin_b = 2 * b->mac->pairs;
   b->pin_a = b->pin_b + bb;
@@ -121,7 +121,7 @@ void xc_push(xc_builder *b, char role, int value, int bank, int row, int column)
 
 /* ---- blocks ---- */
 
-/* bf16, widened by the load, half an accumulator each time, and made bfp16. */
+/* Loads bf16, widened by the load, half an accumulator at a time, and converts to bfp16. */
 static void widened_block(xc_builder *b, int to, int row, int step) {
   const int wide = xc_temporary(b);
   xc_load(b, "vld.conv", 'A', b->bank_a, wide, 0x3, row, -1, step);
@@ -129,7 +129,7 @@ static void widened_block(xc_builder *b, int to, int row, int step) {
   xc_move(b, "vconv.bfp16", 'A', to, wide, row, -1, step);
 }
 
-/* bf16 of B has to be transposed and widened: two vectors, two shuffles of both, a multiplication by one. */
+/* A block of B in bf16 has to be transposed and widened: two vectors, two shuffles of both, a multiplication by one. */
 static void transposed_block(xc_builder *b, int to, int column, int step) {
   const int raw = passing_pair(b, RAW_PAIR), turned = passing_pair(b, TURNED_PAIR), wide = xc_temporary(b);
   for (int half = 0; half < 2; half++) xc_load(b, "vld", 'B', b->bank_b, raw, 1u << half, -1, column, step);
@@ -214,7 +214,7 @@ int xc_row_of_b(xc_builder *b, int block, int element, int column, int step) {
   return to;
 }
 
-/* "All parts" of operands become the parts of their values, now that these are known. */
+/* Operands that name all parts of a value get the list of its parts, which is known now. */
 tw_status xc_finish(xc_graph *g, tw_error *error) {
   for (int i = 0; i < g->n_nodes && !g->failed; i++)
     for (int r = 0; r < g->node[i].n_reads; r++) g->node[i].read[r].parts &= xc_all_parts(g, g->node[i].read[r].value);

@@ -8,7 +8,7 @@
 static int max(int a, int b) { return a > b ? a : b; }
 static int min(int a, int b) { return a < b ? a : b; }
 
-/* Instructions that can only issue in some set of slots need as many cycles as its slots have to be used: over all sets
+/* Instructions that can only issue in a set of slots need enough cycles of these slots: the maximum over all sets
  * (Hall's condition). */
 static int slots_bound(const xc_graph *g) {
   int by_mask[1 << XC_SLOTS_MAX] = {0}, bound = 1;
@@ -40,7 +40,8 @@ static int banks_bound(const xc_graph *g) {
 
 int xc_resource_ii(const xc_graph *g) { return max(slots_bound(g), banks_bound(g)); }
 
-/* One round of Bellman and Ford at `ii`; by which edge each node was reached last, in by[] if it is not NULL. */
+/* One round of Bellman and Ford at `ii`. If by[] is not NULL, by[node] is the edge by which the node was reached
+ * last. */
 static bool relax(const xc_graph *g, int ii, int *depth, int *by) {
   bool changed = false;
   for (int e = 0; e < g->n_edges; e++) {
@@ -54,7 +55,7 @@ static bool relax(const xc_graph *g, int ii, int *depth, int *by) {
   return changed;
 }
 
-/* Paths have at most n_nodes edges, unless there is a cycle that II cannot pay for. */
+/* Paths have at most n_nodes edges, unless a cycle needs a larger II. */
 bool xc_depths(const xc_graph *g, int ii, int *depth) {
   for (int i = 0; i < g->n_nodes; i++) depth[i] = 0;
   for (int round = 0; round <= g->n_nodes; round++)
@@ -64,8 +65,8 @@ bool xc_depths(const xc_graph *g, int ii, int *depth) {
 
 /* ---- recurrences ---- */
 
-/* A node on a cycle of the edges in `by`, -1 if they have none. The current II is too small for such a cycle. `seen` is
- * room for one number per node. */
+/* A node on a cycle of the edges in `by`, -1 if they have none. The current II is too small for such a cycle. `seen`
+ * has space for one number per node. */
 static int on_cycle(const xc_graph *g, const int *by, int *seen) {
   for (int i = 0; i < g->n_nodes; i++) seen[i] = -1;
   for (int start = 0; start < g->n_nodes; start++) {
@@ -76,8 +77,8 @@ static int on_cycle(const xc_graph *g, const int *by, int *seen) {
   return -1;
 }
 
-/* The II that pays for the cycle through `node`: its latency over its distance, rounded up. INT_MAX without
- * distance. */
+/* The least II that satisfies the cycle through `node`: its latency divided by its distance, rounded up. INT_MAX for
+ * distance 0. */
 static int ii_of_cycle(const xc_graph *g, const int *by, int node) {
   int latency = 0, distance = 0, i = node;
   do {

@@ -23,7 +23,8 @@ typedef struct replay {
   int content[XC_FILES][REGISTERS_MAX][PARTS_MAX]; /* value * iterations + iteration */
   struct {
     int node, iteration; /* the last access */
-    int left;            /* load: blocks' eighths filled in and not popped; store: pushes since the last flush */
+    /* load FIFO: eighths of blocks that were filled and not popped; store FIFO: pushes since the last flush */
+    int left;
   } fifo[FIFOS_MAX];
   tw_error *error;
 } replay;
@@ -101,7 +102,7 @@ static tw_status check_fifo(replay *r, int cycle, int instance) {
   int *left = &r->fifo[n->fifo].left;
   if (!strcmp(name, "seek")) *left = 0;
   if (!strcmp(name, "vld.fill"))
-    *left += m->pops_per_fill; /* a pop takes an eighth of the amount that it leaves to fill */
+    *left += m->pops_per_fill; /* a fill adds as much as pops_per_fill pops consume */
   if (!strcmp(name, "vld.fill") && *left > 2 * m->pops_per_fill) return wrong(r, cycle, instance, "the FIFO is full");
   if (!strcmp(name, "vld.pop") && --*left < 0) return wrong(r, cycle, instance, "the FIFO lacks a part of the block");
   if (!strcmp(name, "vst.push") && ++*left > m->pushes_per_flush) return wrong(r, cycle, instance, "the FIFO is full");
@@ -109,7 +110,7 @@ static tw_status check_fifo(replay *r, int cycle, int instance) {
   return TW_OK;
 }
 
-/* Accesses move the state in the cycle `position`; one of a FIFO in each. */
+/* An access changes a FIFO's state in the cycle `position`; at most one access in each cycle. */
 static tw_status check_fifos(replay *r) {
   int last[FIFOS_MAX];
   for (int f = 0; f < FIFOS_MAX; f++) last[f] = r->fifo[f].iteration = NOTHING;
@@ -156,7 +157,7 @@ static bool find_writers(replay *r) {
   return true;
 }
 
-/* Is the part written at the end of this very cycle, by a bypass that the reader shares? */
+/* Does a bypass deliver the part at the end of this cycle, and does the reader have the bypass? */
 static bool arrives_by_bypass(const replay *r, int instance, int operand, int part, int cycle) {
   const xc_node *reader = node_of(r, instance);
   const int iteration = instance / r->g->n_nodes;
@@ -193,7 +194,8 @@ static tw_status write_parts(replay *r, int cycle, int instance, int *written) {
   return TW_OK;
 }
 
-/* When instances read and write, as lists by cycle: reads, then what arrives at its end. */
+/* The reads and writes of instances, as lists by cycle: first the reads, then results that arrive at the end of the
+ * cycle. */
 typedef struct accesses {
   int *first, *next; /* by cycle * 2 + is a write; by access: instance * EACH + operand, the last one the write */
 } accesses;

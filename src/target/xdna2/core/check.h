@@ -1,5 +1,5 @@
 /* check.h - replays a schedule cycle by cycle and reports errors in it. It uses the machine, the instructions with
- * their operands, and the schedule; none of the edges, lives or tables of the schedulers. */
+ * their operands, and the schedule, but no edges, lives or tables of the schedulers. */
 #ifndef TW_XDNA2_CORE_CHECK_H
 #define TW_XDNA2_CORE_CHECK_H
 

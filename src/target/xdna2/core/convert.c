@@ -26,7 +26,7 @@ tw_status xc_to_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *ou
   return xc_finish(out, error);
 }
 
-/* A product with one widens. */
+/* A multiplication by one widens the values. */
 tw_status xc_from_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
   xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_BFP16], out);
   out->constants[XC_VECTOR] = 1;
@@ -102,7 +102,7 @@ tw_status xc_narrow_i8_graph(const xc_machine *m, const int bank[2], xc_graph *o
   return narrow_graph(m, bank, "vst.srs4", 1, out, error);
 }
 
-/* In place, from the last block on: a stream goes forwards, so each block is one. */
+/* In place, beginning with the last block: a stream goes forwards, so each block has a separate stream. */
 tw_status xc_round_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
   xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_BFP16], out);
   const int wide = xc_add_value(out, XC_ACCUMULATOR, 1, -1);

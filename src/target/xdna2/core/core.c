@@ -30,7 +30,7 @@ bool xd_core_parse_way(const char *name, xd_core_way *out) {
 
 /* ---- the call ---- */
 
-/* The only cost of a zero-overhead loop is the distance between its set-up and its end: prologue and body. */
+/* The only cost of a zero-overhead loop is the time between its set-up and its end: prologue and body. */
 static int loop_cycles(xd_core_loop l, int iterations) {
   if (!iterations) return 0;
   const int stages = (l.length + l.ii - 1) / l.ii, to_end = stages * l.ii, need = xc_machine_aie2p()->loop_bundles;

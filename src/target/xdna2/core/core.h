@@ -14,12 +14,13 @@
 
 /* The size of one multiply-accumulate, r x s x t: rows of A, depth, columns of B. */
 typedef enum xd_core_mac {
-  XD_CORE_I8,         /* 8x8x8, int8 x int8 */
-  XD_CORE_I8_I4,      /* 4x16x16, int8 x int4 */
-  XD_CORE_I8_I2,      /* 8x8x8, int8 x codes of 2 bits, made int8 on the way to the multiplier; k in units of 32 */
-  XD_CORE_I16,        /* 4x4x8, int16 x int16, sums of 64 bits */
-  XD_CORE_BFP16,      /* 8x8x8, bfp16ebs8 on both sides */
-  XD_CORE_BF16,       /* 8x8x8, bf16 on both sides in memory, converted to bfp16 on the way, as AIE API emulates it */
+  XD_CORE_I8,    /* 8x8x8, int8 x int8 */
+  XD_CORE_I8_I4, /* 4x16x16, int8 x int4 */
+  /* 8x8x8, int8 x codes of 2 bits, converted to int8 between load and multiplication; k in units of 32 */
+  XD_CORE_I8_I2,
+  XD_CORE_I16,   /* 4x4x8, int16 x int16, sums of 64 bits */
+  XD_CORE_BFP16, /* 8x8x8, bfp16ebs8 on both sides */
+  XD_CORE_BF16,  /* 8x8x8, bf16 on both sides in memory, converted to bfp16 after the load, as AIE API emulates it */
   XD_CORE_BF16_LANES, /* 4x8x8, bf16, exact: 32 products of elements at a time, as AIE API does without emulation */
   XD_CORE_MACS
 } xd_core_mac;
@@ -57,9 +58,9 @@ typedef struct xd_core_kernel {
 typedef struct xd_core_result {
   /* cycles of the call: conversion and all clusters; not the call itself, locks or stalls by DMA */
   double cycles;
-  double efficiency;   /* multiply-accumulates of the problem over cycles and 1 VMAC a cycle */
+  double efficiency;   /* multiply-accumulates of the problem divided by cycles, at 1 VMAC per cycle */
   int clusters, vmacs; /* VMACs of one cluster */
-  /* cycles of all clusters: to the first VMAC, to the last, after it; without conversion */
+  /* cycles of all clusters: before the first VMAC, until the last, after it; without conversion */
   int prologue, steady, epilogue;
   int ii; /* cycles from one cluster to the next (of an unrolled block: L / unroll, rounded up) */
   int resource_ii, recurrence_ii; /* lower bounds of ii: by slots, ports and banks; by dependences and FIFOs */
@@ -91,12 +92,12 @@ typedef struct xd_core_pace {
   int code_bytes;
 } xd_core_pace;
 
-/* As xd_core_schedule, where m and n matter only for whether there are as many clusters as the unrolling. */
+/* As xd_core_schedule, but m and n only decide whether there are enough clusters for the unrolling. */
 tw_status xd_core_pace_of(const xd_core_kernel *, xd_core_pace *out, tw_error *);
 /* Cycles of a call of m x k x n: the result of xd_core_schedule. */
 double xd_core_pace_cycles(const xd_core_pace *, const xd_core_kernel *);
 
-/* The cycles of xd_core_schedule, for frequent callers: paces are kept while the process lives (memo.c). */
+/* The cycles of xd_core_schedule, for frequent callers: paces are kept until the process ends (memo.c). */
 tw_status xd_core_cycles(const xd_core_kernel *, double *cycles, tw_error *);
 
 /* Loops that go once over a buffer in L1. */
@@ -115,7 +116,7 @@ typedef enum xd_core_pass {
  * scheduled once, by modulo scheduling; any thread. Errors as above. */
 tw_status xd_core_pass_cycles(xd_core_pass, int64_t count, double *cycles, tw_error *);
 
-/* As a table of slots by cycle, or a picture (SVG), of one iteration; *out is malloc'ed. */
+/* One iteration as a table of slots by cycle, or as a picture (SVG); *out is malloc'ed. */
 tw_status xd_core_print(const xd_core_kernel *, char **out, tw_error *);
 tw_status xd_core_draw(const xd_core_kernel *, char **out, tw_error *);
 

@@ -38,7 +38,7 @@ static void bar(drawing *d, int y, int from, int cycles, char role, int iteratio
               LEFT + from * CYCLE, y + 2, cycles * CYCLE - 1, LANE - 4, colour_of(role), opacity(iteration), title);
 }
 
-/* '<' and '>' of labels as SVG wants them. */
+/* Escapes '<' and '>' of labels for SVG. */
 static void escape(const char *label, char *out, size_t size) {
   size_t n = 0;
   for (; *label && n + 5 < size; label++)
@@ -73,7 +73,7 @@ static int draw_slots(drawing *d, int y) {
   return y;
 }
 
-/* When a value is in its register, and which role its last writer has. */
+/* When a value is in its register, and the role of its last writer. */
 static char life_of(const xc_loop *l, int value, int *from, int *to) {
   char role = 'C';
   *from = INT_MAX;

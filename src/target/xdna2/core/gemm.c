@@ -19,7 +19,7 @@ static const struct form {
 
 const int *xd_core_shape(xd_core_mac mac) { return xc_macs[mac].shape; }
 
-/* Integers of 32 bits become sums of 64 on their way. */
+/* Integer sums of 32 bits are widened to 64 bits when they are loaded. */
 static const struct form *form_of(const xc_builder *b) {
   static const struct form wide = {"vld.ups2", "vst.srs2", 2};
   return b->mac->sum_bytes == 8 && b->kernel->c == XD_CORE_C_32 ? &wide : &forms[b->kernel->c];
@@ -41,7 +41,7 @@ static int pieces_of(const xc_builder *b) {
   return form_of(b)->pieces * b->mac->shape[0] * b->mac->shape[2] * b->mac->sum_bytes / WHOLE;
 }
 
-/* The parts of an accumulator that a chain takes. */
+/* The parts of an accumulator that a chain uses. */
 static unsigned chain_parts(const xc_builder *b) {
   if (!b->mac->lanes) return XC_ALL_PARTS;
   return (1u << b->g->machine->accumulator_parts * pieces_of(b) / form_of(b)->pieces) - 1;
@@ -145,7 +145,7 @@ tw_status xc_cluster_graph(const xc_machine *m, const xd_core_kernel *k, int clu
   return xc_finish(out, error);
 }
 
-/* Bundles of a cluster and a step of depth, at least: multiply-accumulates, and moves where lanes need them. */
+/* The least bundles for a cluster and a step of depth: multiply-accumulates, and with lanes also moves. */
 static int step_bundles(const xc_mac *mac, const xd_core_kernel *k) {
   const int products = k->cluster[0] * k->cluster[1] * mac->issues;
   const int moves = mac->lanes ? k->cluster[0] * (1 + 2 * mac->lanes) + k->cluster[1] * mac->lanes : 0;

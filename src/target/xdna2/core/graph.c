@@ -5,8 +5,8 @@
 
 #include "base/strings.h"
 
-/* `things`, reallocated if it has no room for one more of `count`; on failure unchanged, and the graph is marked
- * failed. */
+/* Returns `things`, reallocated if it has no space for one more than `count`. On failure it is unchanged, and the
+ * graph is marked as failed. */
 static void *grown(xc_graph *g, void *things, int count, int *room, size_t size) {
   enum { FIRST_ROOM = 64 };
   if (count < *room) return things;
@@ -28,7 +28,7 @@ int xc_add_value(xc_graph *g, xc_file file, int width, int pin) {
 }
 
 xc_node *xc_add_node(xc_graph *g, const char *instruction, char role, int cluster, int row, int column, int step) {
-  static _Thread_local xc_node lost; /* so that builders need not check every node */
+  static _Thread_local xc_node lost; /* a dummy, so that builders need not check every node */
   g->node = grown(g, g->node, g->n_nodes, &g->room_nodes, sizeof *g->node);
   xc_node *n = g->n_nodes < g->room_nodes ? &g->node[g->n_nodes++] : &lost;
   *n = (xc_node){.what = xc_find_instruction(g->machine, instruction),
@@ -58,7 +58,7 @@ void xc_accumulates(xc_node *n, int value, unsigned parts) {
 void xc_writes(xc_node *n, int value, unsigned parts) { n->write = (xc_operand){value, parts}; }
 
 unsigned xc_all_parts(const xc_graph *g, int value) {
-  if (value >= g->n_values) return 0; /* memory ran out; xc_link says so */
+  if (value >= g->n_values) return 0; /* memory ran out; xc_link reports it */
   const xc_value *v = &g->value[value];
   return (1u << (v->file == XC_ACCUMULATOR ? g->machine->accumulator_parts * v->width : v->width)) - 1;
 }
@@ -125,7 +125,7 @@ static void link_results(xc_graph *g, const uses *u) {
     }
 }
 
-/* Each access of a FIFO moves its state on, in program order, round to the next iteration. */
+/* Each access of a FIFO changes its state, in program order and on to the next iteration. */
 static void link_fifos(xc_graph *g) {
   for (int fifo = 0; fifo < g->machine->load_fifos + g->machine->store_fifos; fifo++) {
     int first = -1, last = -1;
@@ -139,14 +139,14 @@ static void link_fifos(xc_graph *g) {
   }
 }
 
-/* The next value in the same register may arrive no sooner than the old one was read and written. */
+/* The next value in the same register must not arrive before the old value was read and written. */
 static void link_reuse(xc_graph *g, const uses *u, int old, int new, int distance) {
   for (int to = u->first_writer[new]; to >= 0; to = u->next_writer[to]) {
     const xc_node *b = &g->node[to];
     for (int r = u->first_reader[old]; r >= 0; r = u->next_reader[r]) {
       const int from = r / XC_READS_MAX, operand = r % XC_READS_MAX;
       const xc_node *a = &g->node[from];
-      if (from == to || !(a->read[operand].parts & b->write.parts)) continue; /* in place: reads before it writes */
+      if (from == to || !(a->read[operand].parts & b->write.parts)) continue; /* in place: it reads before it writes */
       add_edge(g, from, to, xc_read_at(g, a, operand) - xc_write_at(g, b), distance);
     }
     for (int from = u->first_writer[old]; from >= 0; from = u->next_writer[from])

@@ -47,7 +47,7 @@ static int find_slot(const xc_machine *m, const char *name, size_t length) {
   return -1;
 }
 
-/* The next word of a text, at most `size` - 1 letters long; NULL at its end, or for a longer one. */
+/* The next word of a text, at most `size` - 1 letters long; NULL at the end of the text, or if the word is longer. */
 static const char *next_word(const char **text, char *word, size_t size) {
   *text += strspn(*text, " ");
   const size_t length = strcspn(*text, " ");

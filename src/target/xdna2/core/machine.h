@@ -12,15 +12,15 @@
  * accumulator operand, XC_BYPASS_MV at the other operands. */
 typedef enum xc_bypass { XC_BYPASS_NONE, XC_BYPASS_VEC, XC_BYPASS_MV } xc_bypass;
 
-/* Cycles count from 1, the cycle of issue; 0: the instruction does no such thing. */
+/* Cycles count from 1, the cycle of issue; 0: the instruction has no such access. */
 typedef struct xc_instruction {
   char name[16];
-  int n_slots, slot[4]; /* any one of these, in order of preference */
+  int n_slots, slot[4]; /* the slots in which it can issue, in order of preference */
   int operands;         /* vectors, and accumulators that are only read, are read */
   int accumulator;      /* the accumulator operand of a multiply-accumulate is read */
   int result;           /* written at the end of this cycle */
-  int memory;           /* one access of one bank */
-  int position;         /* the state of its FIFO moves on */
+  int memory;           /* cycle of its access to a bank */
+  int position;         /* cycle in which it changes its FIFO's state */
   xc_bypass bypass;
 } xc_instruction;
 

@@ -1,4 +1,5 @@
-/* memo.c - remembers paces that were scheduled once, by their inputs: a search needs the same few thousands of times.
+/* memo.c - keeps paces by their inputs after they were scheduled once: a search needs the same few thousand paces
+ * repeatedly.
  *
  * The functions are pure, so the order of requests affects only the time. Paces for which the table has no room are
  * scheduled again. */
@@ -52,7 +53,7 @@ static uint32_t hash(const key *k) {
   return h;
 }
 
-/* Where the key is or may go; NULL if the table is full there. The lock is held. */
+/* The entry of the key, or a free one for it; NULL if the table is full there. The lock is held. */
 static entry *place_of(const key *k) {
   const uint32_t first = hash(k);
   for (uint32_t i = 0; i < PROBES; i++) {
@@ -78,7 +79,7 @@ static void remember(const entry *e) {
   pthread_mutex_unlock(&memo.lock);
 }
 
-/* True if least_of can divide; the scheduler reports the error in others. */
+/* True if least_of can divide; for other kernels the scheduler reports the error. */
 static bool divides(const xd_core_kernel *k) {
   enum { MOST = 1 << 10 };
   const int *shape = xd_core_shape(k->mac);
@@ -86,7 +87,7 @@ static bool divides(const xd_core_kernel *k) {
          k->m > 0 && k->n > 0 && k->m % (shape[0] * k->cluster[0]) == 0 && k->n % (shape[2] * k->cluster[1]) == 0;
 }
 
-/* The call itself: for the text of an error, and for calls without a key. */
+/* Schedules the call itself: for the text of an error, and for calls without a key. */
 static tw_status schedule_call(const xd_core_kernel *k, double *cycles, tw_error *error) {
   xd_core_pace pace;
   const tw_status status = xd_core_pace_of(k, &pace, error);

@@ -17,13 +17,13 @@ typedef struct work {
   const xc_graph *g;
   int ii;
   xc_table table;
-  int *cycle, *slot;                              /* UNPLACED, or as placed; the schedule's */
+  int *cycle, *slot;                              /* UNPLACED, or the placement; the schedule owns the arrays */
   int *depth;                                     /* priority */
-  int *tried;                                     /* the cycle at which the node was last */
+  int *tried;                                     /* the last cycle at which the node was placed */
   int *first_out, *next_out, *first_in, *next_in; /* edges by node */
 } work;
 
-/* The unplaced node farthest from the start; among equals the last in program order. -1: all are placed. */
+/* The unplaced node that is farthest from the start; of equals the last in program order. -1: all are placed. */
 static int choose(const work *w) {
   int best = -1;
   for (int i = w->g->n_nodes - 1; i >= 0; i--)
@@ -56,13 +56,14 @@ static void assign_slot(work *w, int node, int cycle, int slot) {
   xc_table_put(&w->table, node, cycle, slot);
   w->cycle[node] = w->tried[node] = cycle;
   w->slot[node] = slot;
-  for (int e = w->first_in[node]; e >= 0; e = w->next_in[e]) { /* a predecessor that does not precede it */
+  /* predecessors that are now too late */
+  for (int e = w->first_in[node]; e >= 0; e = w->next_in[e]) {
     const xc_edge *edge = &w->g->edge[e];
     if (edge->from != node && w->cycle[edge->from] != UNPLACED &&
         w->cycle[edge->from] > cycle - edge->latency + w->ii * edge->distance)
       remove_node(w, edge->from);
   }
-  for (int e = w->first_out[node]; e >= 0; e = w->next_out[e]) { /* a forced place may be too late for others */
+  for (int e = w->first_out[node]; e >= 0; e = w->next_out[e]) { /* a forced place may be too late for its users */
     const xc_edge *edge = &w->g->edge[e];
     if (edge->to != node && w->cycle[edge->to] != UNPLACED &&
         w->cycle[edge->to] < cycle + edge->latency - w->ii * edge->distance)
@@ -83,7 +84,7 @@ static void schedule_node(work *w, int node) {
   assign_slot(w, node, before != UNPLACED && before <= bound ? before - 1 : bound, what->slot[0]);
 }
 
-/* The later chains of a cluster count as `skew` cycles each farther from the start. */
+/* Each later chain of a cluster counts as `skew` cycles farther from the start. */
 static void stagger_chains(work *w, int skew) {
   int columns = 1;
   for (int i = 0; i < w->g->n_nodes; i++)

@@ -1,4 +1,4 @@
-/* picture.h - what tables and pictures of a schedule say about an instruction. */
+/* picture.h - labels of instructions in tables and pictures of a schedule. */
 #ifndef TW_XDNA2_CORE_PICTURE_H
 #define TW_XDNA2_CORE_PICTURE_H
 

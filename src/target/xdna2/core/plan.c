@@ -1,4 +1,5 @@
-/* plan.c - tries ways to bind registers and to stagger chains, keeps the fastest schedule, has each one checked. */
+/* plan.c - tries several ways to bind registers and to stagger chains, has each schedule checked, and keeps the
+ * fastest. */
 #include "target/xdna2/core/plan.h"
 
 #include "target/xdna2/core/check.h"
@@ -24,8 +25,8 @@ static tw_status schedule_loop(xc_graph *g, int ii_max, int skew, xc_loop *out, 
   return status;
 }
 
-/* Free registers are tried first. Sets of registers help where free ones do not suffice, because the scheduler then
- * knows when one becomes free. */
+/* Free registers are tried first. Sets of registers help if free ones do not suffice, because the scheduler then
+ * knows when a set becomes free. */
 static const struct attempt { int sets, skew; } attempts[] = {{0, 0}, {3, 0}, {2, 0}, {1, 0}, {0, 1}, {0, 2}, {2, 2}};
 enum { ATTEMPTS = sizeof attempts / sizeof *attempts };
 
@@ -37,7 +38,7 @@ static bool cannot_be_better(const xc_timetable *s) {
 static tw_status best_loop(const xc_machine *m, const xd_core_kernel *k, int clusters, int ii_max, xc_loop *best,
                            tw_error *error) {
   bool found = false;
-  tw_status hard = TW_OK; /* problems that no other attempt solves */
+  tw_status hard = TW_OK; /* an error that no other attempt can avoid */
   tw_error first = {0};
   for (int i = 0; i < ATTEMPTS && hard == TW_OK && !(found && cannot_be_better(&best->table)); i++) {
     xc_graph g;

@@ -49,12 +49,12 @@ static int node_at(const xc_loop *l, int cycle, int slot, bool wrapped) {
   return -1;
 }
 
-/* Rows of a table; in the loop's, "-n" says of how many iterations ago an instruction is. */
+/* Prints rows of a table. In the loop's rows, "-n" marks an instruction of the n-th iteration before. */
 static void print_rows(tw_text *t, const xc_loop *l, int rows, bool wrapped) {
   const xc_machine *m = l->graph.machine;
   char label[XC_LABEL] = "", cell[XC_LABEL + 16];
   int width[XC_SLOTS_MAX] = {0};
-  for (int slot = 0; slot < m->n_slots; slot++) { /* as wide as its contents */
+  for (int slot = 0; slot < m->n_slots; slot++) { /* as wide as its longest entry */
     width[slot] = (int)strlen(m->slot[slot]);
     for (int i = 0; i < l->graph.n_nodes; i++) {
       if (l->table.slot[i] != slot) continue;

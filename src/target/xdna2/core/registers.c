@@ -14,7 +14,7 @@
 #include "target/xdna2/core/timetable.h"
 
 typedef struct life {
-  int from, to; /* cycles, both included; of iteration 0. from > to: never */
+  int from, to; /* first and last cycle, in iteration 0. from > to: never alive */
 } life;
 
 enum { REGISTERS_MAX = 64, PARTS_MAX = 8, COPIES_MORE = 2 };
@@ -29,7 +29,7 @@ typedef struct allocator {
   xc_timetable *s;
   const life *life;                /* by value and part */
   int circle;                      /* cycles */
-  uint64_t *busy;                  /* by cycle and part: which registers of one file are taken */
+  uint64_t *busy;                  /* by cycle and part: a bit for each used register of one file */
   int registers, constants, parts; /* of that file; parts of one register */
   int n;
   ranked *list; /* all instances of that file, in order */
@@ -48,9 +48,9 @@ static life *find_lives(const xc_graph *g, const xc_timetable *s) {
   for (int i = 0; lives && i < g->n_values * PARTS_MAX; i++) lives[i] = (life){INT_MAX, INT_MIN};
   for (int i = 0; lives && i < g->n_nodes; i++) {
     const xc_node *n = &g->node[i];
-    const int arrives = s->cycle[i] + xc_write_at(g, n) + 1; /* an unused result arrives, too */
+    const int arrives = s->cycle[i] + xc_write_at(g, n) + 1; /* the result arrives even if nothing uses it */
     if (n->write.value >= 0) lengthen(&lives[n->write.value * PARTS_MAX], n->write.parts, arrives, arrives);
-    for (int r = 0; r < n->n_reads; r++) { /* by a bypass it may be read before it arrives */
+    for (int r = 0; r < n->n_reads; r++) { /* with a bypass it may be read before it arrives */
       const int read = s->cycle[i] + xc_read_at(g, n, r);
       lengthen(&lives[n->read[r].value * PARTS_MAX], n->read[r].parts, read, read);
     }
@@ -66,7 +66,8 @@ static int start_of(const allocator *a, const life *l, int shift) {
   return l->from <= l->to ? wrapped(a, l->from + shift) : 0;
 }
 
-/* The registers from which on all parts of an instance are free, as a mask; none if it lives longer than the circle. */
+/* A mask of the first registers with which all parts of an instance would be free; 0 if it lives longer than the
+ * circle. */
 static uint64_t free_for(const allocator *a, int instance) {
   const int value = instance / a->s->copies, shift = instance % a->s->copies * a->s->ii;
   uint64_t taken = 0;
@@ -129,7 +130,7 @@ static void list_instances(allocator *a, xc_file file) {
   qsort(a->list, (size_t)a->n, sizeof *a->list, compare);
 }
 
-/* Whether no cycle has more parts alive than there are: else no order of colouring does. */
+/* True if no cycle has more living parts than the file has: otherwise no order of colouring can succeed. */
 static bool may_suffice(allocator *a) {
   bool enough = true;
   memset(a->busy, 0, (size_t)a->circle * PARTS_MAX * sizeof *a->busy); /* here: counts */
@@ -151,8 +152,8 @@ static int colour_one(allocator *a, int instance, int *used) {
   return reg;
 }
 
-/* All values of a file, cut at a cycle; returns the registers used, -1 if they do not suffice. After the cut the
- * instances of each class follow in circular order. */
+/* Colours all values of a file, beginning at a cycle `cut`; returns the number of registers used, -1 if they do not
+ * suffice. The instances of each class are coloured in circular order after the cut. */
 static int colour_file(allocator *a, int cut) {
   int used = 0;
   memset(a->busy, 0, (size_t)a->circle * PARTS_MAX * sizeof *a->busy);
@@ -167,7 +168,7 @@ static int colour_file(allocator *a, int cut) {
   return used + a->constants;
 }
 
-/* Tries cuts spread over the circle. */
+/* Tries several cuts, spread over the circle. */
 static bool colour_with_cuts(allocator *a, xc_file file) {
   enum { CUTS = 64 };
   const int step = a->circle > CUTS ? a->circle / CUTS : 1;
@@ -189,7 +190,8 @@ static tw_status try_copies(const xc_graph *g, xc_timetable *s, const life *live
   const size_t instances = (size_t)g->n_values * (size_t)copies;
   tw_status status = TW_OK;
   s->copies = copies;
-  a.circle = s->ii ? s->ii * copies : s->length + 2 * REGISTERS_MAX; /* straight-line: results arrive after the end */
+  /* straight-line code: results may arrive after its end */
+  a.circle = s->ii ? s->ii * copies : s->length + 2 * REGISTERS_MAX;
   free(s->reg);
   s->reg = tw_new(instances, sizeof *s->reg);
   a.busy = tw_new((size_t)a.circle, PARTS_MAX * sizeof *a.busy);

@@ -21,8 +21,8 @@ void xc_timetable_free(xc_timetable *);
  * allocated. */
 tw_status xc_list_schedule(const xc_graph *, xc_timetable *out, tw_error *);
 
-/* Makes it the body of a loop whose iterations follow each other without overlap: ii is its length, or more where the
- * stores of one would meet the loads of the next in a bank. Allocates registers. */
+/* Makes straight-line code the body of a loop whose iterations do not overlap: ii is its length, or more if stores
+ * of one iteration would conflict with loads of the next in a bank. Allocates registers. */
 tw_status xc_list_repeat(const xc_graph *, xc_timetable *, tw_error *);
 
 /* Iterative modulo scheduling (B. R. Rau, 1994) of a loop, also backwards: the first II, from the least up to `ii_max`,
@@ -34,8 +34,8 @@ tw_status xc_modulo_schedule(const xc_graph *, int ii_max, int skew, xc_timetabl
  * TW_USAGE with the file that is too small if it cannot. Frees an earlier allocation. */
 tw_status xc_allocate(const xc_graph *, xc_timetable *, tw_error *);
 
-/* Lower bounds of II, and the distance from the start of each node at a given II (NULL if not wanted): the longest
- * path that ends there. False if II is below the bound of recurrences. */
+/* Lower bounds of II, and for each node the longest path that ends there at a given II (NULL: not needed). False if
+ * II is below the bound of recurrences. */
 int xc_resource_ii(const xc_graph *);
 bool xc_depths(const xc_graph *, int ii, int *depth);
 /* The least II, at most ii_max, that recurrences allow; 0 if memory ran out. */

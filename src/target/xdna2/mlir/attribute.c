@@ -4,7 +4,7 @@
 
 #include "target/xdna2/mlir/reader.h"
 
-/* #dialect.name<...>: not looked into. */
+/* Skips #dialect.name<...> without reading its content. */
 static void skip_opaque(xd_reader *r) {
   int depth = 0;
   xd_read_next(r);
@@ -18,7 +18,7 @@ static void skip_opaque(xd_reader *r) {
   } while (depth && xd_going(r));
 }
 
-/* 2 : i32, true, "text", @name; other values are not looked into. */
+/* Reads 2 : i32, true, "text" or @name; the content of other values is skipped. */
 static void read_value(xd_reader *r, xd_attribute *a) {
   if (xd_read_at(r, '#')) {
     a->kind = XD_TOKEN_MARK;

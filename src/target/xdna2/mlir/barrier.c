@@ -35,6 +35,6 @@ void xd_read_barriers(xd_reader *r) {
     if (!barrier) continue;
     op->kind = op->kind == XD_RELEASE ? XD_ADD_TO_LOCK : op->kind == XD_ACQUIRE ? XD_TAKE_LOCK : op->kind;
     op->lock = note->lock;
-    note->lock = -1; /* ports.c has nothing to do with it */
+    note->lock = -1; /* ports.c must ignore it */
   }
 }

@@ -46,7 +46,7 @@ static bool check_arguments(xd_reader *r, const xd_declaration *f, const xd_call
   return xd_going(r);
 }
 
-/* The first n arguments are pointers of the kernel's. */
+/* The first n arguments are the kernel's pointers. */
 static void take_pointers(const xd_call_arguments *a, int n, xd_op *op) {
   op->n_arguments = n;
   for (int i = 0; i < n; i++) op->argument[i].port = a->at[i].index;
@@ -64,7 +64,7 @@ static bool check_bytes(xd_reader *r, const xd_declaration *f, const xd_call_arg
 
 /* ---- symbol.h's ---- */
 
-/* matmul_i8_64x32x48: the function, and three sizes; with two or one the missing ones are 1. */
+/* matmul_i8_64x32x48: the function and three sizes; sizes that are not given are 1. */
 static const xd_function *split_symbol(xd_slice name, int *n, int64_t size[3]) {
   char copy[64];
   if (name.length >= sizeof copy) return NULL;
@@ -77,7 +77,8 @@ static const xd_function *split_symbol(xd_slice name, int *n, int64_t size[3]) {
   return *at ? NULL : xd_function_find(copy);
 }
 
-/* "int8.o", "int8_4x1x2.o": the kernel, and its cover if it is not the published one. False: no kernel is called so. */
+/* "int8.o", "int8_4x1x2.o": the kernel, and its cover if it differs from the published one. False: no kernel has
+ * this name. */
 static bool read_object_file(const xd_config *c, const xd_declaration *f, xd_call *call) {
   char name[64];
   if (f->object_file.length < 3 || f->object_file.length >= sizeof name) return false;
@@ -99,7 +100,7 @@ static bool read_object_file(const xd_config *c, const xd_declaration *f, xd_cal
   return true;
 }
 
-/* The function's assumptions on its sizes. */
+/* Checks the sizes that the function assumes. */
 static void check_shape(xd_reader *r, const xd_declaration *f, const xd_call *c, int line) {
   const xd_kernel *k = c->micro;
   const char *name = c->function->name;
@@ -121,8 +122,8 @@ static void check_shape(xd_reader *r, const xd_declaration *f, const xd_call *c,
     xd_read_fail(r, line, "@%s: %s", xd_read_excerpt(f->name).text, why.text);
 }
 
-/* Where C, or the sums, are passed whole: the band's offset, unless the kernel needs the whole (its bytes depend on the
- * number of rows). */
+/* If C, or the sums, are passed as a whole: adds the band's offset, unless the kernel needs the whole (its bytes
+ * depend on the number of rows). */
 static void set_band(xd_reader *r, const xd_call_arguments *a, int64_t row, xd_op *op) {
   enum { RESULT = 2 };
   op->call.rows = op->call.m;
@@ -182,7 +183,7 @@ static const struct {
     {"matvec_vectorized_", MATVEC},    {"zero_", ZERO},     {"fill_zeros_", ZERO},
 };
 
-/* r x s x t of mmul in aie_kernels/aie2/mm.cc and aie2p/mm.cc. */
+/* The sizes r x s x t of mmul in aie_kernels/aie2/mm.cc and aie2p/mm.cc. */
 static void set_block(const xd_reader *r, xd_slice in, const xd_call_arguments *a, int block[3]) {
   static const int aie2_i8[] = {4, 8, 8}, aie2_i16[] = {4, 4, 4}, aie2_bf16[] = {4, 8, 4};
   static const int aie2p_i8[] = {8, 8, 8}, aie2p_i16[] = {4, 4, 8}, aie2p_bf16[] = {4, 8, 8};
@@ -231,7 +232,7 @@ static bool set_sizes(xd_reader *r, xd_form form, const xd_declaration *f, const
   else
     memcpy(c->block, (const int[]){c->m, form == MATVEC ? words : c->k, c->n}, sizeof c->block);
   c->macs = form == MATMUL ? c->block[0] * c->block[1] * c->block[2] : form == MATVEC ? 64 / words : 1;
-  if (c->block[0] < 1 || c->block[1] < 1 || c->block[2] < 1) return false; /* never: sizes are at least 1 */
+  if (c->block[0] < 1 || c->block[1] < 1 || c->block[2] < 1) return false; /* for the analyzer: sizes are at least 1 */
   if (c->m % c->block[0] || c->k % c->block[1] || c->n % c->block[2])
     xd_read_fail(r, line, "@%s: %dx%dx%d is not a multiple of %dx%dx%d", xd_read_excerpt(f->name).text, c->m, c->k,
                  c->n, c->block[0], c->block[1], c->block[2]);
@@ -266,7 +267,7 @@ static bool read_public(xd_reader *r, const xd_declaration *f, const xd_call_arg
   return false;
 }
 
-/* Row-major, unless it says which blocks. */
+/* Row-major, unless the hint gives blocks. */
 static bool read_product(xd_reader *r, const xd_declaration *f, const xd_call_arguments *a, const xd_hint *hint,
                          int line, xd_op *op) {
   xd_product_hint p;
@@ -297,7 +298,7 @@ static bool read_product(xd_reader *r, const xd_declaration *f, const xd_call_ar
   return true;
 }
 
-/* For functions with only a given time. */
+/* The arguments of a function of which only the time is known. */
 static void take_unknown(xd_reader *r, const xd_call_arguments *a, xd_op *op) {
   *op = (xd_op){
       .kind = XD_CALL, .parameter = -1, .call = {.function = xd_function_find("unknown"), .m = 1, .k = 1, .n = 1}};
@@ -307,7 +308,7 @@ static void take_unknown(xd_reader *r, const xd_call_arguments *a, xd_op *op) {
   r->design->unknown++;
 }
 
-/* As a function of another name, where a hint says so. */
+/* Reads the call as a function of another name, if a hint says so. */
 static bool read_known(xd_reader *r, const xd_declaration *f, const xd_call_arguments *a, const xd_hint *hint, int line,
                        xd_op *op) {
   xd_declaration known = *f;

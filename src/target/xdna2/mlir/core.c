@@ -171,7 +171,7 @@ int xd_core_element(core_reader *c, const xd_value *v, int line) {
   return (int)element;
 }
 
-/* As the function was declared. */
+/* Compares the signature with the function's declaration. */
 static void read_signature(xd_reader *r, const xd_declaration *f, int line) {
   int n = 0;
   xd_read_expect(r, ':');
@@ -218,7 +218,7 @@ static void read_call(core_reader *c, xd_slice result, int line) {
   xd_core_note(c, -1, line);
   xd_core_add(c, &op);
   if (!result.length) return;
-  const int given = xd_core_register(c); /* its result is unknown: 0 */
+  const int given = xd_core_register(c); /* its result is unknown, so it is 0 */
   xd_define(r, (xd_value){.name = result, .kind = XD_SCALAR_VALUE, .index = given});
 }
 
@@ -305,7 +305,8 @@ void xd_read_core(xd_reader *r, xd_slice result) {
   xd_read_attributes(r, &attributes);
   xd_attribute_text(r, &attributes, "link_with");
   xd_attribute_number(r, &attributes, "stack_size", 0);
-  xd_attribute_true(r, &attributes, "dynamic_objfifo_lowering"); /* how loops are compiled; they mean the same */
+  /* options of how loops are compiled; they do not change the meaning */
+  xd_attribute_true(r, &attributes, "dynamic_objfifo_lowering");
   xd_attributes_end(r, &attributes, "aie.core");
   xd_define(r, (xd_value){.name = result, .kind = XD_OTHER_VALUE});
   XD_ADD(&r->design->program, cores, &c.core); /* also after a failure: it is freed with the program */

@@ -7,12 +7,12 @@
 /* A loop that is open. */
 typedef struct core_loop {
   size_t op;     /* XD_LOOP */
-  size_t values; /* names that there were before it */
+  size_t values; /* number of names before the loop */
   size_t n_ports;
-  xd_port_note *before; /* state of each port then; owned */
+  xd_port_note *before; /* state of each port before the loop; owned */
   int64_t outside;      /* busy then */
   int line;
-  xd_slice header; /* for branches: the block to which the loop returns; else empty */
+  xd_slice header; /* for branches: the block to which the loop returns; otherwise empty */
 } core_loop;
 
 typedef struct core_reader {
@@ -20,11 +20,11 @@ typedef struct core_reader {
   xd_core core;
   int loops; /* that are open */
   core_loop loop[XD_LOOPS];
-  int64_t busy; /* iterations of loops in total that wait for nothing; within the innermost open one */
-  bool back;    /* the innermost loop has been branched back to, in steps of: */
+  int64_t busy; /* total iterations of loops that do not wait; iterations within the innermost open loop */
+  bool back;    /* the text has branched back to the innermost loop, with this step: */
   int64_t step;
-  bool endless;  /* a loop of branches for ever was there */
-  int yields_to; /* register of what scf.yield gives; -1: nothing */
+  bool endless;  /* an endless loop of branches was read */
+  int yields_to; /* register for the value of scf.yield; -1: none */
 } core_reader;
 
 /* core.c */

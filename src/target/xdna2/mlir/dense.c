@@ -12,7 +12,7 @@ typedef struct dense {
   xd_reader *r;
   uint8_t *bytes;
   tw_type type;
-  int64_t size, n, most; /* bytes of an element; elements that have been read, and that there may be */
+  int64_t size, n, most; /* size: bytes of an element; n, most: elements read so far, and at most */
 } dense;
 
 static void read_element(dense *d) {
@@ -62,7 +62,7 @@ static void read_bytes(dense *d) {
 }
 
 uint8_t *xd_read_dense(xd_reader *r, const xd_shape *shape) {
-  enum { MOST = 1 << 20 }; /* bytes: beyond any memory of a tile */
+  enum { MOST = 1 << 20 }; /* bytes: more than any memory of a tile */
   const int line = r->token.line;
   dense d = {.r = r, .type = xd_shape_type(shape), .most = shape->elements};
   xd_read_expect_word(r, "dense");
@@ -81,7 +81,7 @@ uint8_t *xd_read_dense(xd_reader *r, const xd_shape *shape) {
     read_elements(&d, 0);
   xd_read_expect(r, '>');
   if (xd_read_take(r, ':')) {
-    if (xd_read_take_word(r, "tensor")) { /* as a memref, except for its word */
+    if (xd_read_take_word(r, "tensor")) { /* like a memref, except for its first word */
       while (xd_going(r) && !xd_read_at(r, '>')) xd_read_next(r);
       xd_read_expect(r, '>');
     } else {

@@ -40,7 +40,8 @@ static int take_walk(xd_bd *bd, const xd_dims *d) {
   return d->n;
 }
 
-/* The list of <size, stride>, or sizes = [..] strides = [..] (mlir-aie from 2026 on). How many dimensions. */
+/* Reads the list of <size, stride>, or sizes = [..] strides = [..] (mlir-aie from 2026 on). Returns the number of
+ * dimensions. */
 static int read_walk(xd_reader *r, xd_bd *bd) {
   xd_dims d = {0};
   if (xd_read_take(r, ',') || xd_read_at(r, '[')) {
@@ -63,7 +64,7 @@ static int read_walk(xd_reader *r, xd_bd *bd) {
   return take_walk(bd, &d);
 }
 
-/* The moved memory: an argument or a buffer. */
+/* The memory that is moved: an argument or a buffer. */
 static const xd_value *read_moved(xd_reader *r, xd_value_kind of) {
   const int line = r->token.line;
   const xd_value *v = xd_value_named(r, xd_read_value_name(r), line);
@@ -73,7 +74,7 @@ static const xd_value *read_moved(xd_reader *r, xd_value_kind of) {
   return NULL;
 }
 
-/* (%a : memref<..>, offset, length, walk) {bd_id}; without numbers all of it. */
+/* (%a : memref<..>, offset, length, walk) {bd_id}; without numbers, all of the memory. */
 xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
   xd_bd d = {.size = {1, 1, 1, 1}, .stride = {0, 0, 0, 1}, .line = r->token.line};
   xd_attributes a;
@@ -105,7 +106,8 @@ xd_bd xd_read_bd(xd_reader *r, xd_value_kind of) {
   xd_attributes_end(r, &a, "aie.dma_bd");
   if (xd_going(r) && (d.length < 1 || d.length > MOST || d.offset < 0 || d.offset > MOST))
     xd_read_fail(r, d.line, "a descriptor of %" PRId64 " elements from element %" PRId64 " on", d.length, d.offset);
-  const int first = of == XD_ARGUMENT_VALUE && n == XD_SIZES ? 1 : 0; /* of a task, that is its repetitions */
+  /* the first size of a task is the number of its repetitions */
+  const int first = of == XD_ARGUMENT_VALUE && n == XD_SIZES ? 1 : 0;
   double walked = 1;
   for (int i = 0; i < XD_SIZES; i++)
     if (of == XD_ARGUMENT_VALUE && (d.before[i] || d.after[i]))

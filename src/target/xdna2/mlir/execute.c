@@ -49,7 +49,7 @@ static tw_status fill_memory(const xd_mlir_design *d, const xd_mlir_work *w, con
   return TW_OK;
 }
 
-/* The case's A and B through the design: C. */
+/* Runs the design on the case's A and B, to C. */
 static tw_status run(const xd_config *c, const xd_mlir_design *d, const xd_mlir_work *w, const tw_case *k, void *result,
                      tw_error *error) {
   memory m = {{0}};
@@ -84,13 +84,13 @@ static double macs_of(const tw_problem *p) {
 
 static bool is_whole(const tw_problem *p) { return macs_of(p) <= XD_COMPARE_MACS; }
 
-/* Must its results agree to the bit with sums that are rounded as the kernel rounds them? */
+/* Must its results agree bit by bit with sums that are rounded as in the kernel? */
 static bool has_bits(const xd_mlir_work *w) {
   const xd_gemm *g = &w->gemm;
   return w->step || (g->kernel && xd_gemm_has_bits(g));
 }
 
-/* How many rows are compared to the bit. */
+/* The number of rows that are compared bit by bit. */
 static int64_t rows_of(const tw_problem *p) {
   const int64_t m = tw_problem_int(p, "m"), tiles = (m + TILE_ROWS - 1) / TILE_ROWS;
   const int64_t most = (int64_t)(XD_COMPARE_MACS * (double)m / macs_of(p));
@@ -111,7 +111,7 @@ static void take_rows(const tw_operand *o, const char *from, const int64_t *row,
   for (int64_t i = 0; i < rows; i++) memcpy(to + (size_t)i * bytes, from + (size_t)row[i] * bytes, bytes);
 }
 
-/* Sums of bf16 that are rounded after every step: by definition, to the bit. */
+/* Compares sums of bf16 that are rounded after every step bit by bit with their definition. */
 static tw_status check_steps(const tw_problem *p, int step, const int64_t *row, const uint16_t *a, const uint16_t *b,
                              const uint16_t *c, tw_error *error) {
   const int64_t m = tw_problem_int(p, "m"), n = tw_problem_int(p, "n"), k = tw_problem_int(p, "k");
@@ -177,7 +177,7 @@ static tw_status compare_sample(const tw_case *k, char *result, tw_error *error)
   return tw_case_check(k, is, &effort, &coverage, error);
 }
 
-/* Sums in steps of bf16 are further from the exact ones than the op allows. */
+/* Sums in steps of bf16 have larger errors than the op allows. */
 static tw_status compare(const xd_mlir_work *w, const tw_case *k, char *result, tw_error *error) {
   tw_status status = has_bits(w) ? compare_bits(w, k, result, error) : TW_OK;
   if (status != TW_OK || w->step) return status;
@@ -211,7 +211,7 @@ tw_status xd_mlir_check(const xd_config *c, const xd_mlir_design *d, const xd_ml
   return status;
 }
 
-/* Scalar code may compute less for data that it knows, such as zeros: it meets the data of the check. */
+/* Scalar code may compute less for data that it knows, such as zeros, so it gets the data of the check. */
 tw_status xd_mlir_measure(const xd_config *c, const xd_mlir_design *d, const xd_mlir_work *w, const tw_case *k,
                           const char *trace, tw_measurement *out, tw_error *error) {
   const xd_work work = {macs_of(k->problem), w->peak};

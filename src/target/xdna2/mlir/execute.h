@@ -1,4 +1,4 @@
-/* execute.h - a design that was read, on the operands of a case. */
+/* execute.h - runs a design from a file on the operands of a case. */
 #ifndef TW_XDNA2_MLIR_EXECUTE_H
 #define TW_XDNA2_MLIR_EXECUTE_H
 
@@ -8,17 +8,17 @@
 
 /* The computation of a design, and the layout of its operands in DDR. */
 typedef struct xd_mlir_work {
-  bool packed; /* some operand is stored in tiles, as in gemm_array.h for `gemm`; else all are row-major */
+  bool packed; /* an operand is stored in tiles, as gemm_array.h describes for `gemm`; false: all are row-major */
   /* for designs with kernels of symbol.h: the choices from which it was made, recovered; kernel NULL for others */
   xd_gemm gemm;
-  double peak; /* multiply-accumulates a cycle of a core */
-  int step;    /* depth after which sums of bf16 are rounded to bf16 (kernel_blocked.h); 0: they are not */
+  double peak; /* multiply-accumulates per cycle of a core */
+  int step;    /* sums of bf16 are rounded to bf16 after this depth (kernel_blocked.h); 0: they are not rounded */
 } xd_mlir_work;
 
-/* TW_USAGE if it is no GEMM of the problem's sizes and types. */
+/* TW_USAGE if the design is no GEMM of the problem's sizes and types. */
 tw_status xd_mlir_work_of(const xd_config *, const xd_mlir_design *, const tw_problem *, xd_mlir_work *out, tw_error *);
 
-/* Whether designs with these types can be read, though no kernel of the machine has them. */
+/* True if designs with these types can be read even if no kernel of the machine has them. */
 bool xd_mlir_knows_types(tw_type a, tw_type b, tw_type c);
 
 /* Moves and computes every byte of the case. C is compared with the op's reference completely; for problems of more

@@ -91,7 +91,7 @@ xd_lock_action xd_read_use_lock(xd_reader *r, xd_place tile) {
   xd_read_expect(r, ',');
   u.releases = xd_read_take_word(r, "Release");
   u.equal = !u.releases && xd_read_take_word(r, "Acquire");
-  if (xd_read_at_kind(r, XD_TOKEN_STRING)) { /* as older texts write it */
+  if (xd_read_at_kind(r, XD_TOKEN_STRING)) { /* the form of older texts */
     const xd_slice how = {r->token.at, r->token.length};
     u.releases = xd_slice_is(how, "Release");
     u.equal = xd_slice_is(how, "Acquire");
@@ -112,7 +112,7 @@ static int read_end(xd_reader *r, xd_direction direction, bool *trace) {
   const xd_place t = xd_read_tile_name(r);
   xd_read_expect(r, ',');
   const int line = r->token.line;
-  const xd_slice end = {r->token.at, r->token.length}; /* a word; of older texts a string */
+  const xd_slice end = {r->token.at, r->token.length}; /* a word; in older texts a string */
   *trace = xd_slice_is(end, "Trace");
   if (*trace) {
     xd_read_next(r);
@@ -128,7 +128,7 @@ static int read_end(xd_reader *r, xd_direction direction, bool *trace) {
   return xd_going(r) ? xd_read_channel(r, t, direction, id) : -1;
 }
 
-/* aie.flow(%tile, DMA : 0, %tile, DMA : 1): several from one channel are a broadcast. */
+/* aie.flow(%tile, DMA : 0, %tile, DMA : 1): several from one channel make a broadcast. */
 void xd_read_flow(xd_reader *r) {
   const int line = r->token.line;
   xd_program *p = &r->design->program;
@@ -165,7 +165,7 @@ void xd_read_flow(xd_reader *r) {
 typedef struct packet_end {
   xd_place tile;
   int id;
-  xd_slice other; /* its name, if it is no DMA */
+  xd_slice other; /* the name of the port, if it is not DMA */
 } packet_end;
 
 /* <%tile, DMA : 0> */

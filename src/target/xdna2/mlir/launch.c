@@ -22,7 +22,8 @@ static tw_status read_values(const tw_raw_launch *l, int64_t value[ARGUMENTS], t
   return TW_OK;
 }
 
-/* The arguments' bytes, word-aligned and a little longer, as the simulator wants them; zeros where none are given. */
+/* The arguments' bytes, word-aligned and a little longer, as the simulator requires; zeros for arguments that are
+ * not given. */
 static tw_status make_memory(const xd_mlir_design *d, const tw_raw_launch *l, void *memory[ARGUMENTS], size_t *n,
                              tw_error *error) {
   for (size_t i = 0; i < d->program.buffers.n; i++) {

@@ -209,7 +209,7 @@ static bool has_switching_call(const xd_core *core) {
   return false;
 }
 
-/* The simulator charges kernels that switch for a step of K where B is handed over. */
+/* For kernels that switch, the simulator counts a step of K at each hand-over of B. */
 void xd_read_steps(xd_reader *r) {
   xd_program *p = &r->design->program;
   const xd_op step = {

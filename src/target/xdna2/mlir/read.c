@@ -79,7 +79,7 @@ static void read_declaration(xd_reader *r) {
   xd_read_expect(r, '(');
   while (xd_going(r) && !xd_read_at(r, ')')) {
     if (d.n == XD_MLIR_ARGUMENTS) xd_read_fail(r, line, "a function with more than %d arguments", XD_MLIR_ARGUMENTS);
-    if (xd_read_at_kind(r, XD_TOKEN_VALUE)) { /* a name, as some write it */
+    if (xd_read_at_kind(r, XD_TOKEN_VALUE)) { /* some texts have a name here */
       xd_read_next(r);
       xd_read_expect(r, ':');
     }
@@ -105,7 +105,7 @@ static void read_declaration(xd_reader *r) {
   xd_append(&r->declarations, sizeof d, &d, &r->failed);
 }
 
-/* The writer calls the buffers of a tile NAME_COLUMN_ROW; within a tile, NAME will do. */
+/* The writer calls the buffers of a tile NAME_COLUMN_ROW; within a tile NAME is enough. */
 void xd_name_local(xd_slice value, xd_place t, char name[XD_NAME]) {
   char tail[32];
   snprintf(name, XD_NAME, "%.*s", (int)(value.length < XD_NAME ? value.length : XD_NAME - 1), value.at);
@@ -166,7 +166,7 @@ static void skip_global(xd_reader *r) {
   xd_read_expect(r, ':');
   const xd_shape shape = xd_read_type(r);
   if (xd_read_take(r, '='))
-    free(xd_read_dense(r, &shape)); /* constants that are written by registers, which is refused */
+    free(xd_read_dense(r, &shape)); /* constants that are written by register writes, which are rejected */
 }
 
 /* aie.trace @name(%tile) { ... } */
@@ -176,7 +176,7 @@ static void skip_trace(xd_reader *r) {
   r->design->skipped++;
 }
 
-/* For the explicit form; false: it is not one of its ops. */
+/* Reads an op of the explicit form; false: it is not one of these ops. */
 static bool read_explicit(xd_reader *r) {
   const int line = r->token.line;
   if (xd_read_take_word(r, "aie.flow"))
@@ -228,11 +228,11 @@ static void read_op(xd_reader *r) {
 
 /* ---- the device ---- */
 
-/* npu1: 4 columns; npu2: all that the machine has; npuN_Mcol: M of them. */
+/* npu1: 4 columns; npu2: all columns of the machine; npuN_Mcol: M columns. */
 static void set_device(xd_reader *r, xd_slice name, int line) {
   const int all = xd_slice_is((xd_slice){name.at, name.length < 4 ? name.length : 4}, "npu1") ? 4 : r->config->columns;
   const bool is_npu = name.length >= 4 && !memcmp(name.at, "npu", 3) && (name.at[3] == '1' || name.at[3] == '2');
-  if (xd_slice_is(name, "npu")) { /* as npu1 was called when there was no other */
+  if (xd_slice_is(name, "npu")) { /* the name of npu1 when it was the only one */
     r->is_aie2 = true;
     r->columns = 4;
     snprintf(r->design->device, sizeof r->design->device, "npu1");

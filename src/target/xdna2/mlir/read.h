@@ -16,11 +16,11 @@ typedef struct xd_mlir_options {
   bool
       /* run without an op: cores may use locks and buffers without restrictions, and functions with a given time */
       raw;
-  size_t n_values; /* of the runtime sequence's arguments: the numbers */
+  size_t n_values; /* values of the runtime sequence's numeric arguments */
   const int64_t *value;
 } xd_mlir_options;
 
-/* The place in the text of the subject that messages call by this label: a FIFO, a channel, a tile, a command. */
+/* The line in the text of a subject that messages name by this label: a FIFO, a channel, a tile, a command. */
 typedef struct xd_mlir_line {
   char label[64];
   int line;
@@ -29,10 +29,10 @@ typedef struct xd_mlir_line {
 typedef struct xd_mlir_design {
   xd_program program; /* lowered and checked; external buffers are the arguments of the runtime sequence */
   char device[16];    /* npu2, npu1_4col, ... */
-  bool runs;          /* it has a runtime sequence */
-  int devices;        /* others in the text, which are left out */
-  int skipped;        /* ops of traces, which are not simulated */
-  int unknown;        /* calls of functions with only a given time */
+  bool runs;          /* the design has a runtime sequence */
+  int devices;        /* number of other devices in the text, which are ignored */
+  int skipped;        /* number of trace ops, which are not simulated */
+  int unknown;        /* number of calls of functions of which only the time is known */
   XD_LIST(xd_mlir_line) lines;
 } xd_mlir_design;
 

@@ -52,7 +52,7 @@ typedef struct xd_value {
 } xd_value;
 
 typedef struct xd_declaration {
-  xd_slice name, object_file; /* link_with; may be empty */
+  xd_slice name, object_file; /* object_file: of link_with; may be empty */
   int n;
   xd_shape argument[XD_MLIR_ARGUMENTS];
   bool gives; /* a result, a scalar */
@@ -68,7 +68,7 @@ typedef struct xd_hint {
 typedef struct xd_fifo_note {
   xd_slice name;
   int line;
-  bool listed; /* depths are a list: used unchanged */
+  bool listed; /* depths are given as a list: they are used unchanged */
   int links;   /* that contains it */
   xd_shape object;
   int most[1 + XD_BROADCAST], most_line[1 + XD_BROADCAST]; /* objects acquired at once: producer, consumers */
@@ -85,14 +85,14 @@ typedef struct xd_pending {
   int64_t iterations, stride, repeat;
   int packet;
   bool of_register;         /* pushed into a queue by its register: on an unused channel it belongs to a trace */
-  bool token, always_token; /* if it writes DDR, it gives one in any case */
+  bool token, always_token; /* true if it gives a token whenever it writes DDR */
   int64_t element, value;   /* SET: the buffer that `metadata` names; SET_LOCK: value */
   int lock;                 /* SET_LOCK */
 } xd_pending;
 
-/* A word of a core's memory by which a loop is turned: a run-time parameter. */
+/* A word of a core's memory that gives the iterations of a loop: a run-time parameter. */
 typedef struct xd_parameter {
-  int buffer, core, number, line; /* number: of the core's parameters */
+  int buffer, core, number, line; /* number: index among the core's parameters */
   int64_t element;
   bool is_set;
 } xd_parameter;
@@ -104,7 +104,7 @@ typedef struct xd_symbol_note {
 } xd_symbol_note;
 
 typedef struct xd_port_note {
-  int held, line; /* objects; of the last acquire */
+  int held, line; /* number of held objects; line of the last acquire */
   int64_t released;
 } xd_port_note;
 
@@ -114,7 +114,7 @@ typedef struct xd_allocation {
   xd_channel channel;
 } xd_allocation;
 
-/* For an operation of a core in the explicit form: its line, and the lock that it uses, -1. */
+/* For an operation of a core in the explicit form: its line, and the lock that it uses (-1: none). */
 typedef struct xd_op_note {
   size_t core, op;
   int lock, line;
@@ -137,7 +137,7 @@ typedef struct xd_reader {
   bool failed; /* a list could not grow */
   XD_LIST(xd_hint) hints;
   XD_LIST(xd_register_bd) register_bds;
-  bool is_aie2; /* npu1: other shapes of matrix instructions */
+  bool is_aie2; /* the device is npu1: other shapes of matrix instructions */
   int columns;  /* of the device */
   int op_line;  /* start of the current op */
   XD_LIST(xd_value) values;
@@ -150,7 +150,7 @@ typedef struct xd_reader {
   XD_LIST(xd_symbol_note) symbols;
   XD_LIST(xd_op_note) ops;       /* in the order of the text */
   XD_LIST(int) lock_numbers;     /* of the program's locks; -1: not given */
-  XD_LIST(int) descriptor_lines; /* of the program's descriptors, in the explicit form */
+  XD_LIST(int) descriptor_lines; /* line of each of the program's descriptors, in the explicit form */
   int explicit_line;             /* first line with locks, flows or programs of channels; 0: none */
 } xd_reader;
 
@@ -161,10 +161,10 @@ static inline bool xd_going(const xd_reader *r) { return r->status == TW_OK; }
 /* "line N: ..." */
 void xd_read_fail(xd_reader *, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void xd_read_next(xd_reader *);
-bool xd_read_at(const xd_reader *, char mark); /* whether the next token is this mark, word, or of this kind */
+bool xd_read_at(const xd_reader *, char mark); /* true if the next token is this mark, this word, or of this kind */
 bool xd_read_at_word(const xd_reader *, const char *word);
 bool xd_read_at_kind(const xd_reader *, xd_token_kind);
-bool xd_read_take(xd_reader *, char mark); /* takes it if it is there */
+bool xd_read_take(xd_reader *, char mark); /* takes the token if it is this one */
 bool xd_read_take_word(xd_reader *, const char *word);
 void xd_read_expect(xd_reader *, char mark);
 void xd_read_expect_word(xd_reader *, const char *word);
@@ -174,7 +174,7 @@ xd_slice xd_read_label(xd_reader *); /* ^name */
 /* The result's name of an op, empty if it has none; *op is the op's name, which is next. */
 xd_slice xd_read_result(xd_reader *, xd_slice *op);
 int64_t xd_read_number(xd_reader *, int64_t least, int64_t most);
-/* Something to print in a message: up to 60 characters of it. */
+/* Text for a message: up to 60 characters. */
 typedef struct xd_excerpt {
   char text[64];
 } xd_excerpt;
@@ -187,7 +187,7 @@ xd_shape xd_read_type(xd_reader *);                              /* a memref or 
 uint8_t *xd_read_dense(xd_reader *, const xd_shape *);           /* dense.c: after =, the bytes of an initial value */
 xd_shape xd_read_wrapped_type(xd_reader *, const char *wrapper); /* !wrapper<memref<..>> */
 bool xd_shape_same(const xd_shape *, const xd_shape *);
-/* A type that the text repeats; fails if it is another one. */
+/* Reads a type that the text repeats; fails if it differs. */
 void xd_expect_shape(xd_reader *, const xd_shape *has, const xd_shape *should, int line);
 tw_type xd_shape_type(const xd_shape *); /* type of its elements; TW_TYPE_NONE: bytes */
 
@@ -204,13 +204,14 @@ typedef struct xd_attributes {
   int n;
   xd_attribute at[XD_MLIR_ATTRIBUTES];
 } xd_attributes;
-/* {name = value, ...}, if it is there. */
+/* Reads {name = value, ...} if it is there. */
 void xd_read_attributes(xd_reader *, xd_attributes *);
 int64_t xd_attribute_number(xd_reader *, xd_attributes *, const char *name, int64_t otherwise);
 bool xd_attribute_true(xd_reader *, xd_attributes *, const char *name);
-bool xd_attribute_false(xd_reader *, xd_attributes *, const char *name); /* whether it is there, and false */
+/* true if the attribute is there and is false */
+bool xd_attribute_false(xd_reader *, xd_attributes *, const char *name);
 xd_slice xd_attribute_text(xd_reader *, xd_attributes *, const char *name);
-/* name = #aie.packet_info<pkt_type = 0, pkt_id = N>: N + 1; 0 if it is not there. */
+/* Reads name = #aie.packet_info<pkt_type = 0, pkt_id = N>: N + 1; 0 if it is missing. */
 int xd_attribute_packet(xd_reader *, xd_attributes *, const char *name);
 int xd_read_packet_info(xd_reader *); /* after its <, up to its > */
 void xd_attribute_ignore(xd_attributes *, const char *name);
@@ -225,14 +226,15 @@ typedef struct xd_dims {
 xd_dims xd_read_dims(xd_reader *);
 /* [<const_pad_before = 1, const_pad_after = 0>, ...]: one for each dimension. */
 void xd_read_padding(xd_reader *, xd_dims *);
-/* The same within an attribute: name = #aie<bd_pad_layout_array[...]>; nothing if it is not there. */
+/* As above for an attribute: name = #aie<bd_pad_layout_array[...]>; nothing if it is missing. */
 void xd_attribute_padding(xd_reader *, xd_attributes *, const char *name, xd_dims *);
-/* The innermost first, in bytes; a run of one element where the innermost is no run. Returns how many. */
+/* The innermost first, in bytes; a run of one element is added if the innermost dimension is not contiguous. Returns
+ * their number. */
 int xd_dims_in_bytes(xd_reader *, const xd_dims *, int64_t element, int line, xd_dim out[XD_DIMS]);
 
 /* ---- definitions ---- */
 void xd_define(xd_reader *, xd_value);
-const xd_value *xd_value_named(xd_reader *, xd_slice, int line); /* NULL, and failed, if it is not there */
+const xd_value *xd_value_named(xd_reader *, xd_slice, int line); /* NULL, with a failure noted, if it is missing */
 int xd_fifo_named(xd_reader *, xd_slice, int line);              /* -1, and failed */
 const xd_declaration *xd_declaration_named(xd_reader *, xd_slice, int line);
 
@@ -244,7 +246,7 @@ void xd_read_core(xd_reader *, xd_slice result);     /* core.c: after aie.core *
 void xd_read_sequence(xd_reader *);                  /* sequence.c: after runtime_sequence */
 xd_place xd_read_tile_name(xd_reader *);             /* explicit.c: of a tile that is defined above */
 void xd_read_buffer(xd_reader *, xd_slice result);   /* read.c: after aie.buffer */
-void xd_skip_region(xd_reader *);                    /* grammar.c: from { to past its } */
+void xd_skip_region(xd_reader *);                    /* grammar.c: skips from { to its } */
 void xd_read_lock(xd_reader *, xd_slice result);     /* after aie.lock */
 void xd_read_flow(xd_reader *);                      /* after aie.flow */
 void xd_read_packet_flow(xd_reader *);               /* after aie.packet_flow */
@@ -252,7 +254,7 @@ void xd_read_allocation(xd_reader *);                /* after aie.shim_dma_alloc
 void xd_read_dma(xd_reader *, xd_tile_kind);         /* program.c: after aie.mem, aie.memtile_dma */
 typedef struct xd_lock_action {
   xd_lock_use use;
-  bool releases, equal; /* equal: Acquire, until it holds just that */
+  bool releases, equal; /* equal: Acquire, which waits for exactly this value */
   int line;
 } xd_lock_action;
 xd_lock_action xd_read_use_lock(xd_reader *, xd_place); /* after aie.use_lock, in a program of that tile */
@@ -272,14 +274,14 @@ int xd_read_list(xd_reader *, int64_t least, int64_t most, int64_t out[XD_SIZES]
 typedef struct xd_bd {
   const xd_value *of; /* an argument of the sequence or a buffer; NULL after a failure */
   int64_t offset, length, size[XD_SIZES], stride[XD_SIZES]; /* in elements; sizes left out are 1 */
-  int before[XD_SIZES], after[XD_SIZES];                    /* zeros around each dimension; they count for the length */
+  int before[XD_SIZES], after[XD_SIZES];                    /* zeros around each dimension; `length` counts them */
   int id, next_id;                                          /* -1: not given */
   int packet;                                               /* number + 1; 0: none */
   int line;
 } xd_bd;
 /* After aie.dma_bd. */
 xd_bd xd_read_bd(xd_reader *, xd_value_kind of);
-/* The lower n of the dimensions. */
+/* The lower n dimensions. */
 xd_pattern xd_bd_pattern(xd_reader *, const xd_bd *, int n);
 
 /* registers.c: after the names of the ops */
@@ -298,13 +300,14 @@ bool xd_hint_product(xd_reader *, const xd_hint *, int line, xd_product_hint *);
 
 /* finish.c: depths, lowering, tasks, checks */
 void xd_read_finish(xd_reader *);
-/* barrier.c: locks that the sequence sets and that guard no buffer; others of cores are refused beside object FIFOs. */
+/* barrier.c: locks that the sequence sets and that guard no buffer. Other locks of cores are rejected in designs
+ * with object FIFOs. */
 void xd_read_barriers(xd_reader *);
-/* ports.c: in the explicit form, the buffers that a core holds at each point; then, in both forms, the cost of a step
- * of K. */
+/* ports.c: in the explicit form, the buffers that a core holds at each point; then, in both forms, the cost of a
+ * step of K. */
 void xd_read_ports(xd_reader *);
 void xd_read_steps(xd_reader *);
-/* The number of the channel, which is made if it does not exist. */
+/* The number of the channel, which is created if it does not exist. */
 int xd_read_channel(xd_reader *, xd_place, xd_direction, int id);
 /* S2MM or MM2S. */
 xd_direction xd_read_direction(xd_reader *);

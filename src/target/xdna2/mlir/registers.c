@@ -9,7 +9,7 @@
 
 enum { DESCRIPTORS = 0x1D000, QUEUES = 0x1D204, DESCRIPTOR_BYTES = 0x20, COLUMN_BIT = 25, ROW_BIT = 20 };
 
-/* Events, timers and traces of cores and memory tiles, and the ports that they watch. */
+/* True for registers of events, timers and traces of cores and memory tiles, and of the ports that they watch. */
 static bool is_of_traces(int64_t address) {
   static const struct {
     int64_t from, to;
@@ -85,7 +85,7 @@ static int buffer_of(const xd_reader *r, int argument) {
   return -1;
 }
 
-/* Linear, or the three dimensions that the fields say. */
+/* A linear pattern, or the three dimensions in the fields. */
 static xd_pattern pattern_of(const xd_register_bd *bd) {
   enum { WORD = 4 };
   xd_pattern p = xd_linear(bd->offset, bd->words * WORD);
@@ -106,14 +106,14 @@ static xd_pattern pattern_of(const xd_register_bd *bd) {
   return p;
 }
 
-/* A number of a descriptor, repeats and whether a token comes, into a queue. */
+/* Puts a descriptor's number, its repeats and whether it gives a token into a queue. */
 static void push(xd_reader *r, int column, int64_t address, int64_t value, int line) {
   enum { WORD = 4 };
   const int queue = (int)(address - QUEUES) / 8, id = (int)(value & 15);
   const xd_register_bd *bd = bd_of(r, column, id);
   if (!bd) return;
   const int buffer = buffer_of(r, bd->argument);
-  if (buffer < 0) { /* for a trace: beyond the sequence's arguments */
+  if (buffer < 0) { /* for a trace: an argument beyond the sequence's */
     r->design->skipped++;
     return;
   }

@@ -71,7 +71,7 @@ void xd_core_copy(core_reader *c, xd_source from, int to) {
   emit(c, &(xd_scalar){.kind = XD_SCALAR_COPY, .to = to, .from = {from, {-1, 0}, {-1, 0}}}, NULL);
 }
 
-/* a + b or a b of indices; of numbers that are known, at once. */
+/* a + b or a b of indices; computed at once if both numbers are known. */
 static xd_source combine(core_reader *c, xd_scalar_kind kind, xd_source a, xd_source b) {
   const xd_scalar s = {
       .kind = kind, .type = TW_I32, .from = {a, b, {-1, 0}}, .to = a.at < 0 && b.at < 0 ? 0 : xd_core_register(c)};
@@ -82,7 +82,7 @@ static xd_source combine(core_reader *c, xd_scalar_kind kind, xd_source a, xd_so
 
 /* ---- loads and stores ---- */
 
-/* %buffer[%i, %j] : memref<..>: the buffer as the argument, which element. */
+/* %buffer[%i, %j] : memref<..>: the buffer becomes the argument; returns the element's index. */
 static xd_source read_place(core_reader *c, xd_op *op, scalar_type *type, const xd_value **of, int line) {
   xd_reader *r = c->r;
   xd_source at = {-1, 0}, index[XD_SHAPE_DIMS];
@@ -240,13 +240,14 @@ static void read_conversion(core_reader *c, xd_slice result, xd_scalar s, int li
   xd_read_expect_word(r, "to");
   const xd_shape shape = xd_read_type(r);
   const scalar_type t = type_of(r, &shape, line);
-  const xd_value *v = xd_going(r) ? xd_value_named(r, name, line) : NULL; /* again: the list may have moved */
+  /* looked up again, because the list may have moved */
+  const xd_value *v = xd_going(r) ? xd_value_named(r, name, line) : NULL;
   if (!v) return;
   (void)from;
   xd_value same = *v;
   const bool kept =
       s.kind == XD_SCALAR_ADD && !is_real(t.type) && (v->kind == XD_NUMBER_VALUE || v->kind == XD_LOADED_VALUE);
-  if (kept) { /* so that loops may go to it */
+  if (kept) { /* kept, so that loops may branch to it */
     same.name = result;
     xd_define(r, same);
     return;
@@ -294,7 +295,7 @@ static void read_select(core_reader *c, xd_slice result, int line) {
 
 /* ---- conditions ---- */
 
-/* A branch must restore the state that it found: which one is taken is known only at run time. */
+/* A branch must restore the state before it, because the taken branch is known only at run time. */
 static void check_branch(core_reader *c, const xd_port_note *before, size_t n, int line) {
   for (size_t i = 0; i < c->r->ports.n && xd_going(c->r); i++) {
     const xd_port_note *now = &c->r->ports.at[i], was = i < n ? before[i] : (xd_port_note){0};

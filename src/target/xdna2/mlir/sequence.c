@@ -65,7 +65,7 @@ static void join_rows(xd_pattern *p) {
   p->n_dims = 1;
 }
 
-/* The lower three of four dimensions; the first is how often. */
+/* The lower three of four dimensions; the first is the number of repetitions. */
 static void set_pattern(xd_reader *r, const xd_bd *d, xd_pending *t) {
   t->buffer = d->of->index;
   t->pattern = xd_bd_pattern(r, d, XD_SIZES - 1);
@@ -76,7 +76,7 @@ static void set_pattern(xd_reader *r, const xd_bd *d, xd_pending *t) {
 
 static void add_task(xd_reader *r, const xd_pending *t) { xd_append(&r->tasks, sizeof *t, t, &r->failed); }
 
-/* An object FIFO above, with an end at a shim; or the name of an allocation, which may be below. */
+/* The name of an object FIFO defined above, with an end at a shim; or of an allocation, which may be defined below. */
 static void set_metadata(xd_reader *r, xd_slice name, int line, xd_pending *t) {
   t->fifo = -1;
   t->metadata = name;
@@ -98,7 +98,7 @@ static void read_memcpy(xd_reader *r, int line) {
   int64_t offset[XD_SIZES] = {0};
   xd_attributes a;
   xd_read_expect(r, '(');
-  for (int i = 0; i < 2 && xd_read_at_kind(r, XD_TOKEN_NUMBER); i++) { /* older: column and row first */
+  for (int i = 0; i < 2 && xd_read_at_kind(r, XD_TOKEN_NUMBER); i++) { /* older texts: column and row first */
     xd_read_next(r);
     xd_read_expect(r, ',');
   }
@@ -156,7 +156,7 @@ static void add_sync(xd_reader *r, const int64_t of[6], int line) {
 /* aiex.npu.sync {column, row, direction, channel, column_num = 1, row_num = 1}: waits for a token of that channel. */
 static void read_sync(xd_reader *r, int line) {
   xd_attributes a;
-  if (xd_read_take(r, '(')) { /* as values: column, row, direction, channel, columns, rows */
+  if (xd_read_take(r, '(')) { /* as operands: column, row, direction, channel, columns, rows */
     int64_t of[6] = {0};
     for (int i = 0; i < 6; i++) {
       if (i) xd_read_expect(r, ',');

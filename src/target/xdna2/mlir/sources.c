@@ -24,7 +24,7 @@ static const char *layout_of(const xd_gemm *g, tw_type t) {
   }
 }
 
-/* C of the design as NumPy calls it; "": it is packed. */
+/* C's element type in NumPy; "": C is packed. */
 static const char *numpy_type(tw_type t) {
   switch (t) {
   case TW_I8: return "int8";
@@ -82,8 +82,8 @@ static char *arguments_of(const xd_gemm *g, const int64_t bytes[XD_GEMM_OPERANDS
   return tw_text_take(&t);
 }
 
-/* Equal for designs whose arrays are equal: the kernel's source, and all before the sequence but the comment with the
- * sizes. */
+/* The text that is equal for designs with equal arrays: the kernel's source, and everything before the sequence
+ * except the comment with the sizes. */
 static void configuration_of(const char *design, const char *kernel, char id[TW_HASH_TEXT]) {
   const char *begin = strstr(design, "module {"), *end = strstr(design, "    aie.runtime_sequence");
   tw_hash h;
@@ -171,7 +171,7 @@ static tw_status add_refusal(const char *problem, const char *why, tw_files *fil
 
 /* ---- all ---- */
 
-/* The written text must be the simulated design: when read back, it writes the same text. */
+/* Checks that the written text is the simulated design: when read back, it must write the same text. */
 static tw_status read_back(const xd_config *c, const xd_gemm *g, const char *problem, const char *text,
                            tw_error *error) {
   const xd_mlir_options options = {.rounding = g->rounding, .shift = g->shift};

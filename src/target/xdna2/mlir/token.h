@@ -33,7 +33,7 @@ typedef struct xd_lexer {
   int line;
 } xd_lexer;
 
-/* The next token; XD_TOKEN_END again and again at the end. Comments (//) are skipped. */
+/* The next token; XD_TOKEN_END for every call after the end. Comments (//) are skipped. */
 xd_token xd_lex(xd_lexer *);
 
 bool xd_token_is(const xd_token *, const char *word); /* the token's whole text */

@@ -1,4 +1,4 @@
-/* type.c - memref and integer types, and what wraps them. */
+/* type.c - memref and integer types, and the types around them. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void read_block_type(xd_reader *r, xd_shape *s) {
 }
 
 static void add_dim(xd_reader *r, xd_shape *s, int64_t size) {
-  const int64_t most = (int64_t)1 << 40; /* bytes: beyond any memory of the machine */
+  const int64_t most = (int64_t)1 << 40; /* bytes: more than any memory of the machine */
   if (s->n == XD_SHAPE_DIMS || size < 1 || size > most || s->elements > most / size) {
     xd_read_fail(r, r->token.line, "a memref must have up to %d dimensions of at least 1, and less than 2^40 elements",
                  XD_SHAPE_DIMS);
@@ -56,7 +56,7 @@ static void add_dim(xd_reader *r, xd_shape *s, int64_t size) {
   s->elements *= size;
 }
 
-/* "x32xi8", "xi8", or "x" before a block type: after the first size. */
+/* Reads the rest of a shape after its first size: "x32xi8", "xi8", or "x" before a block type. */
 static void read_rest_of_shape(xd_reader *r, xd_shape *s) {
   const char *at = r->token.at, *end = at + r->token.length;
   if (!xd_read_at_kind(r, XD_TOKEN_WORD)) end = at;

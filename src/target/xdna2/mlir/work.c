@@ -58,7 +58,7 @@ static int depth_of(const xd_program *p, const xd_op *product, const xd_gemm *g)
   return 1;
 }
 
-/* True if the bytes are consecutive in memory, however many dimensions say so. */
+/* True if the bytes are consecutive in memory, whatever the number of dimensions. */
 static bool is_linear(const xd_pattern *q) {
   int64_t bytes = q->dim[0].size;
   for (int d = 1; d < q->n_dims; bytes *= q->dim[d++].size)

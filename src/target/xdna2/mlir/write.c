@@ -1,4 +1,4 @@
-/* write.c - the device: tiles, FIFOs and links; which of the two forms. */
+/* write.c - writes the device: tiles, FIFOs and links; chooses between the two forms. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -98,8 +98,8 @@ static void write_dims(xd_writer *w, const xd_fifo *f, const char *word, const x
   }
 }
 
-/* A single number would be reduced at cores (mlir-aie gives them one object more than they acquire); a list is kept.
- * Shims have no buffers: any number will do. */
+/* Writes depths as a list, which is kept. mlir-aie would reduce a single number at cores (it gives them one object
+ * more than they acquire). Shims have no buffers, so any number is valid. */
 static void write_depths(xd_writer *w, const xd_fifo *f) {
   int depth = f->producer.depth ? f->producer.depth : f->consumer[0].depth;
   bool same = depth <= 2;
@@ -140,7 +140,7 @@ static void write_offsets(xd_writer *w, const xd_link *l, int n, int64_t element
   tw_text_add_string(&w->text, "]");
 }
 
-/* mlir-aie: "does not support objectFifos with dimensionsFromStreamPerConsumer" where a link distributes. */
+/* mlir-aie rejects it if a link distributes: "does not support objectFifos with dimensionsFromStreamPerConsumer". */
 static void check_link(xd_writer *w, const xd_link *l) {
   if (l->n_out < 2) return;
   const xd_fifo *fifos = w->program->fifos.at;

@@ -15,7 +15,7 @@
 
 typedef struct port_view {
   int view, first_object; /* numbers of the values */
-  int held, released;     /* objects; since the view was made */
+  int held, released;     /* number of held objects; number released since the view was made */
   int oldest;             /* index of the oldest buffer that is held, or of the next one */
 } port_view;
 
@@ -23,8 +23,8 @@ typedef struct core_writer {
   xd_writer *w;
   const xd_core *core;
   int index;        /* of the core */
-  int depth, value; /* of loops; the next value's number */
-  port_view *views; /* of each port of the program */
+  int depth, value; /* depth of loops; number of the next value */
+  port_view *views; /* for each port of the program */
 } core_writer;
 
 static void indent(core_writer *c) { tw_text_add(&c->w->text, "%*s", 6 + 2 * c->depth, ""); }
@@ -39,7 +39,7 @@ static const xd_command *word_of(const core_writer *c, int parameter) {
   return NULL;
 }
 
-/* The value that the sequence gives to a parameter: one, for all the core's life. */
+/* The value that the sequence gives to a parameter, if it is the same as long as the core runs. */
 static int64_t parameter_value(core_writer *c, int parameter) {
   const xd_program *p = c->w->program;
   int found = 0;
@@ -131,7 +131,7 @@ static void write_for(core_writer *c, const xd_op *op, int64_t turns) {
   c->depth++;
 }
 
-/* In the explicit form buffers have names, so a loop is unrolled until they come round again. */
+/* In the explicit form buffers have names, so a loop is unrolled until they repeat. */
 static void write_loop(core_writer *c, size_t at, size_t end) {
   const xd_op *op = &c->core->ops.at[at];
   const bool unknown = word_of(c, op->parameter);

@@ -45,7 +45,8 @@ void xd_write_memories(xd_writer *w) {
 
 /* ---- channels ---- */
 
-/* Offset and length, and the outermost dimension first, in elements. A dimension of one step is omitted. */
+/* Writes offset and length, and the dimensions, the outermost first, in elements. A dimension of one step is
+ * omitted. */
 static void write_walk(xd_writer *w, const xd_descriptor *d) {
   const xd_pattern *p = &d->pattern;
   const int64_t e = xd_write_element_bytes(w->program->buffers.at[d->buffer].type);
@@ -91,7 +92,7 @@ static void write_descriptor(xd_writer *w, const xd_descriptor *d) {
   write_use(w, d->release, "Release");
 }
 
-/* Starts a channel, with its ring from block `block` on; returns the number of the following block, which is begun. */
+/* Starts a channel, with its ring from block `block` on; returns the number of the next block. */
 static int write_ring(xd_writer *w, const xd_channel *c, int block) {
   const int n = ring_length(w->program, c->start);
   int at = c->start;

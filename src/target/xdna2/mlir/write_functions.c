@@ -28,7 +28,7 @@ typedef struct declared {
   char *text[32]; /* "@name(types)" */
 } declared;
 
-/* Called after what computes: its kernel and, if that is not the published one, its cover. */
+/* The name of the object file: the kernel and, if its cover differs from the published one, its cover. */
 xd_object_name xd_mlir_object(const xd_program *p) {
   xd_object_name name = {"kernel.o"};
   for (size_t c = 0; c < p->cores.n; c++)

@@ -10,7 +10,7 @@
 
 #include "target/xdna2/mlir/writer.h"
 
-enum { FIELD = 1023 }; /* of a size in a shim's descriptor: 10 bits */
+enum { FIELD = 1023 }; /* largest size in a shim's descriptor: 10 bits */
 
 /* %a of the external buffer "A" */
 static xd_memref argument_name(const xd_buffer *b) {
@@ -31,7 +31,7 @@ static void write_arguments(xd_writer *w) {
   }
 }
 
-/* How the sequence calls a shim's channel: by its FIFO, or by its allocation. */
+/* The sequence's name of a shim's channel: the name of its FIFO or of its allocation. */
 static xd_local_name metadata_of(const xd_writer *w, int channel) {
   const xd_program *p = w->program;
   xd_local_name name = {""};
@@ -52,7 +52,7 @@ static int64_t in_elements(xd_writer *w, int64_t bytes, const xd_buffer *b) {
   return bytes / element;
 }
 
-/* Dimensions of one step do not exist for the reader, who cannot know their strides. */
+/* Removes dimensions of one step: the reader ignores them and cannot know their strides. */
 static xd_pattern without_single_steps(const xd_pattern *p) {
   xd_pattern out = {.offset = p->offset, .n_dims = 1, .dim = {p->dim[0]}};
   for (int i = 1; i < p->n_dims; i++)

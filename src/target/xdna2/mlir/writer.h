@@ -11,10 +11,10 @@ typedef struct xd_writer {
   tw_text text;
   tw_error *error;
   tw_status status; /* the first failure; nothing is written after it */
-  bool explicit;    /* with descriptors and locks instead of object FIFOs */
+  bool explicit;    /* the explicit form, with descriptors and locks instead of object FIFOs */
 } xd_writer;
 
-/* Notes the first failure, with what cannot be written. */
+/* Notes the first failure, with the feature that cannot be written. */
 void xd_write_fail(xd_writer *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 typedef struct xd_memref {

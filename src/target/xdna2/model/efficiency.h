@@ -20,10 +20,10 @@ tw_roofline tw_roofline_of(double intensity, double bandwidth, double core_effic
  * the cycles of a cluster outside its steady state. */
 double tw_micro_efficiency(double eta, double epsilon, double ii, double t_k);
 
-/* Cycles that a core spends besides its micro-kernels. The paper's equations 14 and 15 know the switch alone. */
+/* Cycles of a core in addition to its micro-kernels. The paper's equations 14 and 15 contain only the switch. */
 typedef struct tw_overhead {
   double per_switch; /* delta: each of the rho kernels of a step of K */
-  double per_step;   /* once for each step of K: 0 in the paper. docs/explain/xdna2-model.md says why it is here */
+  double per_step;   /* for each step of K: 0 in the paper. docs/explain/xdna2-model.md gives the reason for it */
 } tw_overhead;
 
 /* Equation 14: T_asym, cycles for an output tile over a depth of K:

@@ -5,7 +5,7 @@
 
 double tw_efficiency(double achieved, double peak) { return achieved / peak; }
 
-/* Kinds are few: for each, the loads that are at least as slow, without sorting. */
+/* For each kind: the loads that are at least as slow. The kinds are few, so they are not sorted. */
 double tw_prologue(const tw_loads kinds[], size_t n, int slots) {
   double latest = 0;
   for (size_t i = 0; i < n; i++) {
