@@ -14,6 +14,9 @@
  * lengths=1: sequence b has LENGTHS[b] keys, sq to sk; K and V have room for sk. page=n: key j of a sequence is row j % n of
  * page PAGES[b][j / n]; K and V are such pages, in any order, as in the caches of a server.
  *
+ * tokens=n: the sequences follow one another in Q, K, V and O, n tokens in all. Sequence b has tokens STARTS[b] to
+ * STARTS[b + 1], at most sq = sk of them, and may be empty.
+ *
  * pass=backward computes the gradients of Q, K and V from that of O. O and LSE are inputs, and their values define the
  * result:
  *
@@ -27,7 +30,9 @@
  * The C parameters of a kernel are Q [b][sq][hq][d], K and V [b][sk][hkv][d], O [b][sq][hq][d], LSE [b][hq][sq] and,
  * for the backward pass, dO as O, dQ as Q, dK as K, dV as V: dense, heads inside of positions, as in the projections
  * before and after attention. With pages K and V are [pages][page][hkv][d]. After LSE come LENGTHS [b] and
- * PAGES [b][pages of a sequence], if the problem has them. LSE is f32, LENGTHS and PAGES are i32, the rest of type a. */
+ * PAGES [b][pages of a sequence], if the problem has them. With tokens, Q and O are [tokens][hq][d], K and V
+ * [tokens][hkv][d], LSE is [hq][tokens], and STARTS [b + 1] comes last. LSE is f32, LENGTHS, PAGES and STARTS are i32, the
+ * rest of type a. */
 #include "op/attention.h"
 
 #include <math.h>
@@ -76,6 +81,15 @@ static const tw_key keys[] = {
      .fallback = "0",
      .example = 0,
      .help = "keys of a page: PAGES lists the pages of K and V that each sequence has (forward only); 0 = no pages"},
+    {.name = "tokens",
+     .kind = TW_KEY_INT,
+     .min = 0,
+     .max = 1 << 30,
+     .fallback = "0",
+     .example = 0,
+     .help =
+         "tokens of all sequences, which follow one another; STARTS says where each begins, and has at most sq = sk "
+         "tokens (forward only); 0 = sequences have equal sizes"},
     {.name = "pass",
      .kind = TW_KEY_CHOICE,
      .fallback = "forward",
@@ -103,6 +117,7 @@ tw_attention tw_attention_of(const tw_problem *p) {
                     .causal = tw_problem_int(p, "causal"),
                     .window = tw_problem_int(p, "window"),
                     .page = tw_problem_int(p, "page"),
+                    .tokens = tw_problem_int(p, "tokens"),
                     .softcap = (double)(float)tw_problem_real(p, "softcap"),
                     .has_lengths = tw_problem_int(p, "lengths"),
                     .is_cut = tw_problem_int(p, "arithmetic"),
@@ -119,6 +134,7 @@ tw_attention tw_attention_read(const tw_problem *p, void *const buffers[]) {
   int at = TW_ATTENTION_MORE;
   if (a.has_lengths) a.length_of = buffers[at++];
   if (a.page) a.page_of = buffers[at];
+  if (a.tokens) a.start_of = buffers[at];
   return a;
 }
 
@@ -130,7 +146,8 @@ tw_status tw_attention_without(const tw_attention *a, unsigned without, const ch
   } had[] = {{TW_ATTENTION_WINDOW, "window", (double)a->window},
              {TW_ATTENTION_SOFTCAP, "softcap", a->softcap},
              {TW_ATTENTION_LENGTHS, "lengths", a->has_lengths},
-             {TW_ATTENTION_PAGE, "page", (double)a->page}};
+             {TW_ATTENTION_PAGE, "page", (double)a->page},
+             {TW_ATTENTION_TOKENS, "tokens", (double)a->tokens}};
   for (size_t i = 0; i < sizeof had / sizeof *had; i++)
     if ((without & had[i].bit) && had[i].value != 0)
       return tw_fail(error, TW_USAGE, "%s do not support %s=%g; use %s=0, or run a kernel of your own", kernels,
@@ -154,8 +171,9 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
                    (long long)a.queries, (long long)a.keys);
   if (a.window && !a.causal) return tw_fail(error, TW_USAGE, "window=%lld requires causal=1", (long long)a.window);
   if (a.backward) {
-    const tw_status status = tw_attention_without(&a, TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE,
-                                                  "problems with pass=backward", error);
+    const tw_status status =
+        tw_attention_without(&a, TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE | TW_ATTENTION_TOKENS,
+                             "problems with pass=backward", error);
     if (status != TW_OK) return status;
   }
   if (!(a.softcap >= 0 && a.softcap <= 1e6))
@@ -167,6 +185,15 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   const double most = (double)a.batches *
                       fmax((double)a.queries * (double)a.query_heads, (double)a.keys * (double)a.key_heads) *
                       (double)a.d;
+  if (a.tokens) {
+    const tw_status status =
+        tw_attention_without(&a, TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE, "problems with tokens", error);
+    if (status != TW_OK) return status;
+    if (a.queries != a.keys || a.tokens > a.batches * a.queries)
+      return tw_fail(error, TW_USAGE,
+                     "tokens=%lld requires sq = sk and at most b * sq tokens (found sq=%lld sk=%lld b=%lld)",
+                     (long long)a.tokens, (long long)a.queries, (long long)a.keys, (long long)a.batches);
+  }
   if (a.page && a.batches * tw_attention_pages(&a) > INT32_MAX)
     return tw_fail(error, TW_USAGE, "page=%lld makes more pages than PAGES can number; use larger pages",
                    (long long)a.page);
@@ -180,6 +207,17 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const int64_t q[] = {a.batches, a.queries, a.query_heads, a.d}, k[] = {a.batches, a.keys, a.key_heads, a.d};
   const int64_t pages = a.page ? tw_attention_pages(&a) : 0;
   const int64_t paged[] = {a.batches * pages, a.page, a.key_heads, a.d}, *kv = a.page ? paged : k;
+  if (a.tokens) {
+    const int64_t of_queries[] = {a.tokens, a.query_heads, a.d}, of_keys[] = {a.tokens, a.key_heads, a.d};
+    out[TW_ATTENTION_Q] = tw_operand_dense("Q", a.type, 3, of_queries);
+    out[TW_ATTENTION_K] = tw_operand_dense("K", a.type, 3, of_keys);
+    out[TW_ATTENTION_V] = tw_operand_dense("V", a.type, 3, of_keys);
+    out[TW_ATTENTION_O] = tw_operand_dense("O", a.type, 3, of_queries);
+    out[TW_ATTENTION_LSE] = tw_operand_dense("LSE", TW_F32, 2, (int64_t[]){a.query_heads, a.tokens});
+    out[TW_ATTENTION_O].is_output = out[TW_ATTENTION_LSE].is_output = true;
+    out[TW_ATTENTION_MORE] = tw_operand_dense("STARTS", TW_I32, 1, (int64_t[]){a.batches + 1});
+    return TW_ATTENTION_MORE + 1;
+  }
   out[TW_ATTENTION_Q] = tw_operand_dense("Q", a.type, 4, q);
   out[TW_ATTENTION_K] = tw_operand_dense("K", a.type, 4, kv);
   out[TW_ATTENTION_V] = tw_operand_dense("V", a.type, 4, kv);
@@ -221,12 +259,12 @@ static void offset_scores(const tw_attention *a, uint64_t seed, void *q, void *k
   if (a->d < OFFSET_LEAST_D) return;
   /* Cancels the scale of the first element of keys as a term: a large scale would move the scores of low queries. */
   const int exponent = a->is_cut ? 0 : tw_term_exponent(seed, 0, a->d);
-  const int64_t rows = a->batches * (a->page ? tw_attention_pages(a) * a->page : a->keys);
+  const int64_t rows = a->tokens ? a->tokens : a->batches * (a->page ? tw_attention_pages(a) * a->page : a->keys);
   for (int64_t row = 0; row < rows * a->key_heads; row++)
     tw_set_element(a->type, k, row * a->d,
                    KEY_OFFSET + ldexp(tw_element(a->type, k, row * a->d), exponent) / KEY_SHARE);
   const double low = LOW_SCORE / KEY_OFFSET / a->scale;
-  for (int64_t row = 0; row < a->batches * a->queries * a->query_heads; row++)
+  for (int64_t row = 0; row < tw_attention_rows(a) * a->query_heads; row++)
     if (is_low(a, seed, row)) tw_set_element(a->type, q, row * a->d, fmax(-LARGEST_QUERY, fmin(low, LARGEST_QUERY)));
 }
 
@@ -333,6 +371,21 @@ static void fill_lengths(const tw_attention *a, uint64_t seed, int32_t *length) 
   }
 }
 
+/* Of each sequence any number of the tokens that are left, if the next ones have room for the rest. */
+static void fill_starts(const tw_attention *a, uint64_t seed, int32_t *start) {
+  int64_t left = a->tokens;
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)7 << 60);
+  start[0] = 0;
+  for (int64_t b = 0; b < a->batches; b++) {
+    const int64_t room = (a->batches - 1 - b) * a->queries, most = left < a->queries ? left : a->queries;
+    const int64_t least = left > room ? left - room : 0;
+    const int64_t n = least + (int64_t)tw_random_below(&r, (uint64_t)(most - least + 1));
+    start[b + 1] = start[b] + (int32_t)n;
+    left -= n;
+  }
+}
+
 /* All pages, in an order by chance. */
 static void fill_pages(const tw_attention *a, uint64_t seed, int32_t *page) {
   const int64_t n = a->batches * tw_attention_pages(a);
@@ -350,6 +403,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
   if (a.has_lengths) fill_lengths(&a, seed, buffers[TW_ATTENTION_MORE]);
+  if (a.tokens) fill_starts(&a, seed, buffers[TW_ATTENTION_MORE]);
   if (a.page) fill_pages(&a, seed, buffers[TW_ATTENTION_MORE + a.has_lengths]);
   if (a.backward)
     tw_fill_uniform(seed, TW_ATTENTION_Q, &o[TW_ATTENTION_Q], AMPLITUDE, buffers[TW_ATTENTION_Q]);
@@ -378,7 +432,9 @@ static double share_of_keys(const tw_attention *a) {
 
 /* Pairs of a query and a key that it sees, of one head, on average of the sequences. */
 static double pairs(const tw_attention *a) {
-  const double q = (double)a->queries, k = (double)a->keys;
+  /* Of sequences with unequal lengths the mean is larger than that of equal ones. */
+  const double even = (double)a->tokens / (double)a->batches;
+  const double q = a->tokens ? even : (double)a->queries, k = a->tokens ? even : (double)a->keys;
   if (a->has_lengths) return fmax(q, q * k * share_of_keys(a) - q * q);
   if (!a->causal) return q * k;
   const double window = a->window ? (double)a->window : k, first = k - q + 1;

@@ -26,7 +26,7 @@ static void load(const job *j, int operand, int64_t batch, int64_t at, int64_t h
   const tw_attention *a = &j->a;
   const bool of_keys = operand == TW_ATTENTION_K || operand == TW_ATTENTION_V;
   const int64_t heads = of_keys ? a->key_heads : a->query_heads;
-  const int64_t row = of_keys ? tw_attention_row(a, batch, at) : batch * a->queries + at;
+  const int64_t row = of_keys ? tw_attention_row(a, batch, at) : tw_attention_query(a, batch, at);
   tw_element_row(a->type, j->buffer[operand], (row * heads + head) * a->d, 1, a->d, x);
 }
 
@@ -262,9 +262,30 @@ static bool key_gradient(const job *j, int64_t batch, int64_t key_head, int64_t 
 
 /* ---- any output ---- */
 
+/* The sequence that has a token. */
+static int64_t batch_of(const tw_attention *a, int64_t token) {
+  int64_t low = 0, high = a->batches -
+                          1; /* the last one that begins at the token or before it is the only one that is not empty */
+  while (low < high) {
+    const int64_t middle = (low + high + 1) / 2;
+    if (a->start_of[middle] <= token)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
+}
+
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
   const tw_attention *a = &j->a;
+  if (a->start_of) {
+    const bool of_lse = j->operand == TW_ATTENTION_LSE;
+    const int64_t token = of_lse ? first : row / a->query_heads, head = of_lse ? row : row % a->query_heads;
+    const int64_t of = batch_of(a, token), i = token - a->start_of[of];
+    return of_lse ? forward_row(j, of, head, i, 0, 1, value, bound)
+                  : forward_row(j, of, head, i, first, count, value, bound);
+  }
   if (!a->backward && j->operand == TW_ATTENTION_LSE)
     return forward_row(j, row / a->query_heads, row % a->query_heads, first, 0, 1, value, bound);
   const bool of_keys = j->operand == TW_ATTENTION_DK || j->operand == TW_ATTENTION_DV;

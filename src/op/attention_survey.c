@@ -74,7 +74,7 @@ static void judge(double got, double least, double most, double bound, tw_mismat
 static void judge_query(const job *j, int64_t batch, int64_t head, int64_t i, const seen *s, double *x,
                         tw_mismatch *m) {
   const tw_attention *a = &j->a;
-  const int64_t row = (batch * a->queries + i) * a->query_heads + head;
+  const int64_t row = tw_attention_query(a, batch, i) * a->query_heads + head;
   const double n = (double)(s->n - s->first);
   const double off = 2.5 * tw_unit(a->type) + 2 * (tw_sum_steps((double)s->n) + 4) * TW_CUT32;
   tw_element_row(a->type, j->buffer[TW_ATTENTION_O], row * a->d, 1, a->d, x);
@@ -91,11 +91,11 @@ static void judge_query(const job *j, int64_t batch, int64_t head, int64_t i, co
   const double logs = log(n), far = fabs(a->scale) * sqrt(norm) * s->longest;
   const double reach = a->softcap > 0 ? fmin(far, a->softcap) : far;
   const double mean_score = a->softcap > 0 ? -reach : a->scale * mean / n;
-  const int64_t line = batch * a->query_heads + head;
-  judge((double)((const float *)j->buffer[TW_ATTENTION_LSE])[line * a->queries + i], logs + mean_score, logs + reach,
+  const int64_t at = tw_attention_lse(a, batch, head, i), columns = a->tokens ? a->tokens : a->queries;
+  judge((double)((const float *)j->buffer[TW_ATTENTION_LSE])[at], logs + mean_score, logs + reach,
         (tw_sum_steps((double)a->d) * TW_CUT32 + 16 * TW_U32) * (reach + 1) +
             (tw_sum_steps((double)s->n) + 4) * TW_U32 * (1 + logs),
-        &m[1], line, i);
+        &m[1], at / columns, at % columns);
 }
 
 static void survey_head(void *context, size_t index) {
@@ -109,7 +109,7 @@ static void survey_head(void *context, size_t index) {
   }
   seen s = {.least = room + a->d, .most = room + 2 * a->d, .sum = room + 3 * a->d};
   for (int64_t c = 0; c < a->d; c++) s.least[c] = INFINITY, s.most[c] = -INFINITY;
-  for (int64_t i = 0; i < a->queries; i++) {
+  for (int64_t i = 0; i < tw_attention_queries(a, batch); i++) {
     see(j, batch, head, tw_attention_sees(a, batch, i), &s, room);
     leave(j, batch, head, tw_attention_first(a, batch, i), &s, room);
     for (int64_t h = head * a->group; h < (head + 1) * a->group; h++)

@@ -43,6 +43,9 @@ static const kernel_case cases[] = {
      "decode keys=32 warps=2;stages 2"},
     {"a100-sxm", "attention b=3 hq=6 hkv=2 sq=2 sk=100 d=32 causal=1 lengths=1 page=16 a=bf16",
      "decode keys=32 warps=1;split_kv 2"},
+    {"a100-sxm", "attention b=5 hq=2 hkv=1 sq=70 sk=70 d=64 causal=1 tokens=150 a=bf16",
+     "tile queries=32 keys=32 warps=2;stages 2"},
+    {"a100-sxm", "attention b=4 hq=2 hkv=2 sq=90 sk=90 d=32 tokens=101 a=f16", "tile queries=64 keys=16 warps=2;stages 1"},
     {"a100-sxm", "attention b=2 hq=2 hkv=2 sq=1 sk=100 d=128 page=48 a=bf16", "decode keys=16 warps=2;split_kv 5"},
 };
 enum { CASES = sizeof cases / sizeof *cases, ARGUMENT = 16 };

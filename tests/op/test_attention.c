@@ -35,6 +35,7 @@ static int64_t k_at(const tw_attention *a, int64_t b, int64_t j, int64_t h) {
 }
 /* The first element of a key of a sequence that has lengths or pages. */
 static int64_t kept_at(const op_run *r, const tw_attention *a, int64_t b, int64_t j, int64_t h, kernel_plan plan) {
+  if (a->tokens) return (((int64_t)op_get(r, 5, b) + j) * a->key_heads + h) * a->d;
   if (!a->page) return k_at(a, b, j, h);
   const int64_t pages = (a->keys + a->page - 1) / a->page, nth = b * pages + j / a->page;
   const int64_t page = plan == PAGES_IN_ORDER ? nth : (int64_t)op_get(r, a->has_lengths ? 6 : 5, nth);
@@ -74,14 +75,17 @@ static void forward(const op_run *r, kernel_plan plan) {
   for (int64_t b = 0; b < all.batches; b++) {
     tw_attention a = all; /* of the sequence; places of its keys are those of the problem */
     if (a.has_lengths && plan != ALL_KEYS) a.keys = (int64_t)op_get(r, 5, b);
+    const int64_t start = a.tokens ? (int64_t)op_get(r, 5, b) : 0;
+    if (a.tokens) a.queries = a.keys = (int64_t)op_get(r, 5, b + 1) - start;
     for (int64_t h = 0; h < a.query_heads; h++)
       for (int64_t i = 0; i < a.queries; i++) {
-        const int64_t kh = key_head(&a, h, plan);
+        const int64_t kh = key_head(&a, h, plan),
+                      q = a.tokens ? ((start + i) * a.query_heads + h) * a.d : q_at(&a, b, i, h);
         float most = -INFINITY, sum = 0;
         for (int64_t j = 0; j < a.keys; j++) {
-          s[j] = sees(&a, i, j, plan) ? scale * product(r, TW_ATTENTION_Q, q_at(&a, b, i, h), TW_ATTENTION_K,
-                                                        kept_at(r, &all, b, j, kh, plan), a.d)
-                                      : -INFINITY;
+          s[j] = sees(&a, i, j, plan)
+                     ? scale * product(r, TW_ATTENTION_Q, q, TW_ATTENTION_K, kept_at(r, &all, b, j, kh, plan), a.d)
+                     : -INFINITY;
           if (cap > 0 && plan != NO_SOFTCAP && s[j] > -INFINITY) s[j] = cap * tanhf(s[j] / cap);
           most = fmaxf(most, s[j]);
         }
@@ -91,9 +95,9 @@ static void forward(const op_run *r, kernel_plan plan) {
           float o = 0;
           for (int64_t j = 0; j < a.keys; j++)
             o += rounded(a.type, s[j]) * (float)op_get(r, TW_ATTENTION_V, kept_at(r, &all, b, j, kh, plan) + c);
-          op_put(r, TW_ATTENTION_O, q_at(&a, b, i, h) + c, (double)(o / sum));
+          op_put(r, TW_ATTENTION_O, q + c, (double)(o / sum));
         }
-        op_put(r, TW_ATTENTION_LSE, lse_at(&a, b, i, h),
+        op_put(r, TW_ATTENTION_LSE, a.tokens ? h * a.tokens + start + i : lse_at(&a, b, i, h),
                (double)((most + logf(sum)) * (plan == LSE_BASE_2 ? (float)M_LOG2E : 1)));
       }
   }
@@ -260,6 +264,8 @@ static void honest_forward_kernels_pass_and_wrong_ones_do_not(void **state) {
       "attention b=1 hq=4 hkv=2 sq=20 sk=90 d=32 lengths=1 a=bf16",
       "attention b=3 hq=2 hkv=1 sq=10 sk=90 d=32 causal=1 lengths=1 page=16 a=f16",
       "attention b=2 hq=4 hkv=2 sq=20 sk=70 d=16 causal=1 window=11 lengths=1 page=8 softcap=100 a=bf16",
+      "attention b=4 hq=4 hkv=2 sq=40 sk=40 d=16 causal=1 tokens=120 a=bf16",
+      "attention b=3 hq=2 hkv=1 sq=40 sk=40 d=32 tokens=100 a=f16",
   };
   for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) expect_plans(texts[t], forward, RIGHT, FORWARD_PLANS);
 }
@@ -349,6 +355,13 @@ static void lengths_and_pages_are_legal(void **state) {
       had[page[i]] = true;
     }
     tw_case_free(&c);
+    const tw_problem t = op_problem("attention b=4 hq=1 hkv=1 sq=9 sk=9 d=8 tokens=30 a=bf16");
+    if (tw_case_make_inputs(&t, (uint64_t)seed, &c, &error) != TW_OK) fail_msg("%s", error.text);
+    const int32_t *start = c.buffer[5];
+    assert_int_equal(start[0], 0);
+    assert_int_equal(start[4], 30);
+    for (int b = 0; b < 4; b++) assert_in_range(start[b + 1] - start[b], 0, 9);
+    tw_case_free(&c);
   }
 }
 
@@ -362,6 +375,8 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 softcap=2 pass=backward a=bf16",
                     "do not support softcap=2");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8 softcap=-1 a=bf16", "softcap=-1 is out of range");
+  op_expect_refused("attention b=2 hq=2 hkv=2 sq=5 sk=5 d=8 tokens=11 a=bf16", "at most b * sq tokens");
+  op_expect_refused("attention b=2 hq=2 hkv=2 sq=5 sk=5 d=8 tokens=9 page=4 a=bf16", "do not support page=4");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=5 sk=4 d=8 lengths=1 a=bf16", "lengths=1 with sq=5 above sk=4");
 }
 

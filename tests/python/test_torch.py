@@ -20,7 +20,7 @@ import torch
 import tilewright as tw
 import tilewright.torch as twt
 from tilewright import kernelbench
-from tilewright.torch import _attention, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _packed, _routes, _rows, _tune
+from tilewright.torch import _attention, _cached, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _packed, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 # fixed, so that a failure repeats; SEED=N draws others
@@ -290,6 +290,59 @@ class Rows(unittest.TestCase):
                 inside = _attention.attention(*(x.transpose(1, 2) for x in (q, k, v)), causal, scale or 8**-0.5)[0].transpose(1, 2)
                 torch.testing.assert_close(inside, actual)
 
+    def test_attention_to_caches(self):
+        """Beside the definition in f64, head by head; keys after the end of a sequence are no numbers."""
+        torch.manual_seed(4)
+        for sq, page, has_lengths, causal, window, softcap in (
+            (1, 0, True, False, 0, 0.0),
+            (1, 4, True, False, 0, 3.0),
+            (3, 4, False, True, 0, 0.0),
+            (3, 0, True, True, 5, 2.0),
+            (2, 8, True, True, 4, 0.0),
+            (4, 0, False, True, 0, 0.0),
+        ):
+            b, hq, hkv, sk, d = 3, 4, 2, 16, 8
+            q = torch.randn(b, sq, hq, d)
+            k, v = (torch.randn(b, sk, hkv, d) for _ in range(2))
+            lengths = torch.tensor([sq, 9, sk], dtype=torch.int32) if has_lengths else None
+            for i in range(b if has_lengths else 0):
+                k[i, int(lengths[i]) :], v[i, int(lengths[i]) :] = float("nan"), float("nan")
+            kept, pages = (k, v), None
+            if page:
+                pages = torch.randperm(b * sk // page).to(torch.int32).view(b, -1)
+                kept = tuple(torch.empty(b * sk // page, page, hkv, d).index_copy_(0, pages.flatten().long(), x.view(-1, page, hkv, d)) for x in (k, v))
+            actual = twt.attention(q, *kept, lengths=lengths, pages=pages, is_causal=causal, window=window, softcap=softcap)
+            for i in range(b):
+                n = int(lengths[i]) if has_lengths else sk
+                for h in range(hq):
+                    scores = q[i, :, h].double() @ k[i, :n, h // 2].double().t() * d**-0.5
+                    scores = softcap * torch.tanh(scores / softcap) if softcap else scores
+                    for j in range(sq):
+                        end = n - sq + 1 + j if causal else n
+                        first = max(0, end - window) if window else 0
+                        exact = torch.softmax(scores[j, first:end], -1) @ v[i, first:end, h // 2].double()
+                        self.assertLess(rms(actual[i, j, h] - exact), 1e-5)
+            self.assertEqual(_cached._route(q, *kept[:1], lengths, pages, causal, 0.3, window, softcap), False)
+        with self.assertRaisesRegex(tw.UsageError, "expected lengths of int32"):
+            twt.attention(q, k, v, lengths=torch.tensor([1, 2, 3]))
+        with self.assertRaisesRegex(tw.UsageError, "a window requires is_causal"):
+            twt.attention(q, k, v, window=3)
+        with self.assertRaisesRegex(tw.UsageError, "no gradients"):
+            twt.attention(q.requires_grad_(), k, v)
+
+    def test_attention_of_sequences_that_follow_one_another(self):
+        torch.manual_seed(5)
+        q, k, v = (torch.randn(19, h, 8) for h in (4, 2, 2))
+        starts = torch.tensor([0, 7, 7, 8, 19], dtype=torch.int32)
+        actual = twt.varlen_attention(q, k, v, starts, 11, is_causal=True, window=4)
+        for first, end in ((0, 7), (7, 8), (8, 19)):
+            alone = twt.attention(*(x[None, first:end] for x in (q, k, v)), is_causal=True, window=4)[0]
+            torch.testing.assert_close(actual[first:end], alone)
+        keys = _cached._varlen_problem(q.shape, 2, 4, 11, True, 8**-0.5, 4, 0.0)
+        self.assertEqual(keys, dict(b=4, hq=4, hkv=2, sq=11, sk=11, d=8, causal=1, window=4, tokens=19))
+        with self.assertRaisesRegex(tw.UsageError, "starts of int32"):
+            twt.varlen_attention(q, k, v, starts.long(), 11)
+
     def test_rotary(self):
         x, cos, sin = torch.randn(2, 5, 3, 8), torch.randn(5, 4), torch.randn(5, 4)
         for interleaved in (False, True):
@@ -340,6 +393,8 @@ class Tuning(unittest.TestCase):
             ("rotary", dict(b=2, h=3, s=4, d=8, a="f32")),
             ("attention", dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32")),
             ("attention", {**dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32"), "pass": "backward"}),
+            ("attention", dict(b=2, hq=4, hkv=2, sq=2, sk=6, d=8, causal=1, lengths=1, page=4, softcap=5.0, window=3, a="f32")),
+            ("attention", dict(b=3, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, tokens=14, softcap=5.0, a="f32")),
         ):
             theirs, ours = _tune.pair(op, keys, "cpu")
             a, b = theirs(), ours()
@@ -442,6 +497,8 @@ class Tuning(unittest.TestCase):
             (4, "rotary", dict(b=1, h=2, s=8, d=64, a="bf16")),
             (5, "attention", sizes),
             (9, "attention", {**sizes, "pass": "backward"}),
+            (7, "attention", {**sizes, "lengths": 1, "page": 2, "softcap": 5.0}),
+            (6, "attention", {**sizes, "tokens": 40}),
         ):
             self.assertEqual(_tune._operands(op, keys), expected, (op, keys))
 

@@ -9,6 +9,7 @@ try:
 except ImportError as _error:
     raise ImportError(f"tilewright.torch: PyTorch is required ({_error}); install it: https://pytorch.org/get-started") from _error
 
+from ._cached import attention, varlen_attention
 from ._elementwise import elementwise
 from ._functions import gated_linear, layer_norm, linear, matmul, rms_norm, rotary, scaled_dot_product_attention, softmax
 from ._modules import LayerNorm, Linear, PackedLinear, RMSNorm, Softmax, replace, replaced, restore
@@ -25,6 +26,7 @@ __all__ = [
     "TuneReport",
     "allow_split_float32",
     "allow_tf32_convolutions",
+    "attention",
     "elementwise",
     "forget",
     "gated_linear",
@@ -39,4 +41,5 @@ __all__ = [
     "scaled_dot_product_attention",
     "softmax",
     "tune",
+    "varlen_attention",
 ]

@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 
 from .._library import Error, FailedError, lib
-from . import _attention, _contest, _conv, _device, _elementwise, _gate, _gemm, _packed, _rows
+from . import _attention, _cached, _contest, _conv, _device, _elementwise, _gate, _gemm, _packed, _rows
 from ._modules import replaced
 from ._routes import forget, recording
 
@@ -139,7 +139,29 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         x, cos, sin = new(keys["b"], keys["s"], keys["h"], keys["d"]), new(keys["s"], keys["d"] // 2), new(keys["s"], keys["d"] // 2)
         every = (x, cos, sin, bool(get("interleaved")))
         return (lambda: _attention.rotary_by_pytorch(*every)), (lambda: _attention.rotary(*every))
+    if get("tokens"):
+        b, tokens, longest = keys["b"], keys["tokens"], keys["sq"]
+        q, k, v = (new(tokens, keys[h], keys["d"]) for h in ("hq", "hkv", "hkv"))
+        lengths = [min(longest, tokens - i * longest) if tokens > i * longest else 0 for i in range(b)]  # changed in pairs below
+        for i in range(0, b - 1, 2):
+            moved = (lengths[i] - lengths[i + 1]) // 3
+            lengths[i], lengths[i + 1] = lengths[i] - moved, lengths[i + 1] + moved
+        starts = torch.tensor([0, *lengths]).cumsum(0).to(torch.int32).to(device)
+        every = (q, k, v, starts, longest, bool(get("causal")), get("scale", keys["d"] ** -0.5), get("window", 0), float(get("softcap", 0.0)))
+        return (lambda: _cached.varlen_by_pytorch(*every)), (lambda: _cached.varlen_operator(*every))
     q, k, v = (new(keys["b"], keys[s], keys[h], keys["d"]) for s, h in (("sq", "hq"), ("sk", "hkv"), ("sk", "hkv")))
+    aligned_at_the_end = get("causal") and keys["sq"] != keys["sk"] and get("pass") != "backward"
+    if aligned_at_the_end or any(get(key) for key in ("window", "softcap", "lengths", "page")):
+        b, sk, page, lengths, pages = keys["b"], keys["sk"], get("page", 0), None, None
+        if get("lengths"):
+            lengths = torch.randint(max(keys["sq"], sk // 2), sk + 1, (b,), dtype=torch.int32, device=device)
+        if page:
+            n = -(-sk // page)
+            pages = torch.randperm(b * n, device=device).to(torch.int32).view(b, n)
+            k, v = (new(b * n, page, keys["hkv"], keys["d"]) for _ in range(2))
+        scale = get("scale", keys["d"] ** -0.5)
+        every = (q, k, v, lengths, pages, bool(get("causal")), scale, get("window", 0), float(get("softcap", 0.0)))
+        return (lambda: _cached.by_pytorch(*every)), (lambda: _cached.cached_attention(*every))
     how = bool(get("causal")), get("scale", keys["d"] ** -0.5)
     if get("pass") != "backward":
         return (lambda: _attention.by_pytorch(q, k, v, *how)), (lambda: _attention.attention(q, k, v, *how))

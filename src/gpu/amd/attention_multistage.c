@@ -14,9 +14,9 @@ enum { SIDE = 16, ELEMENT = 2, WORDS = 4, PIECE = 1024, STAGES_MAX = 4, OVERHEAD
 tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
-  const tw_status without =
-      tw_attention_without(&a, TW_ATTENTION_WINDOW | TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE,
-                           "tile kernels here", error);
+  const tw_status without = tw_attention_without(
+      &a, TW_ATTENTION_WINDOW | TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE | TW_ATTENTION_TOKENS,
+      "tile kernels here", error);
   if (without != TW_OK) return without;
   if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
   return tw_fail(error, TW_USAGE,

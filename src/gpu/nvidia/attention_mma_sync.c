@@ -144,6 +144,7 @@ tw_status tw_tile_attention_mma_write(const tw_tile_machine *machine, const tw_p
   tw_slots_flag(&s, "window", a.window != 0);
   tw_slots_number(&s, "keys_seen", a.window);
   tw_slots_flag(&s, "softcap", a.softcap > 0);
+  tw_slots_flag(&s, "tokens", a.tokens > 0);
   tw_slots_text(&s, "rows_of_scores", "ROWS");
   tw_slots_text(&s, "lowest", a.window ? "w.first" : "0");
   tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));

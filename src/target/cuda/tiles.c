@@ -98,7 +98,10 @@ static bool is_forward(const tw_problem *p, const tw_schedule *s) {
 }
 /* Heads of other sizes than 64 and 128 also have kernels of mma.sync, whose tiles have queries and warps; small heads have
  * no other, since wgmma would multiply more zeros than elements. */
-static bool is_of_wgmma_alone(const tw_problem *p) { return tw_attention_of(p).d == 64 || tw_attention_of(p).d == 128; }
+static bool is_of_wgmma_alone(const tw_problem *p) {
+  const tw_attention a = tw_attention_of(p);
+  return (a.d == 64 || a.d == 128) && !a.tokens;
+}
 static bool is_forward_of_wgmma(const tw_problem *p, const tw_schedule *s) {
   return is_forward(p, s) && tw_attention_of(p).d >= TW_TILE_ATTENTION_LEAST_D &&
          (is_of_wgmma_alone(p) || !s->n || !strstr(s->step[0], "queries"));
