@@ -45,6 +45,10 @@ static const kernel_case cases[] = {
      "decode keys=32 warps=1;split_kv 2"},
     {"a100-sxm", "attention b=5 hq=2 hkv=1 sq=70 sk=70 d=64 causal=1 tokens=150 a=bf16",
      "tile queries=32 keys=32 warps=2;stages 2"},
+    {"a100-sxm", "layernorm rows=3 cols=5000 a=f32", "split_row blocks=5;threads 64;chunks 2"},
+    {"a100-sxm", "layernorm rows=2 cols=3000 norm=rms a=bf16", "split_row blocks=3;threads 96"},
+    {"a100-sxm", "softmax rows=3 cols=4104 a=f16", "split_row blocks=7;threads 32;chunks 1"},
+    {"a100-sxm", "softmax rows=2 cols=2052 a=f32", "split_row blocks=1;threads 128"},
     {"a100-sxm", "attention b=4 hq=2 hkv=2 sq=90 sk=90 d=32 tokens=101 a=f16", "tile queries=64 keys=16 warps=2;stages 1"},
     {"a100-sxm", "attention b=2 hq=2 hkv=2 sq=1 sk=100 d=128 page=48 a=bf16", "decode keys=16 warps=2;split_kv 5"},
 };

@@ -343,6 +343,19 @@ class Rows(unittest.TestCase):
         with self.assertRaisesRegex(tw.UsageError, "starts of int32"):
             twt.varlen_attention(q, k, v, starts.long(), 11)
 
+    def test_layer_norm_of_more_dimensions(self):
+        x, weight, bias = torch.randn(3, 2, 4, 6), torch.randn(4, 6), torch.randn(4, 6)
+        for given in (x, x.transpose(0, 1)):
+            expected = torch.nn.functional.layer_norm(given, (4, 6), weight, bias)
+            torch.testing.assert_close(twt.layer_norm(given, (4, 6), weight, bias), expected)
+        with _routes.recording() as counted:
+            twt.layer_norm(x, (4, 6), weight, bias)
+        self.assertEqual(len(counted), 0)  # on the CPU
+        module = twt.replace(torch.nn.Sequential(torch.nn.LayerNorm((4, 6))))
+        torch.testing.assert_close(module(x), torch.nn.functional.layer_norm(x, (4, 6)))
+        with self.assertRaises(RuntimeError):
+            twt.layer_norm(x, (6, 4), weight, bias)
+
     def test_rotary(self):
         x, cos, sin = torch.randn(2, 5, 3, 8), torch.randn(5, 4), torch.randn(5, 4)
         for interleaved in (False, True):

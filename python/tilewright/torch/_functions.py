@@ -58,7 +58,12 @@ def layer_norm(
     bias: Optional[torch.Tensor] = None,
     eps: float = 1e-5,
 ) -> torch.Tensor:
-    """As torch.nn.functional.layer_norm. Kernels are for the last dimension, with weight and bias of x's type."""
+    """As torch.nn.functional.layer_norm. Kernels are for the last dimensions of contiguous tensors, with weight and bias of x's type."""
+    n = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+    if n > 1 and list(normalized_shape) == list(x.shape[-n:]) and weight is not None and bias is not None:
+        if x.is_contiguous() and weight.shape == bias.shape == x.shape[-n:] and not is_compiling() and not is_traced(x):
+            rows = x.flatten(-n)
+            return layer_norm(rows, rows.shape[-1], weight.flatten(), bias.flatten(), eps).view(x.shape)
     ours = not is_traced(x) and weight is not None and bias is not None and _is_last(normalized_shape, x) and x.dtype == weight.dtype == bias.dtype
     if not ours or (not is_compiling() and is_plain(x, weight, bias) and not _rows.layer_norm_route(x, weight, bias, eps)):
         shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)

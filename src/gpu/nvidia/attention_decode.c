@@ -150,6 +150,7 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_slots_number(&s, "stages", p->stages);
   tw_slots_number(&s, "splits", p->splits);
   tw_slots_flag(&s, "split", p->splits > 1);
+  tw_slots_flag(&s, "overlap", machine->registers_move); /* Hopper */
   tw_slots_number(&s, "blocks", p->blocks);
   tw_slots_number(&s, "group", a.group);
   tw_slots_number(&s, "causal", a.causal);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "gpu/common/rows.h"
+#include "gpu/nvidia/rows_split.h"
 
 /* ---- the model of rows ----
  *
@@ -28,4 +29,15 @@ double cuda_predict_rows(const void *with, const void *plan) {
   const double waves = (double)p->blocks / (resident * (double)c->multiprocessors);
   return CUDA_DRAM_LATENCY / clock +
          m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way) * ceil(waves) / waves;
+}
+
+/* The second reading of the rows, and a second kernel that waits for the first. */
+double cuda_predict_rows_split(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_rows_split_plan *p = plan;
+  const double rows = (double)tw_problem_int(m->problem, "rows"), cols = (double)tw_problem_int(m->problem, "cols");
+  const tw_tile_rows_plan all = {.chunks = p->each, .blocks = (int64_t)rows * p->blocks, .block_threads = p->threads};
+  const double once = cuda_predict_rows(m, &all), bytes = m->problem->op->bytes(m->problem);
+  const double again = rows * cols * tw_type_bits(tw_problem_type(m->problem, "a")) / 8;
+  return once * (1 + again / bytes) + 4 * CUDA_DRAM_LATENCY / ((double)m->config->clock_mhz * 1e6);
 }

@@ -12,6 +12,7 @@
 #include "gpu/nvidia/gemm_mma_sync.h"
 #include "gpu/nvidia/gemm_skinny.h"
 #include "gpu/nvidia/gemm_sliced_k.h"
+#include "gpu/nvidia/rows_split.h"
 #include "op/attention.h"
 #include "op/gemm_problem.h"
 #include "target/cuda/gemm_model.h"
@@ -116,6 +117,12 @@ static bool is_backward_of_small_heads(const tw_problem *p, const tw_schedule *s
 static bool is_backward_of_wgmma(const tw_problem *p, const tw_schedule *s) {
   return is_backward(p, s) && !is_backward_of_small_heads(p, s);
 }
+static bool is_split_row(const tw_problem *p, const tw_schedule *s) {
+  return (void)p, !s->n || begins(s, &tw_tile_rows_split);
+}
+static bool is_whole_row(const tw_problem *p, const tw_schedule *s) {
+  return (void)p, !s->n || !begins(s, &tw_tile_rows_split);
+}
 /* Generations of machines, by the features that the kernels require. */
 enum { HOPPER = 1, MMA_SYNC = 2, BOTH = HOPPER | MMA_SYNC };
 static unsigned generation(const cuda_config *c) { return is_hopper(c) ? HOPPER : has_mma_sync(c) ? MMA_SYNC : 0; }
@@ -158,8 +165,10 @@ static const tw_tile_kind table[] = {
     {"conv2d", HOPPER, NULL, &tw_tile_conv, cuda_predict_conv, {"tile x=8 y=8 n=64 consumers=1"}},
     {"conv3d", HOPPER, NULL, &tw_tile_conv, cuda_predict_conv, {"tile x=8 y=8 n=64 consumers=1"}},
     {"rotary", BOTH, NULL, &tw_tile_rotary, cuda_predict_rows, {"heads 1"}},
-    {"layernorm", BOTH, NULL, &tw_tile_layernorm, cuda_predict_rows, PLAINEST_ROW},
-    {"softmax", BOTH, NULL, &tw_tile_softmax, cuda_predict_rows, PLAINEST_ROW},
+    {"layernorm", BOTH, is_whole_row, &tw_tile_layernorm, cuda_predict_rows, PLAINEST_ROW},
+    {"softmax", BOTH, is_whole_row, &tw_tile_softmax, cuda_predict_rows, PLAINEST_ROW},
+    {"layernorm", BOTH, is_split_row, &tw_tile_rows_split, cuda_predict_rows_split, {NULL}},
+    {"softmax", BOTH, is_split_row, &tw_tile_rows_split, cuda_predict_rows_split, {NULL}},
     {"gate", BOTH, NULL, &tw_tile_gate, cuda_predict_rows, {"chunks 1"}},
     {"elementwise", BOTH, NULL, &tw_tile_elementwise, cuda_predict_rows, {"chunks 1"}},
 };

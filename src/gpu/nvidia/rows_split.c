@@ -1,0 +1,123 @@
+/* rows_split.c - replays the steps of a schedule, offers the next ones, and fills the kernels; rows_split.h lists the steps,
+ * kernels/rows_split.cuh.in are the kernels. */
+#include "gpu/nvidia/rows_split.h"
+
+#include <string.h>
+
+#include "base/template.h"
+#include "gpu/common/rows_language.h"
+
+#define PLAN tw_tile_rows_split_plan
+
+enum { BLOCKS_MAX = 4096, REGISTERS_MAX = 1 << 16 /* elements of a row that a block keeps in registers */ };
+
+static bool is_softmax(const tw_problem *p) { return strcmp(p->op->name, "softmax") == 0; }
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  (void)machine;
+  const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
+  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
+  if (cols % chunk || cols > INT32_MAX / 2)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported cols=%lld; rows are read 16 bytes at a time, so expected a multiple of %lld up to 2^30",
+                   (long long)cols, (long long)chunk);
+  if (rows > INT32_MAX / BLOCKS_MAX)
+    return tw_fail(error, TW_USAGE, "unsupported rows=%lld; split_row supports up to %d", (long long)rows,
+                   INT32_MAX / BLOCKS_MAX);
+  if (!is_softmax(p) && (tw_problem_int(p, "residual") || tw_problem_real(p, "dropout") > 0))
+    return tw_fail(error, TW_USAGE, "split_row does not support residual and dropout; use 'row warps=4'");
+  return TW_OK;
+}
+
+static tw_status settle_rows_split(const tw_tile_machine *machine, const tw_problem *p, void *settled,
+                                   tw_error *error) {
+  PLAN *plan = settled;
+  const int64_t cols = tw_problem_int(p, "cols");
+  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a")), chunks = cols / chunk;
+  if (plan->blocks > chunks)
+    return tw_fail(error, TW_USAGE, "split_row blocks=%d: a row has only %lld chunks of 16 bytes; use fewer blocks",
+                   plan->blocks, (long long)chunks);
+  if (plan->threads % machine->warp_threads)
+    return tw_fail(error, TW_USAGE, "unsupported threads=%d; expected a multiple of %d", plan->threads,
+                   machine->warp_threads);
+  plan->part = (chunks + plan->blocks - 1) / plan->blocks * chunk;
+  return TW_OK;
+}
+
+/* ---- steps ---- */
+
+static void begin(const void *with, void *plan) {
+  (void)with;
+  *(PLAN *)plan = (PLAN){.threads = 256, .each = 4};
+}
+
+static tw_status needs_blocks(const void *with, void *plan, unsigned given, tw_error *error) {
+  (void)with, (void)given;
+  return ((PLAN *)plan)->blocks ? TW_OK : tw_fail(error, TW_USAGE, "requires 'split_row blocks=64' before it");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "split_row",
+     .usage = "split_row blocks=64",
+     .help = "Share each row among this many blocks, which read it twice: a first kernel measures its parts.",
+     .needs = 1,
+     .argument = {TW_NUMBER("blocks", PLAN, blocks, 1, BLOCKS_MAX)},
+     .first = begin,
+     .then = needs_blocks},
+    {.name = "threads",
+     .usage = "threads 256",
+     .help = "Set the threads of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)},
+     .then = needs_blocks},
+    {.name = "chunks",
+     .usage = "chunks 4",
+     .help = "Set the number of 16-byte chunks that a thread has in flight.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, each, 1, 8)},
+     .then = needs_blocks},
+};
+static const tw_language language = {"long rows on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  const int64_t rows = tw_problem_int(c->problem, "rows"), processors = c->machine->processors;
+  /* Other rows are faster in registers. */
+  const bool useful = rows < 2 * processors || tw_problem_int(c->problem, "cols") > REGISTERS_MAX;
+  for (int64_t blocks = 1; useful && blocks <= BLOCKS_MAX; blocks *= 2)
+    if (blocks == 1 || (rows * blocks <= 64 * processors && rows * blocks * 2 > processors))
+      tw_menu_offer(m, "split_row", "few or long rows leave multiprocessors idle", "split_row blocks=%d", (int)blocks);
+  for (int threads = 128; threads <= 1024; threads *= 2)
+    tw_menu_offer(m, "threads", "more threads have more loads in flight", "threads %d", threads);
+  for (int each = 1; each <= 8; each *= 2)
+    tw_menu_offer(m, "chunks", "loads in flight hide memory latency", "chunks %d", each);
+}
+
+/* ---- the kernels ---- */
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
+                       tw_error *error) {
+  const PLAN *plan = settled;
+  const bool softmax = is_softmax(p), rms = !softmax && tw_problem_int(p, "norm") == 1;
+  tw_slots s = {0};
+  tw_slots_text(&s, "op", p->op->name);
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_text(&s, "type", tw_tile_type_word(tw_problem_type(p, "a")));
+  tw_slots_number(&s, "cols", tw_problem_int(p, "cols"));
+  tw_slots_number(&s, "blocks", plan->blocks);
+  tw_slots_number(&s, "part", plan->part);
+  tw_slots_number(&s, "threads", plan->threads);
+  tw_slots_number(&s, "each", plan->each);
+  tw_slots_flag(&s, "softmax", softmax);
+  tw_slots_flag(&s, "rms", rms);
+  tw_slots_flag(&s, "bias", !softmax && !rms);
+  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/rows_split.cuh.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+const tw_tile_family tw_tile_rows_split = {.language = &language,
+                                           .plan_size = sizeof(PLAN),
+                                           .supports = supports,
+                                           .settle = settle_rows_split,
+                                           .offers = offers,
+                                           .write = write};
