@@ -14,6 +14,7 @@
 #include "target/cdna/time/report.h"
 #include "tilewright/extend/target.h"
 
+enum { CDNA_KEPT = 1 + TW_OPERANDS_MAX };
 struct tw_artefact {
   const cdna_machine *machine;
   cdna_object object;
@@ -26,10 +27,10 @@ struct tw_artefact {
   bool has_printed;          /* a launch of a user's kernel has printed text */
   bool trust;                /* the source is the library's own, or the user trusts it */
   cdna_checker *checker;     /* while one runs */
-  /* for each kernel of this case: its counts during the check, and its initial workspace (NULL: as at the start of
-   * the launch) */
+  /* for each kernel, its counts during the check, and the memory that it found: the workspace, then operands (NULL: as at
+   * the start of the launch); for this case */
   cdna_watch watch[TW_LAUNCH_KERNELS];
-  uint8_t *found[TW_LAUNCH_KERNELS];
+  uint8_t *found[TW_LAUNCH_KERNELS][CDNA_KEPT];
   const tw_case *watched;
 };
 

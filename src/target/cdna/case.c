@@ -74,17 +74,34 @@ static void watch_all(cdna_watch *w, uint64_t groups) {
 void cdna_artefact_forget(tw_artefact *a) {
   for (size_t i = 0; i < TW_LAUNCH_KERNELS; i++) {
     free(a->watch[i].work);
-    free(a->found[i]);
     a->watch[i] = (cdna_watch){.work = NULL};
-    a->found[i] = NULL;
+    for (size_t j = 0; j < CDNA_KEPT; j++) free(a->found[i][j]);
+    memset(a->found[i], 0, sizeof a->found[i]);
   }
 }
 
+static void keep_bytes(uint8_t **copy, const void *bytes, size_t n) {
+  static const size_t MOST = 1 << 30;
+  if (n > MOST) return;
+  if (!*copy) *copy = tw_new(n, 1);
+  if (*copy) memcpy(*copy, bytes, n);
+}
+
 void cdna_keep_workspace(tw_artefact *a, size_t kernel, const void *workspace) {
-  static const int64_t MOST = 1 << 30;
-  if (!kernel || !workspace || a->launch.workspace > MOST) return;
-  if (!a->found[kernel]) a->found[kernel] = tw_new((size_t)a->launch.workspace, 1);
-  if (a->found[kernel]) memcpy(a->found[kernel], workspace, (size_t)a->launch.workspace);
+  if (kernel && workspace) keep_bytes(&a->found[kernel][0], workspace, (size_t)a->launch.workspace);
+}
+
+static void keep_outputs(tw_artefact *a, size_t kernel, const tw_case *k, void *const buffer[]) {
+  for (size_t i = 0; kernel && i < k->n_operands; i++)
+    if (k->operand[i].is_output) keep_bytes(&a->found[kernel][1 + i], buffer[i], k->operand[i].bytes);
+}
+
+static void find_memory_as_checked(const tw_artefact *a, size_t kernel, const tw_case *k, void *workspace,
+                                   void *const buffer[]) {
+  uint8_t *const *found = a->found[kernel];
+  if (found[0]) memcpy(workspace, found[0], (size_t)a->launch.workspace);
+  for (size_t i = 0; i < k->n_operands; i++)
+    if (found[1 + i]) memcpy(buffer[i], found[1 + i], k->operand[i].bytes);
 }
 
 /* A kernel before the main one that receives exactly one operand, block-scaled, and a place in the workspace. A
@@ -145,7 +162,8 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
                                        .weights = weights,
                                        .watch = how->data == a->watched ? watch : NULL,
                                        .results = of->first_operand,
-                                       .end = of->first_operand + of->n_operands};
+                                       .end = of->first_operand + of->n_operands,
+                                       .operand = of->data->operand};
     cdna_times one;
     status = cdna_time(&a->object, kernel, &launch, memory, &options, &one, error);
     if (status == TW_OK && packs_only(a, l, how->problem))
@@ -220,8 +238,11 @@ tw_status cdna_case_run(tw_artefact *a, const tw_case *k, void *const buffer[], 
   }
   for (size_t i = how->first; i < (how->end ? how->end : l->n_kernels) && status == TW_OK; i++) {
     const bool packs = workspace && packs_only(a, &l->kernel[i], k->problem);
-    if (how->group == CDNA_ALL_GROUPS && !how->times) cdna_keep_workspace(a, i, workspace);
-    if (how->times && k == a->watched && a->found[i]) memcpy(workspace, a->found[i], (size_t)l->workspace);
+    if (how->group == CDNA_ALL_GROUPS && !how->times) {
+      cdna_keep_workspace(a, i, workspace);
+      keep_outputs(a, i, k, buffer);
+    }
+    if (how->times && k == a->watched) find_memory_as_checked(a, i, k, workspace, buffer);
     status = (packs ? run_packing : run_kernel)(a, &l->kernel[i], &of, how, error);
   }
   if (workspace != how->workspace) free(workspace);

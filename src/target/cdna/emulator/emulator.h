@@ -71,6 +71,8 @@ uint8_t *cdna_memory_copy_written(const cdna_memory *, size_t index);
 /* Compares these bytes with the current contents. `copy`: from cdna_memory_copy_written; NULL: nothing was written.
  * Bytes whose `skip` is set are not compared (skip NULL: all are). */
 bool cdna_memory_is_written(const cdna_memory *, size_t index, const uint8_t *copy, const uint8_t *skip);
+/* The same for data whose places depend on the order: the dwords are compared as a set. */
+bool cdna_memory_is_permuted(const cdna_memory *, size_t index, const uint8_t *copy, const uint8_t *skip);
 /* "16 bytes past the end of A (4096 bytes)". */
 void cdna_memory_describe(const cdna_memory *, uint64_t address, char *text, size_t size);
 

@@ -120,6 +120,28 @@ bool cdna_memory_is_written(const cdna_memory *m, size_t index, const uint8_t *c
   return true;
 }
 
+static uint64_t mixed_dword(const uint8_t *at, size_t bytes) {
+  uint32_t v = 0;
+  memcpy(&v, at, bytes < sizeof v ? bytes : sizeof v);
+  return tw_random_mix(v + 1ull);
+}
+
+bool cdna_memory_is_permuted(const cdna_memory *m, size_t index, const uint8_t *copy, const uint8_t *skip) {
+  const cdna_allocation *a = &m->allocation[index];
+  uint64_t now = 0, then = 0;
+  for (size_t page = 0; a->held && page < pages_of(a); page++) {
+    const size_t end = page * PAGE + page_bytes(a, page);
+    if (a->held->state[page] == CLEAN) continue;
+    const uint8_t *wanted = copy && a->held->state[page] == COPIED ? copy : a->held->bytes;
+    for (size_t i = page * PAGE; i < end; i += 4) {
+      if (skip && skip[i]) continue;
+      now += mixed_dword(a->data + i, end - i);
+      then += mixed_dword(wanted + i, end - i);
+    }
+  }
+  return now == then;
+}
+
 void cdna_memory_let_go(cdna_memory *m) {
   for (size_t i = 0; i < m->n; i++) {
     cdna_held *h = m->allocation[i].held;

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/strings.h"
 #include "target/cdna/isa/effects.h"
+#include "target/cdna/time/atomics.h"
 #include "target/cdna/time/inspect.h"
 #include "target/cdna/time/reuse.h"
 
@@ -448,12 +449,13 @@ void cdna_work_units(const cdna_rates *r, uint64_t seed, double unit[CDNA_KINDS]
   for (int k = 0; k < CDNA_KINDS && seed; k++) unit[k] *= exp2(2 * tw_random_real(&random) - 1);
 }
 
-/* Result bytes that atomics access; their value depends on the order. */
+/* What the timed workgroups write when they are executed alone. */
 typedef struct looking {
   cdna_work *work;
   cdna_memory *memory;
-  uint8_t *skip[CDNA_ALLOCATIONS_MAX];
-  size_t results, end;
+  uint8_t *copy[CDNA_ALLOCATIONS_MAX];
+  uint8_t *atomics[CDNA_ALLOCATIONS_MAX]; /* bytes whose value depends on the order: cdna_atomics_note */
+  size_t end;                             /* of compared allocations */
   bool failed;
 } looking;
 
@@ -464,11 +466,10 @@ static void record_access(void *context, cdna_wave *w, const cdna_op *op) {
   if (op->kind != CDNA_DOES_STORE || !cdna_access_of(w, op, &a) || !a.reads || !a.writes) return;
   for (uint64_t left = a.lanes[CDNA_IN_GLOBAL]; left; left &= left - 1) {
     const uint64_t address = a.address[0][__builtin_ctzll(left)];
-    for (size_t i = q->results; i < q->end; i++) {
+    for (size_t i = 0; i < q->end; i++) {
       const cdna_allocation *x = &q->memory->allocation[i];
       if (address - x->address >= x->size || a.bytes > x->size - (address - x->address)) continue;
-      if (!q->skip[i] && !(q->skip[i] = calloc(x->size, 1))) q->failed = true;
-      if (q->skip[i]) memset(q->skip[i] + (address - x->address), 1, a.bytes);
+      if (!cdna_atomics_note(&q->atomics[i], x, address, a.bytes)) q->failed = true;
     }
   }
 }
@@ -539,24 +540,34 @@ static tw_status other_work(tw_error *error) {
       "on the set of workgroups, or on other waves without a barrier");
 }
 
-/* A second run of the timed workgroups, with matrix instructions and recorded work. Their writes to memory are
- * compared with the writes of the same workgroups when executed alone. *differs: their time differs from the first
- * run. */
+static bool wrote_the_same(const timing *t, const looking *q, const cdna_time_options *options) {
+  bool same = true;
+  for (size_t i = 0; i < q->end && same; i++) {
+    const cdna_allocation *a = &t->memory->allocation[i];
+    const tw_operand *o = i < options->results ? NULL : &options->operand[i - options->results];
+    if (o || !t->by_order)
+      same = cdna_memory_is_written(t->memory, i, q->copy[i], q->atomics[i]);
+    else
+      same = cdna_memory_is_permuted(t->memory, i, q->copy[i], q->atomics[i]);
+    if (same && q->atomics[i] && q->copy[i]) same = cdna_atomics_agree(q->atomics[i], a, q->copy[i], o);
+  }
+  return same;
+}
+
+/* A second run of the timed workgroups, with matrix instructions and recorded work. Their writes to memory are compared
+ * with the writes of the same workgroups executed alone. *differs: their time differs from the first run. */
 static tw_status time_looked_at(timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs, bool *differs,
                                 tw_error *error) {
-  looking q = {.memory = t->memory, .results = options->results, .end = options->end};
-  uint8_t *copy[CDNA_ALLOCATIONS_MAX] = {NULL};
+  looking q = {.memory = t->memory, .end = options->end};
   int64_t before[PLACES];
   tw_status status = execute_alone(t, d, &q, error);
-  for (size_t i = options->results; i < options->end; i++) copy[i] = cdna_memory_copy_written(t->memory, i);
+  for (size_t i = 0; i < q.end; i++) q.copy[i] = cdna_memory_copy_written(t->memory, i);
   for (int i = 0; i < t->n_places; i++) before[i] = t->result[i].cycles;
   t->setup.execute_matrix = t->setup.look = true;
   if (status == TW_OK) status = time_at(t, t->mhz, jobs, error);
   for (int i = 0; i < t->n_places && status == TW_OK; i++) *differs |= t->result[i].cycles != before[i];
-  bool same = status == TW_OK && does_the_same(t);
-  for (size_t i = options->results; i < options->end && same; i++)
-    same = cdna_memory_is_written(t->memory, i, copy[i], q.skip[i]);
-  for (size_t i = options->results; i < options->end; i++) free(copy[i]), free(q.skip[i]);
+  const bool same = status == TW_OK && does_the_same(t) && wrote_the_same(t, &q, options);
+  for (size_t i = 0; i < q.end; i++) free(q.copy[i]), free(q.atomics[i]);
   return status == TW_OK && !same ? other_work(error) : status;
 }
 

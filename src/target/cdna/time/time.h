@@ -9,6 +9,7 @@
 #define TW_CDNA_TIME_H
 
 #include "base/random.h"
+#include "op/operand.h"
 #include "target/cdna/time/cu.h"
 
 typedef struct cdna_times {
@@ -57,7 +58,10 @@ typedef struct cdna_time_options {
   uint64_t seed;    /* places of the grid are chosen by chance; 0: the first, the last, and between */
   uint64_t weights; /* seed of cdna_work_units */
   const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
-  size_t results, end;     /* allocations of memory from `results` up to `end` are compared, too */
+  /* Allocations of memory that are compared then: from `results` to before `end`, of these operands; and the workspace, if
+   * `results` is not the first. */
+  size_t results, end;
+  const tw_operand *operand;
 } cdna_time_options;
 
 /* Executes workgroups on `memory`, which then holds no valid result. TW_FAILED if a kernel does not do the same work
