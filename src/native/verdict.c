@@ -41,6 +41,9 @@ static const struct call {
 };
 
 static tw_status refused(long number, tw_error *error) {
+  if (number == TW_ARENA_READS_CLOCK - 1)
+    return tw_fail(error, TW_FAILED,
+                   "the kernel tried to read a clock (rdtsc, or a function that uses it); it may only compute");
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
     if (calls[i].number == number)
       return tw_fail(error, TW_FAILED, "the kernel tried to %s (system call %s); it may only compute", calls[i].what,

@@ -50,8 +50,18 @@ static void set_limits(const tw_arena_orders *o) {
 /* Ends at once, so that no handler runs that a kernel has registered. */
 static void end(void) { syscall(SYS_exit_group, 1); }
 
+/* rdtsc or rdtscp, which the C library's clocks execute, too. */
+static bool reads_clock(const uint8_t *code) {
+  return code[0] == 0x0F && (code[1] == 0x31 || (code[1] == 0x01 && code[2] == 0xF9));
+}
+
 static void on_fault(int signal, siginfo_t *info, void *context) {
-  (void)context;
+  const uint8_t *code = (const uint8_t *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+  /* a fault without an address: of an instruction that was fetched, so its bytes can be read */
+  if (signal == SIGSEGV && info->si_code == SI_KERNEL && reads_clock(code)) {
+    noted->refused = TW_ARENA_READS_CLOCK;
+    end();
+  }
   noted->address = (uint64_t)(uintptr_t)info->si_addr;
   noted->signal = (uint32_t)signal;
   end();
