@@ -221,11 +221,24 @@ static tw_status predict(const tw_target *t, const tw_problem *p, const tw_sched
   return status;
 }
 
+/* A line with # is a comment in a schedule: of a design in other files nothing would be left. */
+static tw_status refuse_includes(const char *source, tw_error *error) {
+  int line = 1;
+  for (const char *at = source; *at; at += strcspn(at, "\n"), at += *at == '\n', line++) {
+    const char *word = at + strspn(at, " \t");
+    if (*word == '#' && !strncmp(word + 1 + strspn(word + 1, " \t"), "include", 7))
+      return tw_fail(error, TW_USAGE,
+                     "line %d: #include is unsupported in designs and schedules; insert the file's text", line);
+  }
+  return TW_OK;
+}
+
 static tw_status build_schedule(const tw_target *t, const tw_problem *p, const char *source, tw_artefact *out,
                                 tw_error *error) {
   tw_schedule s;
   xd_program program;
-  tw_status status = tw_schedule_parse(source, &s, error);
+  tw_status status = refuse_includes(source, error);
+  if (status == TW_OK) status = tw_schedule_parse(source, &s, error);
   if (status == TW_OK) status = xd_plan_of(config(t), p, &s, &out->gemm, error);
   if (status == TW_OK) status = xd_gemm_program(config(t), &out->gemm, &program, error);
   if (status == TW_OK) xd_program_free(&program);

@@ -27,8 +27,15 @@ static tw_status check_places(const xd_config *c, const xd_program *p, tw_error 
   return status;
 }
 
-/* The simulator's buffers do not overlap. On the device their addresses are the design's. */
-static tw_status check_addresses(const xd_program *p, xd_place t, int64_t size, tw_error *error) {
+/* Bytes of the stack of the tile's core; 0: the tile has no core. */
+static int64_t stack_of(const xd_config *c, const xd_program *p, xd_place t) {
+  for (size_t i = 0; i < p->cores.n; i++)
+    if (xd_same_place(p->cores.at[i].tile, t)) return p->cores.at[i].stack ? p->cores.at[i].stack : c->stack_bytes;
+  return 0;
+}
+
+/* Buffers are apart here. On the device they are where the design says. */
+static tw_status check_addresses(const xd_program *p, xd_place t, int64_t size, int64_t stack, tw_error *error) {
   for (size_t i = 0; i < p->buffers.n; i++) {
     const xd_buffer *x = &p->buffers.at[i];
     if (x->external || !x->placed || !xd_same_place(x->tile, t)) continue;
@@ -36,6 +43,11 @@ static tw_status check_addresses(const xd_program *p, xd_place t, int64_t size, 
       return tw_fail(error, TW_USAGE,
                      "%s: buffer %s of %" PRId64 " bytes at address %" PRId64 " exceeds the tile's %" PRId64 " bytes",
                      xd_place_label(t).text, x->name, x->bytes, x->placed - 1, size);
+    if (x->placed - 1 < stack)
+      return tw_fail(error, TW_USAGE,
+                     "%s: buffer %s at address %" PRId64 " overlaps the core's stack (addresses 0 to %" PRId64
+                     "); change the address, or leave it out",
+                     xd_place_label(t).text, x->name, x->placed - 1, stack - 1);
     for (size_t k = 0; k < i; k++) {
       const xd_buffer *y = &p->buffers.at[k];
       if (y->external || !y->placed || !xd_same_place(y->tile, t)) continue;
@@ -55,13 +67,15 @@ static tw_status check_memory(const xd_config *c, const xd_program *p, xd_place 
   int64_t used = 0;
   for (size_t i = 0; i < p->buffers.n; i++)
     if (!p->buffers.at[i].external && xd_same_place(p->buffers.at[i].tile, t)) used += p->buffers.at[i].bytes;
-  if (used && compute && used + c->stack_bytes > size)
-    return tw_fail(error, TW_USAGE, "%s: buffers need %" PRId64 " bytes and the stack %d, but the tile has %" PRId64,
-                   xd_place_label(t).text, used, c->stack_bytes, size);
+  const int64_t own = stack_of(c, p, t), stack = own ? own : c->stack_bytes;
+  if (used && compute && used + stack > size)
+    return tw_fail(error, TW_USAGE,
+                   "%s: buffers need %" PRId64 " bytes and the stack %" PRId64 ", but the tile has %" PRId64,
+                   xd_place_label(t).text, used, stack, size);
   if (used > size)
     return tw_fail(error, TW_USAGE, "%s: buffers need %" PRId64 " bytes, but the tile has %" PRId64,
                    xd_place_label(t).text, used, size);
-  return check_addresses(p, t, size, error);
+  return check_addresses(p, t, size, own, error);
 }
 
 static tw_status check_locks(const xd_config *c, const xd_program *p, xd_place t, tw_error *error) {

@@ -221,6 +221,8 @@ typedef struct xd_op {
 
 typedef struct xd_core {
   xd_place tile;
+  /* Bytes of its stack, at address 0 of the tile's memory; 0: the machine's. */
+  int64_t stack;
   int registers;
   XD_LIST(xd_op) ops;
 } xd_core;
