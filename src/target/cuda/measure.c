@@ -630,6 +630,9 @@ tw_status cuda_bound_on(const cuda_config *c, const tw_problem *p, tw_bound *out
   *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / peak,
                     .memory_cost = p->op->bytes(p) / ((double)c->memory_gbs * 1e9)};
   out->cost = fmax(out->compute_cost, out->memory_cost);
+  /* L2 may hold inputs of the launch before, and outputs at the end */
+  const double beyond = fmax(0, p->op->bytes(p) - 2 * (double)c->l2_bytes) / ((double)c->memory_gbs * 1e9);
+  out->least = 0.9 * fmax(out->compute_cost, beyond);
   snprintf(out->limit, sizeof out->limit, "%s",
            out->compute_cost >= out->memory_cost ? "tensor cores at their highest clock" : "each operand moved once");
   return TW_OK;

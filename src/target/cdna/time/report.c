@@ -87,7 +87,9 @@ tw_status cdna_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_
   const double rate = cdna_stream_rate(m, bytes);
   *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / peak, .memory_cost = bytes / rate};
   out->cost = fmax(out->compute_cost, out->memory_cost);
-  out->least = fmax(out->compute_cost, 0.9 * bytes / (r->llc_gbs * 1e9)) * 0.999;
+  /* what the LLC cannot hold comes from memory, or goes there; the model of caches is off by some percent */
+  const double beyond = fmax(0, bytes - kept), memory = m->memory_tbs * 1e12 * r->memory_use;
+  out->least = fmax(0.999 * out->compute_cost, 0.9 * fmax(bytes / (r->llc_gbs * 1e9), beyond / memory));
   if (out->compute_cost >= out->memory_cost)
     snprintf(out->limit, sizeof out->limit, "matrix units with %s: %.0f Tflop/s at %d MHz", tw_type_name(type),
              peak * 1e-12, m->clock_mhz);
