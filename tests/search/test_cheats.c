@@ -206,17 +206,17 @@ static void gemmini_is_not_fooled(void **state) {
 
 static void x86_is_not_fooled(void **state) {
   (void)state;
-  judge_all("x86", "x86", true, 143, 0);
+  judge_all("x86", "x86", true, 146, 0);
 }
 
 static void xdna2_is_not_fooled(void **state) {
   (void)state;
-  judge_all("xdna2", "xdna2", true, 39, 0);
+  judge_all("xdna2", "xdna2", true, 43, 0);
 }
 
 static void cdna_is_not_fooled(void **state) {
   (void)state;
-  judge_all("cdna", "cdna3", true, 92, 104);
+  judge_all("cdna", "cdna3", true, 102, 104);
 }
 
 static void trainium_is_not_fooled(void **state) {

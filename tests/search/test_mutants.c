@@ -6,7 +6,8 @@
  *                                        is written to the current folder
  *
  * A mutation replaces a number or an operator, or leaves out, repeats or exchanges lines. Most mutants do not build or
- * are plainly wrong. The others tell. */
+ * are plainly wrong. The others tell. Where a target exports a design in MLIR, half of the mutants are changed designs.
+ * A mutant that is not judged after MUTANT_SECONDS counts as late. */
 #include "test.h"
 
 #include <ctype.h>
@@ -40,6 +41,7 @@ static const struct subject {
     {"x86", "gemm m=20 n=40 k=64 a=u8 b=i8 threads=1"},
 };
 enum { SUBJECTS = sizeof subjects / sizeof *subjects, STEPS_MOST = 4, CHANGES_MOST = 2, FRESH_CASES = 6, FEW = 2 };
+static const double MUTANT_SECONDS = 10;
 
 /* ---- mutations ---- */
 
@@ -119,6 +121,19 @@ static char *mutate(char *text, tw_random *r) {
 
 /* ---- one mutant ---- */
 
+/* The schedule's design in MLIR; NULL: the target exports none. */
+static char *design_of(const tw_target *t, const tw_problem *p, const tw_schedule *s, const char *source) {
+  tw_files files = {0};
+  char *design = NULL;
+  if (t->traits.simulated && t->exporter && t->exporter->sources &&
+      t->exporter->sources(t, p, s, source, &files, NULL) == TW_OK) {
+    for (size_t i = 0; i < files.n; i++)
+      if (!strcmp(files.file[i].name, "design.mlir")) design = strdup(files.file[i].text);
+    tw_files_free(&files);
+  }
+  return design;
+}
+
 /* A kernel of some steps from the menu, changed once or twice. */
 static char *random_kernel(const tw_target *t, const tw_problem *p, tw_random *r) {
   tw_schedule s;
@@ -137,6 +152,11 @@ static char *random_kernel(const tw_target *t, const tw_problem *p, tw_random *r
     tw_menu_free(&menu);
   }
   if (tw_target_emit(t, p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+  char *design = tw_random_below(r, 2) ? design_of(t, p, &s, source) : NULL;
+  if (design) {
+    free(source);
+    source = design;
+  }
   for (uint64_t n = 1 + tw_random_below(r, CHANGES_MOST); n; n--) source = mutate(source, r);
   return source;
 }
@@ -156,7 +176,7 @@ static tw_status compare_all(const tw_target *t, const tw_problem *p, const char
   return status;
 }
 
-static struct { int judged, built, accepted, wrong; } sum[SUBJECTS];
+static struct { int judged, built, accepted, late, wrong; } sum[SUBJECTS];
 
 static void try_mutant(size_t index, tw_random *r) {
   const tw_target *t = tw_target_find(subjects[index].target);
@@ -170,12 +190,14 @@ static void try_mutant(size_t index, tw_random *r) {
                           .source = source,
                           .length = strlen(source),
                           .seed = tw_random_next(r) | 1,
+                          .deadline = tw_now() + MUTANT_SECONDS,
                           .more_cases = tw_trial_more_cases(&p)};
   const tw_setting setting = {.jobs = 1};
   tw_outcome out;
   tw_trial_run(&trial, &setting, &out);
   sum[index].judged++;
   sum[index].built += out.verdict != TW_UNBUILDABLE;
+  sum[index].late += out.verdict == TW_SKIPPED;
   sum[index].accepted += out.verdict == TW_CORRECT;
   if (out.verdict == TW_CORRECT && compare_all(t, &p, source, tw_random_next(r) | 1, &error) != TW_OK) {
     char name[64];
@@ -213,8 +235,8 @@ static void what_is_accepted_is_right(void **state) {
   int wrong = 0;
   for (size_t i = 0; i < SUBJECTS; i++) {
     if (!sum[i].judged) continue;
-    print_message("%-20s %-52s %d judged, %d built, %d accepted, %d of them wrong\n", subjects[i].target,
-                  subjects[i].problem, sum[i].judged, sum[i].built, sum[i].accepted, sum[i].wrong);
+    print_message("%-20s %-52s %d judged, %d built, %d late, %d accepted, %d of them wrong\n", subjects[i].target,
+                  subjects[i].problem, sum[i].judged, sum[i].built, sum[i].late, sum[i].accepted, sum[i].wrong);
     wrong += sum[i].wrong;
   }
   assert_int_equal(wrong, 0);
