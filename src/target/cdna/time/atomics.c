@@ -7,7 +7,7 @@
 
 #include "op/element.h"
 
-/* The first byte of an access has its width, the others CONTINUED. */
+/* The first byte of an access has its width, its other bytes CONTINUED. */
 enum { CONTINUED = 255 };
 
 bool cdna_atomics_note(uint8_t **marks, const cdna_allocation *a, uint64_t address, int bytes) {
