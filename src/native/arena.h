@@ -62,7 +62,7 @@ enum { TW_ARENA_READS_CLOCK = 1 << 20 }; /* far above any system call */
 /* The first page of `results`. */
 typedef struct tw_arena_results {
   uint32_t stage;
-  uint32_t refused;         /* this system call, plus 1; 0: none; or TW_ARENA_READS_CLOCK */
+  uint32_t refused;         /* the rejected system call, plus 1; 0: none; or TW_ARENA_READS_CLOCK */
   uint32_t signal;          /* signal that ended the process; 0: none */
   uint64_t address;         /* address of a fault */
   uint64_t inputs, outputs; /* addresses of the arena in the process */

@@ -49,7 +49,7 @@ static void hide_clock(void) {
 
 bool tw_native_open(tw_native *n) {
   const tw_arena_orders *first = map_all(TW_ARENA_ORDERS, TW_ARENA_PAGE, PROT_READ);
-  if (!tw_drop_capabilities()) return false; /* before there are threads, which would keep theirs */
+  if (!tw_drop_capabilities()) return false; /* before threads exist, because threads would keep their capabilities */
   hide_clock();
   if (!first || first->version != TW_ARENA_VERSION || first->size != sizeof *first) return false;
   n->orders = map_all(TW_ARENA_ORDERS, first->orders_bytes, PROT_READ);

@@ -92,7 +92,7 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
   out->compute_cost = p->op->operations(p) / peak_macs(c) + launch;
   out->memory_cost = p->op->bytes(p) / hbm_rate(c) + launch;
   out->cost = fmax(out->compute_cost, out->memory_cost);
-  /* operations of an op are not all multiplications of the Tensor engine */
+  /* some operations of an op run on other engines than the Tensor engine */
   out->least = fmax(0.5 * out->compute_cost, 0.95 * out->memory_cost);
   snprintf(out->limit, sizeof out->limit, "%s",
            out->compute_cost >= out->memory_cost ? "every processing element in every cycle"

@@ -58,8 +58,8 @@ typedef struct cdna_time_options {
   uint64_t seed;    /* places of the grid are chosen by chance; 0: the first, the last, and between */
   uint64_t weights; /* seed of cdna_work_units */
   const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
-  /* Allocations of memory that are compared then: from `results` to before `end`, of these operands; and the workspace, if
-   * `results` is not the first. */
+  /* Allocations of memory up to `end` are compared, too: from `results` on these operands, and before them the
+   * workspace. */
   size_t results, end;
   const tw_operand *operand;
 } cdna_time_options;

@@ -34,7 +34,7 @@ static int64_t stack_of(const xd_config *c, const xd_program *p, xd_place t) {
   return 0;
 }
 
-/* Buffers are apart here. On the device they are where the design says. */
+/* The simulator's buffers do not overlap. On the device their addresses are the design's. */
 static tw_status check_addresses(const xd_program *p, xd_place t, int64_t size, int64_t stack, tw_error *error) {
   for (size_t i = 0; i < p->buffers.n; i++) {
     const xd_buffer *x = &p->buffers.at[i];

@@ -308,7 +308,8 @@ void xd_read_core(xd_reader *r, xd_slice result) {
   if (xd_going(r) && c.core.stack < 1)
     xd_read_fail(r, line, "stack_size = %lld; a core needs a stack: leave it out, or give its bytes",
                  (long long)c.core.stack);
-  xd_attribute_true(r, &attributes, "dynamic_objfifo_lowering"); /* how loops are compiled; they mean the same */
+  /* options of how loops are compiled; they do not change the meaning */
+  xd_attribute_true(r, &attributes, "dynamic_objfifo_lowering");
   xd_attributes_end(r, &attributes, "aie.core");
   xd_define(r, (xd_value){.name = result, .kind = XD_OTHER_VALUE});
   XD_ADD(&r->design->program, cores, &c.core); /* also after a failure: it is freed with the program */
