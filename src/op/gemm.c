@@ -18,7 +18,7 @@
  *
  * With b=bfp16, acc may be bf16 or bfp16, too: sums may then be rounded to that type on the way, up to once for every 8
  * of k, and A of bf16 to bfp16 (XDNA2's kernels do). The comparison allows for that, and for no more. acc=bf16 with
- * a=bf16 b=bf16 c=bf16 allows the same, and that B is rounded as A is.
+ * a=bf16 c=bf16 and b of bf16 or i4 allows the same, and that B is rounded as A is.
  *
  * With packed=1 it has the layout of a model's weights: the planes of format.h for n rows of k, B the codes (bytes), SB
  * the scales (bytes of e8m0, or f32).

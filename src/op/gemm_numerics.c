@@ -24,7 +24,7 @@ static const struct {
     {FLOAT8, FLOAT8, REAL, SET(TW_F32)},
     {MX, MX, REAL, SET(TW_F32)},
     {SET(TW_BF16) | SET(TW_BFP16), SET(TW_BFP16), REAL | SET(TW_BFP16), SET(TW_F32) | SET(TW_BF16) | SET(TW_BFP16)},
-    {SET(TW_BF16), SET(TW_BF16), SET(TW_BF16), SET(TW_BF16)},
+    {SET(TW_BF16), SET(TW_BF16) | SET(TW_I4), SET(TW_BF16), SET(TW_BF16)},
     {SET(TW_I8), SET(TW_I8), INTEGER | REAL, SET(TW_I32)},
     {SET(TW_I8), SET(TW_I8), SET(TW_I8), SET(TW_I8)},
     {SET(TW_I8), SET(TW_I8), SET(TW_I16), SET(TW_I16)},
@@ -110,7 +110,7 @@ static double blocks_off(const tw_gemm *g) {
   const double roundings = tw_sum_steps((double)g->k / 8);
   double off = 0;
   if (g->a == TW_BF16 && (g->acc == TW_BF16 || g->acc == TW_BFP16)) off += 0x1p-7;
-  if (g->b == TW_BF16 && g->acc == TW_BF16) off += 0x1p-7; /* B is rounded likewise */
+  if ((g->b == TW_BF16 || g->b == TW_I4) && g->acc == TW_BF16) off += 0x1p-7; /* B is rounded likewise */
   if (g->acc == TW_BF16) off += roundings * 0x1p-9;
   if (g->acc == TW_BFP16) off += roundings * 0x1p-7;
   if (g->c == TW_BFP16) off += 0x1p-7;

@@ -257,10 +257,12 @@ static void conversions_are_scheduled(void **state) {
 /* Twice as much takes so much longer as the loop's turns do; a part of a turn is one. */
 static void passes_take_cycles_by_their_turns(void **state) {
   (void)state;
-  static const double each[] = {12, 5, 1, 4, 4, 4, 3}; /* cycles a turn of 256 codes, else of 64 */
+  static const double each[] = {12, 5, 8, 1, 4, 4, 4, 3}; /* cycles a turn of 256 or 128 codes, else of 64 */
   for (int i = 0; i < XD_PASSES; i++) {
     const xd_core_pass pass = (xd_core_pass)i;
-    const int turn = pass == XD_PASS_UNPACK_I8 || pass == XD_PASS_UNPACK_I4 ? 256 : 64;
+    const int turn = pass == XD_PASS_UNPACK_I8 || pass == XD_PASS_UNPACK_I4 ? 256
+                     : pass == XD_PASS_UNPACK_BFP16                         ? 128
+                                                                            : 64;
     double few, more, part;
     tw_error error;
     must(xd_core_pass_cycles(pass, 100 * turn, &few, &error), &error);

@@ -208,6 +208,20 @@ static void sums_may_be_kept_in_the_result(void **state) {
 
 /* ---- bf16 and bfp16: against reference.h ---- */
 
+/* To 4 bits with the scales of groups along k, as the op's inputs have them. */
+static void quantize(const xd_gemm *g, float *b) {
+  const tw_packing packing = {.format = tw_format_at(TW_FORMAT_I4), .group = g->group};
+  float *line = malloc((size_t)g->k * 4);
+  uint8_t *codes = malloc((size_t)g->k), *scales = malloc((size_t)g->k * 4);
+  for (int64_t n = 0; n < g->n; n++) {
+    for (int64_t k = 0; k < g->k; k++) line[k] = g->b_transposed ? b[n * g->k + k] : b[k * g->n + n];
+    assert_int_equal(tw_format_encode(&packing, 1, (size_t)g->k, line, (size_t)g->k, codes, scales, NULL), TW_OK);
+    assert_int_equal(tw_format_decode(&packing, 1, (size_t)g->k, codes, scales, line, (size_t)g->k, NULL), TW_OK);
+    for (int64_t k = 0; k < g->k; k++) *(g->b_transposed ? &b[n * g->k + k] : &b[k * g->n + n]) = line[k];
+  }
+  free(line), free(codes), free(scales);
+}
+
 static void check_bfp(const xd_gemm *g) {
   int64_t bytes[XD_GEMM_OPERANDS];
   xd_gemm_bytes(g, bytes);
@@ -226,9 +240,13 @@ static void check_bfp(const xd_gemm *g) {
     xd_pack_a(g, a, da);
   else
     for (size_t i = 0; i < m * k; i++) ((uint16_t *)(void *)da)[i] = tw_f32_to_bf16(a[i]);
-  if (g->kernel->b == TW_BFP16)
+  if (g->kernel->b == TW_BFP16) {
     xd_pack_b(g, b, db);
-  else
+  } else if (g->kernel->b == TW_I4) {
+    quantize(g, b);
+    assert_int_equal(xd_pack_scaled_weights(g, b, db, &error), TW_OK);
+    assert_int_equal(xd_round_scales(g, b, &error), TW_OK);
+  } else
     for (size_t i = 0; i < k * n; i++) b[i] = tw_bf16_to_f32(((uint16_t *)(void *)db)[i] = tw_f32_to_bf16(b[i]));
   run(g, da, db, dc);
   assert_int_equal(xd_gemm_reference(g, a, b, c, &error), TW_OK);
@@ -294,6 +312,27 @@ static void bf16_is_exact_or_rounded_by_eights(void **state) {
   xd_gemm g = gemm_of("bf16", (tw_tile){32, 24, 32, 1}, 128, 256, 96);
   g.b_transposed = true;
   refused(g, "b_transposed=1: kernel bf16 reads only a row-major B");
+}
+
+/* Scales of whole columns and of groups; remainders on all sides; both orders of B. */
+static void weights_of_4_bits_are_scaled(void **state) {
+  (void)state;
+  static const struct { int64_t k, group; } cases[] = {{96, 0}, {106, 0}, {112, 32}, {192, 16}, {160, 160}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int turned = 0; turned < 2; turned++) {
+      xd_gemm g = gemm_of("atb-int4", (tw_tile){32, 48, 32, 2}, 140, 200, cases[i].k);
+      g.group = cases[i].group;
+      g.columns = 3;
+      g.b_transposed = turned;
+      g.depth = 1 + turned;
+      g.rounding = turned ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
+      check_bfp(&g);
+      g.cover = (xd_cover){1, 4, 1, false};
+      check_bfp(&g);
+    }
+  xd_gemm g = gemm_of("atb-int4", (tw_tile){32, 48, 32, 2}, 128, 256, 96);
+  g.group = 24;
+  refused(g, "k=96, group=24: both must be multiples of 16");
 }
 
 static void int16_is_exact(void **state) {
@@ -441,6 +480,7 @@ int main(void) {
       cmocka_unit_test_setup(all_configurations_are_exact_in_both_modes, setup),
       cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),
       cmocka_unit_test_setup(bf16_is_exact_or_rounded_by_eights, setup),
+      cmocka_unit_test_setup(weights_of_4_bits_are_scaled, setup),
       cmocka_unit_test_setup(int16_is_exact, setup),
       cmocka_unit_test_setup(bfp16_in_rows_of_the_matrix, setup),
       cmocka_unit_test_setup(clusters_of_any_shape_are_exact, setup),

@@ -59,6 +59,8 @@ static const design designs[] = {
     {"bf16-emulated", {32, 24, 48, 2}, {2, 1, 2, false}, TW_ROUND_EVEN, false},
     {"bf16-acc16", {16, 32, 32, 1}, {2, 1, 1, false}, TW_ROUND_FLOOR, false},
     {"i16", {32, 12, 32, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
+    {"atb-int4", {32, 48, 32, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
+    {"atb-int4", {16, 32, 64, 1}, {1, 4, 2, false}, TW_ROUND_FLOOR, false},
 };
 enum { DESIGNS = sizeof designs / sizeof *designs };
 
@@ -114,6 +116,13 @@ static void fill_bf16(tw_random *r, uint8_t *p, size_t n) {
   }
 }
 
+/* Codes, and scales after them. */
+static void fill_scaled(tw_random *r, const xd_call *c, uint8_t *p, size_t n) {
+  const size_t codes = (size_t)c->k * (size_t)c->n / 2;
+  fill_bytes(r, p, codes < n ? codes : n);
+  if (codes < n) fill_bf16(r, p + codes, n - codes);
+}
+
 /* bf16, or f32. */
 static void fill_reals(tw_random *r, uint8_t *p, size_t n, bool wide) {
   if (!wide) fill_bf16(r, p, n);
@@ -140,7 +149,10 @@ static void fill(tw_random *r, const xd_call *c, int i, uint8_t *p, size_t n) {
   const char *name = c->function->name;
   const bool staged = !strcmp(name, "matmul_bfp16_staged") || !strcmp(name, "round_bfp16");
   const bool from_bf16 = !strcmp(name, "matmul_bf16_bfp16") || !strcmp(name, "matmul_bf16_registers");
-  if (!strcmp(name, "narrow_bf16") || !strncmp(name, "matmul_bf16_lanes", 17) || !strcmp(name, "matmul_bf16_emulated"))
+  if (!strcmp(name, "unpack_i4_bfp16"))
+    fill_scaled(r, c, p, n);
+  else if (!strcmp(name, "narrow_bf16") || !strncmp(name, "matmul_bf16_lanes", 17) ||
+           !strcmp(name, "matmul_bf16_emulated"))
     fill_reals(r, p, n, !strcmp(name, "narrow_bf16") || (i == 2 && strstr(name, "_f32")));
   else if (!strncmp(name, "narrow_", 7))
     fill_sums(r, p, n);
@@ -284,6 +296,10 @@ static const struct {
     {25, "c + (j + 1) * 64", "c + (j + 0) * 64"},
     {26, "conv_even", "floor"},
     {28, "a + 48)", "a + 32)"},
+    {29, "in + 768", "in + 752"},
+    {29, "to += 144", "to += 72"},
+    {30, "* 16 + j % 4", "* 8 + j % 4"},
+    {30, "floor", "conv_even"},
 };
 
 static void wrong_text_is_found(void **state) {

@@ -71,6 +71,26 @@ static tw_measurement measured(const tw_problem *p, const char *steps, const cha
   return m;
 }
 
+/* The design as MLIR, on the problem that it is of. */
+static void check_as_mlir(const tw_problem *p, const char *steps) {
+  const tw_schedule s = schedule_of(steps);
+  tw_error error;
+  tw_artefact *artefact = NULL;
+  tw_case inputs;
+  tw_files files;
+  const char *mlir = NULL;
+  if (target->exporter->sources(target, p, &s, "", &files, &error)) fail_msg("%s", error.text);
+  for (size_t i = 0; i < files.n; i++)
+    if (!strcmp(files.file[i].name, "design.mlir")) mlir = files.file[i].text;
+  assert_non_null(mlir);
+  if (target->build(target, p, mlir, strlen(mlir), &(tw_evaluation){0}, &artefact, &error) ||
+      tw_case_make(p, 5, 1, &inputs, &error) || target->check(target, artefact, &inputs, &(tw_evaluation){0}, &error))
+    fail_msg("%s: %s", steps, error.text);
+  target->release(artefact);
+  tw_case_free(&inputs);
+  tw_files_free(&files);
+}
+
 static void designs_are_right_and_measured(void **state) {
   (void)state;
   const tw_problem wide = problem_of("256", "512", "256", "a=i8 b=i8 c=i32");
@@ -88,12 +108,17 @@ static void designs_are_right_and_measured(void **state) {
 
 static void block_formats_are_checked_to_the_bit(void **state) {
   (void)state;
-  static const char *const types[] = {"a=bf16 b=bfp16 c=bf16 acc=bf16", "a=bfp16 b=bfp16 c=bfp16 acc=bfp16",
-                                      "a=bfp16 b=bfp16 c=bfp16 acc=bf16"};
-  for (int i = 0; i < 3; i++) {
+  static const char *const types[] = {"a=bf16 b=bfp16 c=bf16 acc=bf16",
+                                      "a=bfp16 b=bfp16 c=bfp16 acc=bfp16",
+                                      "a=bfp16 b=bfp16 c=bfp16 acc=bf16",
+                                      "a=bf16 b=i4",
+                                      "a=bf16 b=bf16",
+                                      "a=bf16 b=bf16 acc=bf16"};
+  for (int i = 0; i < 6; i++) {
     const tw_problem p = problem_of("300", "400", "200", types[i]);
     assert_true(measured(&p, "", NULL).cost > 0);
-    assert_true(measured(&p, "tile m=64 k=40 n=32 rho=2", NULL).cost > 0);
+    assert_true(measured(&p, "tile m=64 k=48 n=32 rho=2", NULL).cost > 0);
+    check_as_mlir(&p, "tile m=32 k=48 n=32 rho=2");
   }
 }
 
@@ -103,19 +128,23 @@ static void large_problems_are_checked_in_part(void **state) {
   const tw_problem p = problem_of("1100", "1100", "1000", "a=i8 b=i8 c=i32");
   const tw_measurement m = measured(&p, "tile m=64 k=64 n=64 rho=2", NULL);
   assert_true(m.counter[0].value > 1);
+  const tw_problem grouped = problem_of("600", "1100", "1056", "a=bf16 b=i4 group=96"); /* whole groups in the part */
+  assert_true(measured(&grouped, "tile m=64 k=64 n=64 rho=2", NULL).cost > 0);
 }
 
 static void column_major_b_is_checked_for_all_types(void **state) {
   (void)state;
   static const char *const types[] = {
       "a=i8 b=i8 c=i32",      "a=i8 b=i8 c=i8 scale=0.125",     "a=i8 b=i4 c=i32",
-      "a=i8 b=ternary c=i32", "a=bf16 b=bfp16 c=bf16 acc=bf16", "a=bfp16 b=bfp16 c=bfp16 acc=bf16"};
-  for (int i = 0; i < 6; i++) {
+      "a=i8 b=ternary c=i32", "a=bf16 b=bfp16 c=bf16 acc=bf16", "a=bfp16 b=bfp16 c=bfp16 acc=bf16",
+      "a=bf16 b=i4 group=32"};
+  for (int i = 0; i < 7; i++) {
     char with[64];
     snprintf(with, sizeof with, "%s b_transposed=1", types[i]);
     const tw_problem p = problem_of("100", "200", "96", with);
     assert_true(measured(&p, "", NULL).cost > 0);
     assert_true(measured(&p, "cores rows=2 columns=2\ntile m=32 k=32 n=64 rho=1\ndepth 3", NULL).cost > 0);
+    check_as_mlir(&p, "");
   }
 }
 
@@ -164,7 +193,7 @@ static void wrong_problems_are_refused_in_one_line(void **state) {
       {{"a=i4", "b=i4"}, "no kernel has the types a=i4 b=i4"},
       {{"a=i8", "b=i8", "c=f32"}, "no kernel has the types a=i8 b=i8 c=f32"},
       {{"a=i8", "b=i8", "c=i32", "a_transposed=1"}, "a_transposed is not supported"},
-      {{"a=i8", "b=ternary", "c=i32", "group=32"}, "group is not supported"},
+      {{"a=i8", "b=ternary", "c=i32", "group=32"}, "group=32 requires weights with scales"},
       {{"a=i8", "b=i8", "c=i16", "scale=0.3"},
        "is unsupported: cores narrow by shifts; expected a power of two from 2^-30 to 1, with"},
       {{"a=i8", "b=i8", "c=i32", "n=21"}, "n: a row of 21 bytes is not a multiple of the DMA's words of 4 bytes"},

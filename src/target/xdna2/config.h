@@ -98,6 +98,10 @@ typedef struct xd_config {
 static inline int xd_vmac_macs(const xd_kernel *k) { return k->vmac[0] * k->vmac[1] * k->vmac[2] / k->vmac_issues; }
 enum { XD_UNPACK_CODES = 256 }; /* 2-bit codes that are unpacked together: one vector of 512 bits holds them */
 
+/* B of 4 bits for A of bf16: codes in blocks of 8x8, and a scale of bf16 for each 16 codes along k (array/pack.h). */
+enum { XD_SCALE_DEPTH = 16 };
+static inline bool xd_scaled_weights(const xd_kernel *k) { return k->a == TW_BF16 && k->b == TW_I4; }
+
 /* The type to which B is converted before it is multiplied. */
 static inline tw_type xd_multiplied_b(const xd_kernel *k) { return k->scratch_b != TW_TYPE_NONE ? k->scratch_b : k->b; }
 /* True if sums have 32 bits: a narrower C is made from them after all of K. */
@@ -106,7 +110,7 @@ static inline bool xd_wide_sums(const xd_kernel *k) { return k->acc == TW_I32 ||
  * of accumulators. */
 static inline int xd_unit_m(const xd_kernel *k) { return k->vmac[0] * k->cluster[0]; }
 static inline int xd_unit_k(const xd_kernel *k) {
-  return k->b == TW_TERNARY ? XD_UNPACK_CODES / k->vmac[2] : k->vmac[1];
+  return k->b == TW_TERNARY ? XD_UNPACK_CODES / k->vmac[2] : xd_scaled_weights(k) ? XD_SCALE_DEPTH : k->vmac[1];
 }
 static inline int xd_unit_n(const xd_kernel *k) { return k->vmac[2] * k->cluster[1]; }
 

@@ -24,7 +24,8 @@ double xd_type_bytes(tw_type type) {
 }
 
 tw_element_bytes xd_element_bytes(const xd_kernel *k) {
-  return (tw_element_bytes){xd_type_bytes(k->a), xd_type_bytes(k->b), xd_type_bytes(k->c)};
+  const double scale = xd_scaled_weights(k) ? 2.0 / XD_SCALE_DEPTH : 0;
+  return (tw_element_bytes){xd_type_bytes(k->a), xd_type_bytes(k->b) + scale, xd_type_bytes(k->c)};
 }
 
 static double paper_bytes(const xd_config *c, tw_type type) {
@@ -249,7 +250,9 @@ static void add_l1(const xd_design *d, tw_explanation *e) {
   add(e, "a", L1, copies_of(d, 0), t->m / t->rho, t->k, bytes.a, tw_type_name(k->a));
   add(e, "b", L1, copies_of(d, 1), t->k, t->n, bytes.b, tw_type_name(k->b));
   add(e, "c", L1, copies_of(d, 2), t->m, t->n, bytes.c, tw_type_name(k->c));
-  if (k->scratch_a) add(e, "a_scratch", L1, 1, t->m / t->rho, t->k, bytes.b, tw_type_name(k->b));
+  if (k->scratch_a)
+    add(e, "a_scratch", L1, 1, t->m / t->rho, t->k, xd_type_bytes(xd_multiplied_b(k)),
+        tw_type_name(xd_multiplied_b(k)));
   if (k->scratch_b != TW_TYPE_NONE)
     add(e, "b_unpacked", L1, 1, t->k, t->n, xd_type_bytes(k->scratch_b), tw_type_name(k->scratch_b));
   if (k->staging > 0) add(e, "c_staging", L1, 1, t->m, t->n, k->staging, "staging");

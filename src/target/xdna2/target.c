@@ -317,7 +317,7 @@ static const tw_language *family_language(const tw_target *t, const tw_problem *
 }
 
 static const tw_family families[] = {{.op = "gemm",
-                                      .keys = "m n k b_transposed scale a b c acc",
+                                      .keys = "m n k b_transposed scale group a b c acc",
                                       .options = type_options,
                                       .n_options = sizeof type_options / sizeof *type_options,
                                       .settle = fill_types,

@@ -47,7 +47,21 @@ tw_status xd_write_round(const xd_call *c, tw_text *t, tw_error *error) {
   return write_filled(c, "xdna2/kernels/round.cc.in", &s, t, error);
 }
 
+static tw_status write_scaled(const xd_call *c, tw_text *t, tw_error *error) {
+  enum { SIDE = 8, PACKED = 72 };
+  tw_slots s = {0};
+  tw_slots_text(&s, "rounding", xd_rounding_name(c));
+  tw_slots_number(&s, "codes", c->k * c->n / 2);
+  tw_slots_number(&s, "wide", c->n / SIDE);
+  tw_slots_number(&s, "pairs", c->k / XD_SCALE_DEPTH);
+  tw_slots_number(&s, "columns", c->cover.columns);
+  tw_slots_number(&s, "deep_columns", c->k / SIDE * c->cover.columns);
+  tw_slots_number(&s, "next", PACKED * c->cover.columns);
+  return write_filled(c, "xdna2/kernels/scaled.cc.in", &s, t, error);
+}
+
 tw_status xd_write_unpack(const xd_call *c, tw_text *t, tw_error *error) {
+  if (!strcmp(c->function->name, "unpack_i4_bfp16")) return write_scaled(c, t, error);
   enum { BLOCK = 8, DEEP = 32 };
   const int row = c->n / BLOCK * AREA;
   tw_slots s = {0};

@@ -93,9 +93,14 @@ static double pass_of(const xd_call *c) {
     const char *function;
     xd_core_pass pass;
   } known[] = {
-      {"unpack_i8", XD_PASS_UNPACK_I8},     {"unpack_i4", XD_PASS_UNPACK_I4}, {"zero", XD_PASS_CLEAR},
-      {"narrow_i16", XD_PASS_NARROW_I16},   {"narrow_i8", XD_PASS_NARROW_I8}, {"narrow_bf16", XD_PASS_NARROW_BF16},
+      {"unpack_i8", XD_PASS_UNPACK_I8},
+      {"unpack_i4", XD_PASS_UNPACK_I4},
+      {"zero", XD_PASS_CLEAR},
+      {"narrow_i16", XD_PASS_NARROW_I16},
+      {"narrow_i8", XD_PASS_NARROW_I8},
+      {"narrow_bf16", XD_PASS_NARROW_BF16},
       {"round_bfp16", XD_PASS_ROUND_BFP16},
+      {"unpack_i4_bfp16", XD_PASS_UNPACK_BFP16},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (!strcmp(c->function->name, known[i].function)) /* dimensions that the pass does not have are 1 */

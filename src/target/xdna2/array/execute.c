@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/strings.h"
 #include "op/element.h"
 #include "target/count.h"
@@ -32,6 +33,12 @@ static int64_t part_of(int64_t size, int64_t macro, int count) {
   return size < some ? size : some;
 }
 
+/* Scales are found again only from whole groups. */
+static int64_t depth_of_part(const xd_gemm *g, const xd_gemm_shape *s) {
+  if (!xd_scaled_weights(g->kernel)) return part_of(g->k, s->step, 2);
+  return g->group ? part_of(g->k, s->step * (g->group / tw_common_divisor(s->step, g->group)), 2) : g->k;
+}
+
 static bool is_whole(const xd_gemm *g) { return (double)g->m * (double)g->n * (double)g->k <= XD_CHECK_MACS; }
 
 static tw_status choose_part(const xd_gemm *g, const tw_problem *whole, tw_problem *out, tw_error *error) {
@@ -41,7 +48,7 @@ static tw_status choose_part(const xd_gemm *g, const tw_problem *whole, tw_probl
   const struct {
     const char *key;
     int64_t size;
-  } set[] = {{"m", part_of(g->m, s.macro_m, 1)}, {"n", part_of(g->n, s.macro_n, 1)}, {"k", part_of(g->k, s.step, 2)}};
+  } set[] = {{"m", part_of(g->m, s.macro_m, 1)}, {"n", part_of(g->n, s.macro_n, 1)}, {"k", depth_of_part(g, &s)}};
   for (int i = 0; i < 3; i++) {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)set[i].size);
@@ -81,17 +88,20 @@ static void copy_inputs(const tw_case *k, part *p) {
   }
 }
 
-void xd_operands_to_device(const xd_gemm *g, const tw_operand operand[], void *const host[], void *const device[]) {
+tw_status xd_operands_to_device(const xd_gemm *g, const tw_operand operand[], void *const host[], void *const device[],
+                                tw_error *error) {
   if (g->kernel->a == TW_BFP16)
     xd_pack_a(g, host[0], device[XD_GEMM_A]);
   else
     memcpy(device[XD_GEMM_A], host[0], operand[0].bytes);
+  if (xd_scaled_weights(g->kernel)) return xd_pack_scaled_weights(g, host[1], device[XD_GEMM_B], error);
   if (g->kernel->b == TW_BFP16)
     xd_pack_b(g, host[1], device[XD_GEMM_B]);
   else if (g->kernel->b == TW_I4 || g->kernel->b == TW_TERNARY)
     xd_pack_weights(g, host[1], device[XD_GEMM_B]);
   else
     memcpy(device[XD_GEMM_B], host[1], operand[1].bytes);
+  return TW_OK;
 }
 
 void xd_result_from_device(const xd_gemm *g, const tw_operand *c, const void *device, void *host) {
@@ -125,6 +135,7 @@ tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], 
   float *a = to_f32(a_type, host[0], g->m * g->k), *b = to_f32(operand[1].type, host[1], g->k * g->n);
   float *c = tw_new((size_t)(g->m * g->n), sizeof *c);
   tw_status status = a && b && c ? TW_OK : tw_no_memory(error, NULL);
+  if (status == TW_OK && xd_scaled_weights(g->kernel)) status = xd_round_scales(g, b, error);
   if (status == TW_OK)
     status = xd_gemm_narrow_sums(g) ? xd_gemm_narrow_reference(g, host[0], host[1], c, error)
                                     : xd_gemm_reference(g, a, b, c, error);
@@ -143,8 +154,8 @@ tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], 
 static tw_status check_part(const xd_config *c, const xd_gemm *g, const tw_case *k, part *p, tw_error *error) {
   if (!make_part(g, p)) return tw_no_memory(error, NULL);
   copy_inputs(k, p);
-  xd_operands_to_device(g, p->operand, p->host, p->device);
-  tw_status check = run_part(c, g, p, error);
+  tw_status check = xd_operands_to_device(g, p->operand, p->host, p->device, error);
+  if (check == TW_OK) check = run_part(c, g, p, error);
   if (check != TW_OK) return check;
   xd_result_from_device(g, &p->operand[p->n - 1], p->device[XD_GEMM_C], p->host[p->n - 1]);
   if (xd_gemm_has_bits(g) && (check = xd_check_bits(g, p->n, p->operand, NULL, p->host, error)) != TW_OK) return check;

@@ -32,9 +32,10 @@ bool xd_has_scalars(const xd_program *);
 tw_status xd_measure_program(const xd_config *, const xd_program *, const xd_work *, const char *trace,
                              tw_measurement *out, tw_error *);
 
-/* Converts between the op's format (bfp16 as f32, narrow weights as int8; dense) and the bytes in DDR. `operand`: A, B,
+/* Converts between the op's format (bfp16 and scaled weights as f32, narrow weights as int8; dense) and the bytes in DDR. `operand`: A, B,
  * C. */
-void xd_operands_to_device(const xd_gemm *, const tw_operand operand[], void *const host[], void *const device[]);
+tw_status xd_operands_to_device(const xd_gemm *, const tw_operand operand[], void *const host[], void *const device[],
+                                tw_error *);
 void xd_result_from_device(const xd_gemm *, const tw_operand *c, const void *device, void *host);
 
 /* Kernels of bf16 and bfp16 round sums while they compute, so the op's comparison must have a wide tolerance. This

@@ -29,8 +29,7 @@ static core_ports ports_of(const xd_gemm *g, const xd_gemm_shape *s, const xd_ge
                   -1,
                   -1};
   if (s->accumulators) q.sums = xd_own_port(p, t, "sums", s->accumulators * g->tile.m * g->tile.n);
-  if (g->kernel->scratch_a)
-    q.scratch = xd_own_port(p, t, "scratch", g->tile.m / g->tile.rho * g->tile.k * s->b_bytes8 / 8);
+  if (g->kernel->scratch_a) q.scratch = xd_own_port(p, t, "scratch", xd_gemm_scratch(g));
   if (is_staged(g)) q.staging = xd_own_port(p, t, "staging", g->tile.m * g->tile.n);
   if (g->kernel->scratch_b != TW_TYPE_NONE) q.unpacked = xd_own_port(p, t, "unpacked", xd_gemm_unpacked(g));
   if (g->runtime_sizes) q.words = xd_own_words(p, t, "sizes", XD_GEMM_PARAMETERS);
@@ -86,7 +85,10 @@ const char *xd_gemm_function(const xd_kernel *k, bool turns_b) {
 
 /* Unpacks 2-bit codes to the multiplier's operands, once for all sub-tiles of A; then the next codes may arrive. */
 static void add_unpack(const xd_gemm *g, const core_ports *q, xd_core *core, xd_program *p) {
-  xd_op op = call_of(g, g->kernel->scratch_b == TW_I4 ? "unpack_i4" : "unpack_i8", 1, g->tile.k, g->tile.n);
+  const tw_type to = g->kernel->scratch_b;
+  const char *function = to == TW_BFP16 ? "unpack_i4_bfp16" : to == TW_I4 ? "unpack_i4" : "unpack_i8";
+  xd_op op = call_of(g, function, 1, g->tile.k, g->tile.n);
+  op.call.cover = g->cover;
   add_argument(&op, q->b, 0);
   add_argument(&op, q->unpacked, 0);
   xd_append(&core->ops, sizeof op, &op, &p->failed);

@@ -42,6 +42,7 @@ typedef struct xd_gemm {
   tw_rounding rounding; /* for conversions */
   bool b_transposed;    /* B is n x k (column-major) in DDR */
   int shift;            /* from i32 to i8 and i16 */
+  int64_t group;        /* of scaled weights: elements along k that share a scale; 0: all of a column */
   bool in_rows;         /* bfp16 operands are rows of the matrix in DDR, each tile a part of many (pack.h) */
   bool runtime_sizes;   /* cores read the numbers of their tiles and of steps of K: one configuration for many sizes */
 } xd_gemm;
@@ -56,12 +57,12 @@ static inline bool xd_gemm_narrow_sums(const xd_gemm *g) { return g->kernel->acc
 /* True if the kernel multiplies bfp16, to which A and B are rounded; otherwise it multiplies the elements
  * themselves. */
 static inline bool xd_gemm_multiplies_blocks(const xd_gemm *g) {
-  return g->kernel->b == TW_BFP16 ||
+  return xd_multiplied_b(g->kernel) == TW_BFP16 ||
          (g->kernel->b == TW_BF16 && g->kernel->acc == TW_BF16 && g->kernel->vmac_issues == 1);
 }
 /* True if the kernel has special rounding of sums: results are compared bit by bit with reference.h. */
 static inline bool xd_gemm_has_bits(const xd_gemm *g) {
-  return g->kernel->b == TW_BFP16 || g->kernel->b == TW_BF16 || xd_gemm_narrow_sums(g);
+  return g->kernel->a == TW_BF16 || g->kernel->a == TW_BFP16 || xd_gemm_narrow_sums(g);
 }
 /* The kernel's cover, with the transposition of B if the kernel does that. */
 static inline xd_cover xd_gemm_cover(const xd_gemm *g) {
@@ -110,6 +111,8 @@ typedef struct xd_gemm_shape {
 xd_gemm_shape xd_gemm_shape_of(const xd_gemm *);
 int xd_gemm_a_column(const xd_gemm *, int row); /* column whose memory tile holds A of this row of cores */
 int64_t xd_gemm_staging(const xd_gemm *);       /* bytes of a buffer beside C for sums of 2 bytes; 0: not needed */
+/* bytes of a sub-tile of A in the multiplier's form; 0: A already has this form */
+int64_t xd_gemm_scratch(const xd_gemm *);
 /* bytes of a tile of B in the multiplier's form; 0: B already has this form */
 int64_t xd_gemm_unpacked(const xd_gemm *);
 

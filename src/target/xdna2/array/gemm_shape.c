@@ -30,12 +30,18 @@ int64_t xd_gemm_staging(const xd_gemm *g) {
   return g->kernel->c == TW_BFP16 && g->kernel->acc == TW_BF16 ? g->tile.m * g->tile.n : 0;
 }
 
+int64_t xd_gemm_scratch(const xd_gemm *g) {
+  const int64_t a = g->tile.m / g->tile.rho * g->tile.k;
+  return g->kernel->scratch_a ? a * bytes8(xd_multiplied_b(g->kernel)) / 8 : 0;
+}
+
 int64_t xd_gemm_unpacked(const xd_gemm *g) {
   return g->kernel->scratch_b == TW_TYPE_NONE ? 0 : g->tile.k * g->tile.n * bytes8(g->kernel->scratch_b) / 8;
 }
 
 xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
   xd_gemm_shape s = {.a_bytes8 = bytes8(g->kernel->a), .b_bytes8 = bytes8(g->kernel->b), .c_bytes8 = bytes8(g->c)};
+  if (xd_scaled_weights(g->kernel)) s.b_bytes8 += 8 * 2 / XD_SCALE_DEPTH;
   s.packed_b = g->kernel->b == TW_BFP16 || g->kernel->b == TW_I4 || g->kernel->b == TW_TERNARY;
   s.macro_m = g->rows * g->tile.m;
   s.macro_n = g->columns * g->tile.n;
@@ -77,9 +83,8 @@ int64_t xd_gemm_l1_bytes(const xd_gemm *g) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const int64_t a = g->tile.m / g->tile.rho * g->tile.k, area = g->tile.m * g->tile.n;
   return g->copies[0] * a * s.a_bytes8 / 8 + g->copies[1] * g->tile.k * g->tile.n * s.b_bytes8 / 8 +
-         g->copies[2] * area * s.c_bytes8 / 8 + area * s.accumulators +
-         (g->kernel->scratch_a ? a * s.b_bytes8 / 8 : 0) + xd_gemm_staging(g) + xd_gemm_unpacked(g) +
-         (g->runtime_sizes ? 4 * XD_GEMM_PARAMETERS : 0);
+         g->copies[2] * area * s.c_bytes8 / 8 + area * s.accumulators + xd_gemm_scratch(g) + xd_gemm_staging(g) +
+         xd_gemm_unpacked(g) + (g->runtime_sizes ? 4 * XD_GEMM_PARAMETERS : 0);
 }
 
 int64_t xd_gemm_l2_bytes(const xd_gemm *g) {
@@ -158,6 +163,10 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
   if (g->b_transposed && !s.packed_b && !turned)
     return tw_fail(error, TW_USAGE, "b_transposed=1: kernel %s reads only a row-major B; store B row-major",
                    g->kernel->name);
+  if (xd_scaled_weights(g->kernel) && g->group && (g->group % XD_SCALE_DEPTH || g->k % XD_SCALE_DEPTH))
+    return tw_fail(error, TW_USAGE,
+                   "k=%" PRId64 ", group=%" PRId64 ": both must be multiples of %d, which share a scale on the core",
+                   g->k, g->group, XD_SCALE_DEPTH);
   if (g->in_rows && g->kernel->b != TW_BFP16)
     return tw_fail(error, TW_USAGE, "layout rows is for bfp16 operands; kernel %s has none", g->kernel->name);
   if (g->in_rows && (g->tile.k % least || g->tile.n % least))

@@ -170,6 +170,7 @@ static const xd_function table[] = {
     {"matmul_i8_codes", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_matmul_codes_bytes, xd_matmul_codes},
     {"unpack_i8", 2, {XD_READS, XD_WRITES}, xd_unpack_i8_bytes, xd_unpack_i8},
     {"unpack_i4", 2, {XD_READS, XD_WRITES}, xd_unpack_i4_bytes, xd_unpack_i4},
+    {"unpack_i4_bfp16", 2, {XD_READS, XD_WRITES}, xd_unpack_i4_bfp16_bytes, xd_unpack_i4_bfp16},
     {"narrow_i16", 2, {XD_READS, XD_WRITES}, narrow_i16_bytes, narrow_i16},
     {"narrow_i8", 2, {XD_READS, XD_WRITES}, narrow_i8_bytes, narrow_i8},
     {"narrow_bf16", 2, {XD_READS, XD_WRITES}, narrow_bf16_bytes, narrow_bf16},

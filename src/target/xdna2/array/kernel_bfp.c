@@ -161,6 +161,25 @@ void xd_matmul_bf16_emulated(const xd_call *c, uint8_t *const arguments[]) {
   }
 }
 
+int64_t xd_unpack_i4_bfp16_bytes(const xd_call *c, int argument) {
+  return (int64_t)c->k * c->n * (argument ? 9 : 5) / 8;
+}
+
+void xd_unpack_i4_bfp16(const xd_call *c, uint8_t *const arguments[]) {
+  enum { CODES = AREA / 2, SCALES = BLOCK * 2, BLOCKS = XD_SCALE_DEPTH / BLOCK };
+  const int64_t k8 = c->k / BLOCK, n8 = c->n / BLOCK;
+  for (int64_t j = 0; j < n8; j++)
+    for (int64_t p = 0; p < k8; p++) {
+      const uint8_t *codes = arguments[0] + (j * k8 + p) * CODES;
+      uint16_t scale[BLOCK];
+      float x[AREA];
+      memcpy(scale, arguments[0] + n8 * k8 * CODES + (j * (k8 / BLOCKS) + p / BLOCKS) * SCALES, sizeof scale);
+      for (int e = 0; e < AREA; e++)
+        x[e] = (float)((((codes[e / 2] >> e % 2 * 4) & 15) ^ 8) - 8) * tw_bf16_to_f32(scale[e / BLOCK]);
+      to_bfp16(x, BLOCK, c->rounding, arguments[1] + xd_bfp16_b_at(c->cover, p, j, k8) * PACKED);
+    }
+}
+
 void xd_matmul_bfp16(const xd_call *c, uint8_t *const arguments[]) {
   const int64_t m8 = c->m / BLOCK, n8 = c->n / BLOCK;
   for (int64_t i = 0; i < m8; i++)

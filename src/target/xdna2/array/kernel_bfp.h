@@ -13,6 +13,9 @@ void xd_matmul_bf16_registers(const xd_call *, uint8_t *const arguments[]);
 /* A, B and C bf16. A and B are rounded to bfp16 along k between load and multiplication; C is read and rounded once
  * per call. k <= 4096. */
 void xd_matmul_bf16_emulated(const xd_call *, uint8_t *const arguments[]);
+/* k x n codes of 4 bits and their scales (pack.h) to bfp16, in the order of the call's cover. m is 1. */
+int64_t xd_unpack_i4_bfp16_bytes(const xd_call *, int argument);
+void xd_unpack_i4_bfp16(const xd_call *, uint8_t *const arguments[]);
 /* A, B, C: all bfp16; C is read and rounded to bfp16 once a call. */
 int64_t xd_matmul_bfp16_bytes(const xd_call *, int argument);
 void xd_matmul_bfp16(const xd_call *, uint8_t *const arguments[]);

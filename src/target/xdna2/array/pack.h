@@ -17,6 +17,11 @@
  *                     7:6. A mask of 0x33 makes two nibbles, and subtracting 0x11 two int4, if the code of the odd
  *                     element makes up for the borrow: it is t + 1, and one more where its even neighbour is -1
  *
+ * B of i4 for A of bf16 is stored in the same order of tiles. A tile has its codes, then its scales. Codes are blocks of
+ * 8 columns x 8 along k, 32 bytes each, columns of blocks one after the other; a block has a column of B after the other,
+ * the even element of two in the low nibble. Scales are of bf16, 8 for each two blocks along k: 5 bits for an element. A
+ * scale of the format is repeated for each 16 elements of its group.
+ *
  * Rows and columns beyond the matrix are zero. With A row-major, the last step of K is moved back and B is zero where
  * it overlaps; with A packed, both are zero beyond K. */
 #ifndef TW_XDNA2_ARRAY_PACK_H
@@ -29,6 +34,10 @@ void xd_pack_a(const xd_gemm *, const float *a, uint8_t *out);
 void xd_pack_b(const xd_gemm *, const float *b, uint8_t *out);
 /* For i4 (-8..7) and ternary (-1..1): b as above. */
 void xd_pack_weights(const xd_gemm *, const int8_t *b, uint8_t *out);
+/* Scaled weights: b is f32, code times scale, as above. TW_NO_MEMORY without memory. */
+tw_status xd_pack_scaled_weights(const xd_gemm *, const float *b, uint8_t *out, tw_error *);
+/* What the core makes of them before it rounds to bfp16: in place, scales become bf16. */
+tw_status xd_round_scales(const xd_gemm *, float *b, tw_error *);
 /* To row-major f32, m x n. */
 void xd_unpack_c(const xd_gemm *, const uint8_t *c, float *out);
 

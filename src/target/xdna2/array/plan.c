@@ -58,6 +58,7 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
                         .n = tile_side(n, out->columns, staged ? START : xd_unit_n(k), START),
                         .rho = 1};
   out->b_transposed = tw_problem_int(p, "b_transposed");
+  out->group = tw_problem_int(p, "group");
   if (xd_gemm_turns_b(out)) out->tile.k = dividing_side(depth, xd_unit_k(k), out->tile.k);
   return settle_shift(p, out, error);
 }

@@ -15,7 +15,9 @@
 static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
   const double rho = (double)g->tile.rho;
   const double micro = xd_micro_cycles(c, g->kernel, xd_gemm_cover(g), g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
-  const xd_core_pass unpacking = g->kernel->scratch_b == TW_I4 ? XD_PASS_UNPACK_I4 : XD_PASS_UNPACK_I8,
+  const xd_core_pass unpacking = g->kernel->scratch_b == TW_BFP16 ? XD_PASS_UNPACK_BFP16
+                                 : g->kernel->scratch_b == TW_I4  ? XD_PASS_UNPACK_I4
+                                                                  : XD_PASS_UNPACK_I8,
                      finishing = xd_gemm_staging(g) ? XD_PASS_ROUND_BFP16
                                  : g->c == TW_BF16  ? XD_PASS_NARROW_BF16
                                  : g->c == TW_I16   ? XD_PASS_NARROW_I16

@@ -17,6 +17,7 @@
  *   matmul_bf16_lanes_MxKxN, matmul_bf16_emulated_MxKxN   a, b, c, row
  *   matmul_bf16_lanes_f32_MxKxN  a, b, sums, row
  *   unpack_i8_KxN, unpack_i4_KxN b's codes of 2 bits, b
+ *   unpack_i4_bfp16_KxN          b's codes of 4 bits and their scales, b
  *   narrow_i8_MxN, narrow_i16_MxN, narrow_bf16_MxN, round_bfp16_MxN        as the simulator's functions of these names
  *
  * All other parameters of a call (rounding, shift, rows of C) are equal in all calls of a design, and are constants in

@@ -74,6 +74,47 @@ tw_status xc_unpack_i4_graph(const xc_machine *m, const int bank[2], xc_graph *o
   return xc_finish(out, error);
 }
 
+/* Products of 32 elements: half an accumulator. */
+static void scale_half(xc_builder *b, int half, int codes, int scale, int wide) {
+  xc_node *n = xc_add_node(b->g, "vmul.f", 'B', 0, -1, -1, half);
+  xc_reads(n, codes, XC_ALL_PARTS);
+  xc_reads(n, scale, XC_ALL_PARTS);
+  xc_writes(n, wide, half ? 0xc : 0x3);
+}
+
+/* Codes of 8 bits become real numbers as sums: the bits of a large number are added, the number is subtracted. Eight
+ * scales are repeated along the rows of a block: four times by a broadcast, then by the two halves of a transposition. */
+tw_status xc_unpack_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_BFP16], out);
+  const int few = xc_add_value(out, XC_VECTOR, 1, -1), row = xc_add_value(out, XC_VECTOR, 1, -1);
+  int scale[2];
+  out->constants[XC_ACCUMULATOR] = 1;
+  xc_load(&b, "vld", 'B', b.bank_b, few, 1, -1, -1, -1);
+  xc_move(&b, "vextbcst", 'B', row, few, -1, -1, -1);
+  for (int half = 0; half < 2; half++)
+    xc_move(&b, "vshuffle", 'B', scale[half] = xc_add_value(out, XC_VECTOR, 1, -1), row, -1, -1, half);
+  for (int i = 0; i < XC_SCALED_BLOCKS; i++) {
+    const int bytes = xc_add_value(out, XC_VECTOR, 1, -1), sums = xc_add_value(out, XC_ACCUMULATOR, 1, -1),
+              moved = xc_add_value(out, XC_ACCUMULATOR, 1, -1), reals = xc_add_value(out, XC_ACCUMULATOR, 1, -1),
+              wide = xc_add_value(out, XC_ACCUMULATOR, 1, -1);
+    xc_load(&b, "vld.unpack", 'B', b.bank_b, bytes, 1, -1, -1, i);
+    xc_move(&b, "vups4", 'B', sums, bytes, -1, -1, i);
+    xc_move(&b, "vadd.acc", 'B', moved, sums, -1, -1, i);
+    xc_move(&b, "vsub.f", 'B', reals, moved, -1, -1, i);
+    for (int half = 0; half < 2; half++) {
+      const int codes = xc_add_value(out, XC_VECTOR, 1, -1);
+      xc_node *n = xc_add_node(out, "vconv.bf16", 'B', 0, -1, -1, i);
+      xc_reads(n, reals, half ? 0xc : 0x3);
+      xc_writes(n, codes, 1);
+      scale_half(&b, half, codes, scale[half], wide);
+    }
+    xc_seek(&b, 'B', b.store_fifo);
+    xc_push(&b, 'B', wide, b.bank_c, -1, -1);
+    xc_flush(&b);
+  }
+  return xc_finish(out, error);
+}
+
 tw_status xc_clear_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
   xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_I8], out);
   out->constants[XC_VECTOR] = 1; /* zeros */

@@ -181,7 +181,9 @@ static void plan_passes(void) {
 
 tw_status xd_core_pass_cycles(xd_core_pass pass, int64_t count, double *cycles, tw_error *error) {
   enum { BLOCK = 64 };
-  const int turn = pass == XD_PASS_UNPACK_I8 || pass == XD_PASS_UNPACK_I4 ? XC_UNPACK_BLOCKS * BLOCK : BLOCK;
+  const int turn = pass == XD_PASS_UNPACK_I8 || pass == XD_PASS_UNPACK_I4 ? XC_UNPACK_BLOCKS * BLOCK
+                   : pass == XD_PASS_UNPACK_BFP16                         ? XC_SCALED_BLOCKS * BLOCK
+                                                                          : BLOCK;
   pthread_once(&passes_once, plan_passes);
   if (passes[pass].status != TW_OK) return tw_fail(error, passes[pass].status, "%s", passes[pass].error.text);
   *cycles = loop_cycles(passes[pass].loop, (int)((count + turn - 1) / turn));

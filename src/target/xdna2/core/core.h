@@ -104,8 +104,9 @@ tw_status xd_core_cycles(const xd_core_kernel *, double *cycles, tw_error *);
 typedef enum xd_core_pass {
   XD_PASS_UNPACK_I8, /* 2-bit codes to int8, or to int4, in a separate buffer; counted in codes */
   XD_PASS_UNPACK_I4,
-  XD_PASS_CLEAR,      /* counted in bytes */
-  XD_PASS_NARROW_I16, /* sums of 32 bits shifted, rounded, saturated; counted in elements */
+  XD_PASS_UNPACK_BFP16, /* 4-bit codes times scales of bf16, to bfp16; counted in codes */
+  XD_PASS_CLEAR,        /* counted in bytes */
+  XD_PASS_NARROW_I16,   /* sums of 32 bits shifted, rounded, saturated; counted in elements */
   XD_PASS_NARROW_I8,
   XD_PASS_NARROW_BF16, /* sums of f32 rounded */
   XD_PASS_ROUND_BFP16, /* bf16 to bfp16, blocks of 64 in separate streams, as in kernel.cc; in elements */

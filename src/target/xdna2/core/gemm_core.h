@@ -29,6 +29,9 @@ enum { XC_UNPACK_BLOCKS = 4 };
 tw_status xc_unpack_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 /* The 256 codes of one vector to int4 in memory; the odd ones make up for a borrow (array/pack.h). */
 tw_status xc_unpack_i4_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+/* Two blocks of 8 x 8 codes of 4 bits, which share their scales, to bfp16 in memory, through separate streams. */
+enum { XC_SCALED_BLOCKS = 2 };
+tw_status xc_unpack_bfp16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 /* One vector of zeros; a block of 64 sums narrowed; one of bf16 rounded, through a separate stream. */
 tw_status xc_clear_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
 tw_status xc_narrow_i16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);

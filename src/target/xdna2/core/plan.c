@@ -90,13 +90,10 @@ tw_status xc_plan_conversion(const xc_machine *m, const int bank[2], xc_loop *ou
 
 tw_status xc_plan_pass(const xc_machine *m, xd_core_pass pass, xc_loop *out, tw_error *error) {
   static tw_status (*const graphs[XD_PASSES])(const xc_machine *, const int[2], xc_graph *, tw_error *) = {
-      [XD_PASS_UNPACK_I8] = xc_unpack_graph,
-      [XD_PASS_UNPACK_I4] = xc_unpack_i4_graph,
-      [XD_PASS_CLEAR] = xc_clear_graph,
-      [XD_PASS_NARROW_I16] = xc_narrow_i16_graph,
-      [XD_PASS_NARROW_I8] = xc_narrow_i8_graph,
-      [XD_PASS_NARROW_BF16] = xc_narrow_bf16_graph,
-      [XD_PASS_ROUND_BFP16] = xc_round_bfp16_graph,
+      [XD_PASS_UNPACK_BFP16] = xc_unpack_bfp16_graph, [XD_PASS_UNPACK_I8] = xc_unpack_graph,
+      [XD_PASS_UNPACK_I4] = xc_unpack_i4_graph,       [XD_PASS_CLEAR] = xc_clear_graph,
+      [XD_PASS_NARROW_I16] = xc_narrow_i16_graph,     [XD_PASS_NARROW_I8] = xc_narrow_i8_graph,
+      [XD_PASS_NARROW_BF16] = xc_narrow_bf16_graph,   [XD_PASS_ROUND_BFP16] = xc_round_bfp16_graph,
   };
   xc_graph g;
   const int apart[] = {0, 1};

@@ -110,7 +110,7 @@ static void check_shape(xd_reader *r, const xd_declaration *f, const xd_call *c,
     xd_read_fail(r, line, "@%s: expected a multiple of %d codes", xd_read_excerpt(f->name).text, XD_UNPACK_CODES);
   if (!k || !xd_going(r)) return;
   const int m = k->vmac[0] * c->cover.rows,
-            n = k->vmac[2] * c->cover.columns * (k->b == TW_BFP16 && c->cover.columns % 2 ? 2 : 1);
+            n = k->vmac[2] * c->cover.columns * (xd_multiplied_b(k) == TW_BFP16 && c->cover.columns % 2 ? 2 : 1);
   const char *function = xd_gemm_function(k, k->b == TW_I8 && strstr(name, "_turned"));
   if (strcmp(name, function) != 0)
     xd_read_fail(r, line, "@%s is not kernel %s of its link_with, which computes %s", xd_read_excerpt(f->name).text,
@@ -133,6 +133,15 @@ static void set_band(xd_reader *r, const xd_call_arguments *a, int64_t row, xd_o
   op->call.rows = (int)(bytes_of(r, &a->at[RESULT]) * op->call.m / band);
   op->call.row = (int)row;
   if (!whole) op->argument[RESULT].offset = row * band / op->call.m;
+}
+
+/* Its results are in the order of the kernel's clusters; it has a time of its own. */
+static void set_cover_of_unpacking(xd_reader *r, const xd_declaration *f, int line, xd_call *call) {
+  xd_call kernel = {0};
+  if (!read_object_file(r->config, f, &kernel))
+    xd_read_fail(r, line, "link_with of @%s names no kernel of the machine, so the order of its blocks is not known",
+                 xd_read_excerpt(f->name).text);
+  call->cover = kernel.cover;
 }
 
 static bool read_own(xd_reader *r, const xd_declaration *f, const xd_call_arguments *a, int line, xd_op *op) {
@@ -168,6 +177,7 @@ static bool read_own(xd_reader *r, const xd_declaration *f, const xd_call_argume
                    xd_read_excerpt(f->name).text);
     if (xd_going(r)) set_band(r, a, row, op);
   }
+  if (!strcmp(function->name, "unpack_i4_bfp16")) set_cover_of_unpacking(r, f, line, &op->call);
   check_shape(r, f, &op->call, line);
   return true;
 }

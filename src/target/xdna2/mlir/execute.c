@@ -41,7 +41,8 @@ static tw_status fill_memory(const xd_mlir_design *d, const xd_mlir_work *w, con
                              tw_error *error) {
   if (!make_memory(&d->program, m)) return tw_no_memory(error, NULL);
   if (w->packed) {
-    xd_operands_to_device(&w->gemm, k->operand, k->buffer, m->device);
+    const tw_status status = xd_operands_to_device(&w->gemm, k->operand, k->buffer, m->device, error);
+    if (status != TW_OK) return status;
   } else {
     memcpy(m->device[0], k->buffer[0], k->operand[0].bytes);
     memcpy(m->device[1], k->buffer[1], k->operand[1].bytes);

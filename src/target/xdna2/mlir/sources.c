@@ -45,8 +45,8 @@ static tw_status draw(const tw_problem *p, const xd_gemm *g, tw_export *e, tw_er
   xd_gemm_bytes(g, bytes);
   for (int i = XD_GEMM_A; i <= XD_GEMM_B; i++)
     if (!(device[i] = tw_new((size_t)bytes[i], 1))) status = tw_no_memory(error, NULL);
+  if (status == TW_OK) status = xd_operands_to_device(g, e->data.operand, e->data.buffer, device, error);
   if (status == TW_OK) {
-    xd_operands_to_device(g, e->data.operand, e->data.buffer, device);
     for (size_t i = XD_GEMM_A; i <= XD_GEMM_B; i++) tw_export_give(e, i, device[i], (size_t)bytes[i]);
     if (*numpy_type(g->c)) status = tw_export_expect(e, e->data.n_operands - 1, false, error);
   }

@@ -135,6 +135,32 @@ template <typename T, unsigned N> vector<T, N> transpose(const vector<T, N> &v, 
   return out;
 }
 
+template <typename T, unsigned N> vector<T, 2 * N> concat(const vector<T, N> &a, const vector<T, N> &b) {
+  vector<T, 2 * N> v;
+  std::memcpy(v.raw, a.raw, a.bytes);
+  std::memcpy(v.raw + a.bytes, b.raw, b.bytes);
+  return v;
+}
+
+/* Twice as wide, with the sign. */
+template <unsigned N> vector<int8, N> unpack(const vector<int4, N> &a) {
+  vector<int8, N> v;
+  for (unsigned i = 0; i < N; i++) v.set(int8(a.get(i)), i);
+  return v;
+}
+template <unsigned N> vector<int16, N> unpack(const vector<int8, N> &a) {
+  vector<int16, N> v;
+  for (unsigned i = 0; i < N; i++) v.set(a.get(i), i);
+  return v;
+}
+
+/* An integer divided by 2^shift. */
+template <typename T, unsigned N> vector<T, N> to_float(const vector<int16, N> &a, int shift) {
+  vector<T, N> v;
+  for (unsigned i = 0; i < N; i++) v.set(stand_in::to_bf16(float(std::ldexp(double(a.get(i)), -shift))), i);
+  return v;
+}
+
 template <typename T, unsigned N> struct block_vector {
   static_assert(std::is_same_v<T, bfp16ebs8>);
   static constexpr unsigned bytes = N / 8 * 9;
@@ -243,6 +269,12 @@ template <unsigned N> struct accum<accfloat, N> {
     return v;
   }
 };
+
+template <unsigned N> accum<accfloat, N> mul(const vector<bfloat16, N> &a, const vector<bfloat16, N> &b) {
+  accum<accfloat, N> c;
+  for (unsigned i = 0; i < N; i++) c.x[i] = stand_in::from_bf16(a.get(i)) * stand_in::from_bf16(b.get(i));
+  return c;
+}
 
 /* ---- products of blocks: C (M x N) += A (M x K) B (K x N) ---- */
 
