@@ -57,7 +57,7 @@ static const char *end_of_part(const char *text) {
   if (paragraph && paragraph > text) return paragraph + 1;
   const char *line = memrchr(text, '\n', PART);
   if (line) return line + 1;
-  while (((unsigned char)*end & 0xc0) == 0x80) end--; /* no half a character */
+  for (int i = 0; i < 3 && ((unsigned char)*end & 0xc0) == 0x80; i++) end--; /* no half a character */
   return end;
 }
 

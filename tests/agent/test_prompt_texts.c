@@ -265,6 +265,12 @@ static void a_request_without_an_answer_adds_nothing(void **state) {
   assert_non_null(strstr(error.text, "nothing was added"));
   char *now = read_file(&f, "gemmini/rules.txt");
   assert_string_equal(now, rules);
+  static char no_text[50001]; /* neither lines nor characters: it is cut anywhere */
+  memset(no_text, 0x80, sizeof no_text - 1);
+  write_file(&f, "manual.md", no_text);
+  assert_int_equal(distill(&f, "exec:cat >/dev/null; echo none", path, &done, &error), TW_OK);
+  assert_int_equal(done.requests, 6);
+  assert_int_equal(done.added, 0);
   write_file(&f, "manual.md", " \n");
   assert_int_equal(distill(&f, "exec:cat", path, &done, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "empty or no text"));
