@@ -66,14 +66,21 @@ typedef enum tw_scale_kind {
 
 typedef struct tw_format {
   tw_format_id id;
-  const char *name;    /* "mxfp4": the name for --to */
-  const char *title;   /* one line for people */
-  tw_type type;        /* the type in an op's keys: `b=mxfp4` */
-  int bits;            /* of one code; 0 if several values share a code */
-  size_t block;        /* values in a block */
-  size_t block_bytes;  /* of a block's codes, and of its scale if it is inside */
-  tw_scale_kind scale; /* */
-  double max;          /* largest magnitude of a finite code, at scale 1 */
+  /* The name for --to: "mxfp4". */
+  const char *name;
+  /* Description in one line. */
+  const char *title;
+  /* The type in an op's keys: `b=mxfp4`. */
+  tw_type type;
+  /* Bits of one code; 0 if several values share a code. */
+  int bits;
+  /* Number of values in a block. */
+  size_t block;
+  /* Bytes of a block's codes, with the scale if the block contains it. */
+  size_t block_bytes;
+  tw_scale_kind scale;
+  /* Largest magnitude of a finite code, at scale 1. */
+  double max;
 } tw_format;
 
 /* How a scale is computed from amax, the largest magnitude of the values that share it. 0 is the format's default.
@@ -115,15 +122,17 @@ typedef struct tw_packing {
   tw_scale_rule rule;
   tw_rounding rounding;
   tw_overflow overflow;
-  int64_t group;   /* TW_SCALE_F32: values that share a scale along a row, an even number; or TW_GROUP_*. i2_s, tl1
-                      and tl2: TW_GROUP_* only */
-  float magnitude; /* for encoding a part of a row or tensor with TW_GROUP_ROW or _TENSOR: the largest (ABSMEAN: mean)
-                      magnitude of the whole row or tensor; NaN if it has a NaN or infinity. 0: computed from x. */
+  /* TW_SCALE_F32: values that share a scale along a row, an even number; or TW_GROUP_*. i2_s, tl1 and tl2: TW_GROUP_* only. */
+  int64_t group;
+  /* For encoding a part of a row or tensor with TW_GROUP_ROW or _TENSOR: the largest (ABSMEAN: mean) magnitude of the whole row or tensor; NaN if it has a NaN or infinity. 0: computed from x. */
+  float magnitude;
 } tw_packing;
 
 typedef struct tw_packed_size {
-  size_t row_codes, row_scales; /* bytes of a row; row_scales is 0 for one scale a tensor */
-  size_t codes, scales;         /* bytes of the planes */
+  /* Bytes of a row; row_scales is 0 if the tensor has one scale. */
+  size_t row_codes, row_scales;
+  /* Bytes of the planes. */
+  size_t codes, scales;
 } tw_packed_size;
 
 TW_API const tw_format *tw_format_at(tw_format_id); /* NULL out of range; valid for ever */
@@ -154,8 +163,10 @@ TW_API float tw_format_scale(const tw_packing *, size_t rows, size_t columns, co
 
 /* Accumulates tw_packing.magnitude over n values of x. Start with {0}; pass parts in order. */
 typedef struct tw_magnitude {
-  float max;      /* NaN once a NaN or infinity was seen */
-  double sum[16]; /* of magnitudes, by index modulo 16 */
+  /* The largest magnitude; NaN after a NaN or infinity. */
+  float max;
+  /* Sums of magnitudes, by index modulo 16. */
+  double sum[16];
   uint64_t count;
 } tw_magnitude;
 TW_API void tw_magnitude_add(tw_magnitude *, const float *x, size_t n);

@@ -53,17 +53,27 @@ typedef enum tw_activation {
 
 /* The product that a plan computes. A member that is zero takes its default. */
 typedef struct tw_gemm_spec {
-  size_t size;                     /* sizeof(tw_gemm_spec): status.h */
-  int64_t m, n, k;                 /* each at least 1 */
-  tw_type a, b, c;                 /* element types; default f32 */
-  bool a_transposed, b_transposed; /* A is stored k x m, B n x k */
-  int64_t lda, ldb, ldc;           /* elements from row to row as stored; default dense */
-  float alpha, beta;               /* default 1 and 0, which c=i32 requires */
+  /* sizeof(tw_gemm_spec): see status.h. */
+  size_t size;
+  /* Sizes, each at least 1. */
+  int64_t m, n, k;
+  /* Element types; default f32. */
+  tw_type a, b, c;
+  /* True if A is stored as k x m, B as n x k. */
+  bool a_transposed, b_transposed;
+  /* Pitch: elements from one stored row to the next; default: no gaps. */
+  int64_t lda, ldb, ldc;
+  /* Default 1 and 0; c=i32 requires these values. */
+  float alpha, beta;
   tw_activation activation;
-  int group; /* elements along k that share a scale of B (i8, i4, ternary); default: all k. mx* and bfp16 have their own */
-  tw_a_rounding a_rounding; /* needs a of f32, bf16 or f16 and b of i8, i4, mxfp4, mxfp6, bfp16 or ternary */
-  int threads;              /* default: all cores that the process may use */
-  const char *kernel;       /* a name of tw_gemm_kernel_at; default: the fastest that this CPU has for the types */
+  /* Elements along k that share a scale of B (i8, i4, ternary); default: all k. The groups of mx* and bfp16 are fixed. */
+  int group;
+  /* Requires a of f32, bf16 or f16, and b of i8, i4, mxfp4, mxfp6, bfp16 or ternary. */
+  tw_a_rounding a_rounding;
+  /* Number of threads; default: all cores that the process may use. */
+  int threads;
+  /* Name of a kernel (tw_gemm_kernel_at); default: the fastest kernel of this CPU for the types. */
+  const char *kernel;
 } tw_gemm_spec;
 
 typedef struct tw_gemm_plan tw_gemm_plan;
@@ -85,13 +95,19 @@ TW_API tw_status tw_gemm_pack_codes(const tw_gemm_plan *, const void *codes, con
 
 /* The operands of one execution. The vectors may be NULL: then their factor is 1 or their term 0. */
 typedef struct tw_gemm_operands {
-  size_t size; /* sizeof(tw_gemm_operands): status.h */
+  /* sizeof(tw_gemm_operands): see status.h. */
+  size_t size;
   const void *a;
-  const void *packed_b;      /* filled by tw_gemm_pack */
-  void *c;                   /* overlaps no other operand; read only if beta is not 0 */
-  const float *bias;         /* n */
-  const float *row_scale;    /* m */
-  const float *column_scale; /* n */
+  /* B as packed by tw_gemm_pack. */
+  const void *packed_b;
+  /* Must not overlap with another operand. It is read only if beta is not 0. */
+  void *c;
+  /* n values. */
+  const float *bias;
+  /* m values. */
+  const float *row_scale;
+  /* n values. */
+  const float *column_scale;
 } tw_gemm_operands;
 
 /* Allocates nothing. Any number of threads may execute one plan at once; each execution runs on the plan's threads. */

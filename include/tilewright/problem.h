@@ -40,19 +40,24 @@ typedef struct tw_key {
   int64_t min, max;
   const char *choices;
   const char *help;
-  int64_t example; /* of an INT, for messages; 0 = 512 */
+  /* Example of an INT for messages; 0 = 512. */
+  int64_t example;
 } tw_key;
 
 typedef struct tw_value {
-  bool given; /* by the user or by tw_problem_set */
-  int64_t i;  /* INT, BOOL, TYPE (a tw_type), CHOICE (index) */
-  double r;   /* REAL */
+  /* True if the user or tw_problem_set gave the value. */
+  bool given;
+  /* Value of an INT, BOOL, TYPE (a tw_type) or CHOICE (its index). */
+  int64_t i;
+  /* Value of a REAL. */
+  double r;
 } tw_value;
 
 /* A plain value: copy it freely. */
 typedef struct tw_problem {
   const tw_op *op;
-  tw_value value[TW_KEYS_MAX]; /* in the order of op->keys */
+  /* Values in the order of op->keys. */
+  tw_value value[TW_KEYS_MAX];
   /* Options of the target: how it computes the problem, not the problem itself. */
   const tw_key *options;
   size_t n_options;

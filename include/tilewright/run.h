@@ -9,11 +9,16 @@ extern "C" {
 #endif
 
 typedef struct tw_run_options {
-  size_t size;       /* sizeof(tw_run_options): status.h */
-  uint64_t seed;     /* of the inputs; 0: an unpredictable one */
-  int jobs;          /* threads that make inputs and expected outputs; 0 = all cores */
-  bool trust;        /* trust the source: build it even if the system cannot confine compilers */
-  const char *trace; /* a file for a timeline in the Chrome trace format; NULL = none */
+  /* sizeof(tw_run_options): see status.h. */
+  size_t size;
+  /* Seed of the inputs; 0: an unpredictable seed. */
+  uint64_t seed;
+  /* Number of threads that make inputs and expected outputs; 0 = all cores. */
+  int jobs;
+  /* Trust the source: build it even if the system cannot confine compilers. */
+  bool trust;
+  /* File name of a timeline in the Chrome trace format; NULL = none. */
+  const char *trace;
 } tw_run_options;
 
 /* The result of a run; free it with tw_run_result_free. It owns everything that the functions below return. */

@@ -21,48 +21,75 @@ extern "C" {
 
 typedef struct tw_progress {
   int iteration, iterations;
-  int done, planned; /* candidates evaluated / planned at most */
+  /* Number of candidates evaluated so far; largest number planned. */
+  int done, planned;
   int correct;
   double best_utilization;
-  double elapsed, left; /* seconds; left is an estimate, < 0 if unknown */
+  /* Seconds; left is an estimate, < 0 if unknown. */
+  double elapsed, left;
 } tw_progress;
 
 /* tw_progress and more, for `watch`. Later versions may add members at the end. */
 typedef struct tw_search_status {
   tw_progress progress;
-  double best_cost;  /* in the target's unit; 0: no candidate is correct yet */
-  double start_cost; /* of the baseline; 0: not known yet */
-  double bound_cost; /* the lower bound */
-  int recalled;      /* candidates of progress.done whose verdict came from the journal */
+  /* Best cost in the target's unit; 0: no candidate is correct yet. */
+  double best_cost;
+  /* Cost of the baseline; 0: not known yet. */
+  double start_cost;
+  /* The lower bound. */
+  double bound_cost;
+  /* Number of candidates in progress.done whose verdict came from the journal. */
+  int recalled;
 } tw_search_status;
 
 enum { TW_EXHAUSTIVE_MOST = 4000 };
 
 /* Requests of agents to language models: content and budgets. */
 typedef struct tw_model_options {
-  size_t size;        /* sizeof(tw_model_options): status.h */
-  bool shuffle_menu;  /* the options of a planning prompt are in random order */
-  bool one_question;  /* plan and kernel are one answer */
-  bool own_menu;      /* one more question for each parent: options for its program, added to the menu */
-  double temperature; /* 0 = 1; < 0 = the server's default */
-  int fixes;          /* repairs: how often a failed kernel is sent back with its error; 0 = once, < 0 = never */
-  int at_once;        /* questions in flight; 0 = 4 */
-  int ancestors;      /* earlier versions of the program in a planning prompt, at most; 0 = none */
-  double seconds;     /* time limit of an answer; 0 = 600 */
-  int reply_tokens;   /* limit of tokens of an answer; 0 = the server's limit */
+  /* sizeof(tw_model_options): see status.h. */
+  size_t size;
+  /* The options of a planning prompt are in random order. */
+  bool shuffle_menu;
+  /* One answer contains both plan and kernel. */
+  bool one_question;
+  /* One more question for each parent: options for its program, added to the menu. */
+  bool own_menu;
+  /* Sampling temperature; 0 = 1; < 0 = the server's default. */
+  double temperature;
+  /* Repairs: how often a failed kernel is sent back with its error; 0 = once, < 0 = never. */
+  int fixes;
+  /* Number of questions in flight; 0 = 4. */
+  int at_once;
+  /* Largest number of earlier versions of the program in a planning prompt; 0 = none. */
+  int ancestors;
+  /* Time limit of an answer in seconds; 0 = 600. */
+  double seconds;
+  /* Limit of tokens of an answer; 0 = the server's limit. */
+  int reply_tokens;
   /* Budgets of each agent. An agent that has used one up gets no more requests. 0 = no limit. */
   int questions;
-  double tokens;              /* in and out, as the server counts, or characters / 4 if it does not count */
-  double money;               /* at the prices below */
-  double price_in, price_out; /* of a million tokens */
-  const char *prompts; /* folder of prompt texts, as `tilewright prompt --write` makes it; NULL = the built-in texts */
-  const char *context; /* file whose text is part of every prompt; NULL = none */
-  const char *effort;  /* reasoning effort: "low", "medium" or "high"; NULL = the server's default */
-  double hide_scores;  /* probability that a planning prompt has no measurements */
-  double combine;      /* probability that a planning prompt shows a second parent, to combine the two */
-  int translate;       /* first iterations that only translate the program to the machine's language; 0 = none */
-  bool filter_isa;     /* a prompt for a kernel describes only instructions that the program or the plan uses */
-  char reserved[3];    /* 0 */
+  /* Limit of tokens in and out, as the server counts, or characters / 4 if it does not count. */
+  double tokens;
+  /* Limit of the cost at the prices below. */
+  double money;
+  /* Prices of a million tokens. */
+  double price_in, price_out;
+  /* Folder of prompt texts in the form of `tilewright prompt --write`; NULL = the built-in texts. */
+  const char *prompts;
+  /* File whose text is part of every prompt; NULL = none. */
+  const char *context;
+  /* Reasoning effort: "low", "medium" or "high"; NULL = the server's default. */
+  const char *effort;
+  /* Probability that a planning prompt has no measurements. */
+  double hide_scores;
+  /* Probability that a planning prompt shows a second parent, to combine the two. */
+  double combine;
+  /* Number of first iterations that only translate the program to the machine's language; 0 = none. */
+  int translate;
+  /* A prompt for a kernel describes only instructions that the program or the plan uses. */
+  bool filter_isa;
+  /* Must be 0. */
+  char reserved[3];
 } tw_model_options;
 
 /* Parts of a search that can be switched off to measure their effect: bits of tw_search_options.without. */
@@ -77,38 +104,60 @@ enum {
 TW_API tw_status tw_without_parse(const char *names, uint64_t *out, tw_error *);
 
 typedef struct tw_search_options {
-  size_t size;     /* sizeof(tw_search_options): status.h */
-  bool exhaustive; /* iterations, plans, kernels, beam and dropout then have no effect */
-  bool trust;      /* trust foreign sources: build them even if the system cannot confine compilers */
+  /* sizeof(tw_search_options): see status.h. */
+  size_t size;
+  /* Try every candidate. Iterations, plans, kernels, beam and dropout then have no effect. */
+  bool exhaustive;
+  /* Trust foreign sources: build them even if the system cannot confine compilers. */
+  bool trust;
   /* `start` was found for exactly this problem (`start_source` always is). The result is then no slower than `start`,
    * unless the baseline is faster. */
   bool start_is_exact;
-  int iterations;           /* T; 0 = default */
-  int plans;                /* N, per parent; 0 = default */
-  int kernels;              /* K, per plan; 0 = default */
-  int beam;                 /* B; 0 = default */
-  double dropout;           /* probability that a menu entry is hidden from a plan; < 0 = default */
-  uint64_t seed;            /* seed of all choices */
-  uint64_t inputs;          /* seed of the inputs that kernels are checked on; 0 = an unpredictable one */
-  int jobs;                 /* threads; 0 = all cores */
-  int samples;              /* stop after this number of candidates, evaluated or recalled from a journal; 0 = no limit.
-                              * Agents with models run after agents without, with an equal number of their own */
-  double seconds;           /* the search and the confirmation of its result end within max(1.2 seconds, seconds + 2),
-                              * unless the baseline alone takes longer; 0 = no limit. Agents with and without models share it */
-  const char *runner;       /* a command that evaluates (see `tilewright evaluate`); NULL = threads here */
-  const char *journal;      /* SQLite file; NULL = none. An interrupted search resumes from it. */
-  const tw_schedule *start; /* schedule to start from in addition to the baseline (wisdom); NULL = none */
-  const char *start_source; /* source to start from in addition to the baseline (wisdom); NULL = none */
-  const char *program;      /* source to start from instead of the target's baseline; NULL = none. Agents
-                                  * that work on schedules have nothing to do with it. */
-  const char *const *agents;     /* agents that propose kernels, with an optional share: "rules", "2*llm:MODEL" */
-  size_t n_agents;               /* 0: "rules" alone */
-  const tw_model_options *model; /* for agents that ask language models; NULL: defaults */
-  const volatile int *interrupt; /* stop when it becomes non-zero; NULL = never */
-  void (*progress)(void *context, const tw_progress *); /* called from the calling thread; may be NULL */
+  /* Number of iterations (T); 0 = default. */
+  int iterations;
+  /* Number of plans per parent (N); 0 = default. */
+  int plans;
+  /* Number of kernels per plan (K); 0 = default. */
+  int kernels;
+  /* Size of the beam (B); 0 = default. */
+  int beam;
+  /* Probability that a menu entry is hidden from a plan; < 0 = default. */
+  double dropout;
+  /* Seed of all choices. */
+  uint64_t seed;
+  /* Seed of the inputs for checks of kernels; 0 = an unpredictable seed. */
+  uint64_t inputs;
+  /* Number of threads; 0 = all cores. */
+  int jobs;
+  /* Stop after this number of candidates, evaluated or recalled from a journal; 0 = no limit. Agents with models run after agents without, with an equal number of their own. */
+  int samples;
+  /* The search and the confirmation of its result end within max(1.2 seconds, seconds + 2), unless the baseline alone takes longer; 0 = no limit. Agents with and without models share it. */
+  double seconds;
+  /* A command that evaluates (see `tilewright evaluate`); NULL = threads of this process. */
+  const char *runner;
+  /* SQLite file; NULL = none. An interrupted search resumes from it. */
+  const char *journal;
+  /* Schedule to start from in addition to the baseline (wisdom); NULL = none. */
+  const tw_schedule *start;
+  /* Source to start from in addition to the baseline (wisdom); NULL = none. */
+  const char *start_source;
+  /* Source to start from instead of the target's baseline; NULL = none. Agents that work on schedules have nothing to do with it. */
+  const char *program;
+  /* Agents that propose kernels, with an optional share: "rules", "2*llm:MODEL". */
+  const char *const *agents;
+  /* Number of `agents`; 0: only "rules". */
+  size_t n_agents;
+  /* Options of agents that ask language models; NULL: defaults. */
+  const tw_model_options *model;
+  /* Stop when it becomes non-zero; NULL = never. */
+  const volatile int *interrupt;
+  /* Called from the calling thread; may be NULL. */
+  void (*progress)(void *context, const tw_progress *);
   void *context;
-  const char *command; /* the command line, for the journal and its reports; NULL: none */
-  void (*watch)(void *context, const tw_search_status *); /* as `progress`; may be NULL */
+  /* The command line, for the journal and its reports; NULL: none. */
+  const char *command;
+  /* As `progress`; may be NULL. */
+  void (*watch)(void *context, const tw_search_status *);
   /* Evaluates kernels, `jobs` at a time. The command opens and closes it. NULL: threads or the runner evaluate. */
   struct tw_backend *backend;
   /* Earlier searches of this op and target: the output directory, the journal or a file of steps of each. First, a short search with
@@ -116,8 +165,10 @@ typedef struct tw_search_options {
    * `samples`. A `start` of another shape with illegal steps is reused in the same way. */
   const char *const *reuse;
   size_t n_reuse;
-  uint64_t without; /* bits TW_WITHOUT_*; a bit that changes nothing for the agents is an error */
-  double began;     /* the time limit begins at this time of CLOCK_MONOTONIC, in seconds; 0 = with the call */
+  /* Bits TW_WITHOUT_*; a bit that changes nothing for the agents is an error. */
+  uint64_t without;
+  /* The time limit begins at this time of CLOCK_MONOTONIC, in seconds; 0 = with the call. */
+  double began;
 } tw_search_options;
 
 /* ---- the result ---- */
@@ -128,9 +179,11 @@ typedef struct tw_search_result tw_search_result;
 
 /* One rung of the ladder: a step of the schedule and its result. */
 typedef struct tw_rung {
-  char step[TW_STEP_MAX]; /* "start" for the first */
+  /* The step; "start" for the first rung. */
+  char step[TW_STEP_MAX];
   char why[480];
-  char agent[64]; /* the agent that proposed it */
+  /* The agent that proposed it. */
+  char agent[64];
   double cost, utilization;
   /* The cost differs from the last significant rung before it by less than tw_search_result_error. The command marks such a rung
    * with `~`. */
@@ -140,13 +193,19 @@ typedef struct tw_rung {
 /* A question that an agent asked a language model, and its result. */
 typedef struct tw_model_call {
   char agent[64], model[64];
-  uint64_t place; /* of the question in its iteration: ascending in the order of parents, plans and kernels */
+  /* Place of the question in its iteration: ascending in the order of parents, plans and kernels. */
+  uint64_t place;
   int iteration;
-  double tokens_in, tokens_out, money, seconds; /* tokens: as the server counts, or characters / 4 */
-  bool recalled;                                /* the journal had the answer */
-  int candidate;                                /* the candidate with the answer's kernel; -1: none */
-  double cost;                                  /* of this candidate; 0: it was not measured */
-  char outcome[160]; /* "a plan", what is wrong with the kernel or "correct", or why no answer came */
+  /* Tokens: as the server counts, or characters / 4. */
+  double tokens_in, tokens_out, money, seconds;
+  /* True if the journal had the answer. */
+  bool recalled;
+  /* The candidate with the answer's kernel; -1: none. */
+  int candidate;
+  /* Cost of this candidate; 0: it was not measured. */
+  double cost;
+  /* "a plan"; or the kernel's error, or "correct"; or why no answer came. */
+  char outcome[160];
 } tw_model_call;
 
 /* Who measured the result. Results of tw_search_options.runner are only checked for plausibility. */

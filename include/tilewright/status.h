@@ -39,7 +39,8 @@ TW_API const char *tw_status_name(tw_status);
 
 typedef struct tw_error {
   tw_status status;
-  char text[2000]; /* one line: what is wrong, what was found, what to do; a compiler's message may add lines */
+  /* One line: what is wrong, what was found, what to do; a compiler's message may add lines. */
+  char text[2000];
 } tw_error;
 
 /* Fills *error (if not NULL) and returns status, so that callers write `return tw_fail(...)`. */
@@ -60,9 +61,10 @@ TW_API tw_status tw_no_memory(tw_error *error, const char *what);
 
 /* A time limit for long operations. */
 typedef struct tw_stop {
-  double deadline; /* seconds of CLOCK_MONOTONIC; 0 = none */
-  const volatile int
-      *interrupt; /* stop when it becomes non-zero, set by a signal or (atomically) by a thread; NULL = never */
+  /* Deadline in seconds of CLOCK_MONOTONIC; 0 = none. */
+  double deadline;
+  /* Stop when it becomes non-zero, set by a signal or (atomically) by a thread; NULL = never. */
+  const volatile int *interrupt;
 } tw_stop;
 
 #ifdef __cplusplus

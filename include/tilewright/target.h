@@ -36,33 +36,44 @@ TW_API tw_status tw_target_available(const tw_target *, tw_error *);
 
 /* A counter: where the time went, or any other count. */
 typedef struct tw_counter {
-  const char *name; /* static text: "array_busy" */
-  const char *unit; /* "cycles", "commands", "bytes", ... */
-  const char *help; /* one line for people */
+  /* Name of the counter, static text: "array_busy". */
+  const char *name;
+  /* Unit: "cycles", "commands", "bytes", ... */
+  const char *unit;
+  /* Description in one line. */
+  const char *help;
   double value;
 } tw_counter;
 
 typedef struct tw_memory_use {
-  const char *name;  /* "scratchpad" */
-  size_t used, size; /* bytes */
+  /* Name of the memory: "scratchpad". */
+  const char *name;
+  /* Used and total bytes. */
+  size_t used, size;
 } tw_memory_use;
 
 enum { TW_COUNTERS_MAX = 64, TW_MEMORIES_MAX = 8 };
 
 /* The times of the rounds, in the unit of the cost. The cost is their minimum or median. */
 typedef struct tw_spread {
-  size_t rounds;                            /* 0: the cost is not one of several */
-  double least, lower, median, upper, most; /* lower, upper: quartiles */
+  /* Number of measurements; 0: the cost was not measured several times. */
+  size_t rounds;
+  /* Spread of the measurements; lower and upper are quartiles. */
+  double least, lower, median, upper, most;
 } tw_spread;
 
 typedef struct tw_measurement {
-  double cost;            /* the cost that the search minimizes: cycles on simulated targets, seconds on native ones */
-  double cycles, seconds; /* 0 if it does not apply */
-  double instructions;    /* retired by the host core; 0 if it does not apply */
+  /* The cost that the search minimizes: cycles on simulated targets, seconds on native ones. */
+  double cost;
+  /* 0 if it does not apply. */
+  double cycles, seconds;
+  /* Instructions that the host core retired; 0 if it does not apply. */
+  double instructions;
   /* Fraction of the target's peak; if memory limits the problem (tw_bound), fraction of the bound. */
   double utilization;
   tw_spread spread;
-  char bottleneck[160]; /* what limited the kernel, in words; empty if unknown */
+  /* What limited the kernel, in words; empty if unknown. */
+  char bottleneck[160];
   size_t n_counters;
   tw_counter counter[TW_COUNTERS_MAX];
   size_t n_memories;
@@ -72,11 +83,13 @@ typedef struct tw_measurement {
 /* The lower bound on cost for a problem (roofline), and what sets it. */
 typedef struct tw_bound {
   double cost;
-  double compute_cost, memory_cost; /* each alone; cost is at least their maximum */
+  /* Bound by computation only, and by memory only; cost is at least their maximum. */
+  double compute_cost, memory_cost;
   /* The hard bound: no kernel can cost less, and a lower cost is rejected. The default is nine
    * tenths of compute_cost. */
   double least;
-  char limit[160]; /* in words */
+  /* What sets the bound, in words. */
+  char limit[160];
 } tw_bound;
 
 /* ---- problems and schedules ---- */
@@ -95,16 +108,21 @@ TW_API tw_status tw_target_bound(const tw_target *, const tw_problem *, tw_bound
 
 /* A legal next step of a schedule. A plan of the search chooses one `lever`; items of a lever differ in their parameters. */
 typedef struct tw_menu_item {
-  char step[TW_STEP_MAX]; /* the line to append to the schedule */
-  char lever[32];         /* the menu entry it belongs to: "tile", "double buffer", "bank placement", ... */
-  char why[240];          /* the purpose of the step, in words, with the model's numbers */
-  double predicted_cost;  /* the analytic model's cost of the kernel after this step (target's unit) */
+  /* The line to append to the schedule. */
+  char step[TW_STEP_MAX];
+  /* The menu entry of the step: "tile", "double buffer", "bank placement", ... */
+  char lever[32];
+  /* The purpose of the step, in words, with the model's numbers. */
+  char why[240];
+  /* The analytic model's cost of the kernel after this step (target's unit). */
+  double predicted_cost;
 } tw_menu_item;
 
 /* The legal next steps of a schedule. */
 typedef struct tw_menu {
   size_t n;
-  tw_menu_item *item; /* free with tw_menu_free */
+  /* The items; free with tw_menu_free. */
+  tw_menu_item *item;
 } tw_menu;
 TW_API void tw_menu_free(tw_menu *);
 TW_API tw_status tw_target_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *out, tw_error *);
@@ -114,9 +132,12 @@ enum { TW_FILES_MAX = 16 };
 typedef struct tw_files {
   size_t n;
   struct {
-    const char *name; /* static text: "kernel.cc" */
-    char *text;       /* malloc'ed; free all with tw_files_free */
-    size_t size;      /* bytes; 0: it is text, up to its '\0' */
+    /* Name of the file, static text: "kernel.cc". */
+    const char *name;
+    /* Its content, malloc'ed; free all files with tw_files_free. */
+    char *text;
+    /* Number of bytes; 0: a text that ends with '\0'. */
+    size_t size;
   } file[TW_FILES_MAX];
 } tw_files;
 TW_API void tw_files_free(tw_files *);

@@ -15,10 +15,13 @@ extern "C" {
 enum { TW_TENSOR_RANK_MAX = 32 };
 
 typedef struct tw_tensor {
-  const char *name;  /* "" in a .npy file */
-  const char *dtype; /* as .safetensors calls it: "F32", "BF16", "U8", ... */
+  /* Name of the tensor; "" in a .npy file. */
+  const char *name;
+  /* Type by its name in .safetensors: "F32", "BF16", "U8", ... */
+  const char *dtype;
   int rank;
-  uint64_t shape[TW_TENSOR_RANK_MAX]; /* row-major */
+  /* Shape of the row-major tensor. */
+  uint64_t shape[TW_TENSOR_RANK_MAX];
   uint64_t bytes;
 } tw_tensor;
 

@@ -20,16 +20,23 @@ extern "C" {
 
 /* A member that is zero takes its default. */
 typedef struct tw_tune_options {
-  size_t size;                     /* sizeof(tw_tune_options): status.h */
-  bool again;                      /* search, even if wisdom has the result of an earlier search */
-  bool no_wisdom;                  /* neither read wisdom nor store the result */
-  bool rewrites_only;              /* improve `program` by rewrites alone */
-  const char *wisdom;              /* the file; NULL = the default place (wisdom.h) */
-  const tw_search_options *search; /* how to search; NULL = defaults. `start` and `start_source`: NULL = from wisdom */
+  /* sizeof(tw_tune_options): see status.h. */
+  size_t size;
+  /* Search even if wisdom has the result of an earlier search. */
+  bool again;
+  /* Do not read wisdom, and do not store the result in it. */
+  bool no_wisdom;
+  /* Improve `program` only by rewrites. */
+  bool rewrites_only;
+  /* The wisdom file; NULL = the default place (wisdom.h). */
+  const char *wisdom;
+  /* How to search; NULL = defaults. `start` and `start_source`: NULL = from wisdom. */
+  const tw_search_options *search;
   /* A user's own program to improve. It is rewritten while rewrites help, and competes with a new schedule. TW_UNSUPPORTED if
    * the target cannot rewrite programs. NULL = none. */
   const char *program;
-  size_t program_length; /* bytes; 0 = up to the '\0' */
+  /* Length of `program` in bytes; 0 = up to the '\0'. */
+  size_t program_length;
 } tw_tune_options;
 
 /* 1. Reads wisdom. If it has a kernel for exactly this problem, and this machine, compiler and version of tilewright measured the

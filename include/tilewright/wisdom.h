@@ -18,12 +18,16 @@ extern "C" {
 
 typedef struct tw_wisdom_entry {
   char target[64];
-  char problem[512];    /* as tw_problem_print writes it */
-  tw_schedule schedule; /* empty if the entry has a source */
-  char *source;         /* malloc'ed; NULL: the entry is `schedule` */
+  /* The problem in the form of tw_problem_print. */
+  char problem[512];
+  /* The schedule; empty if the entry has a source. */
+  tw_schedule schedule;
+  /* The source, malloc'ed; NULL: the entry is `schedule`. */
+  char *source;
   double cost, utilization;
   char unit[16];
-  int64_t found; /* when it was measured: seconds since 1970; 0: not known */
+  /* Time of the measurement in seconds since 1970; 0: unknown. */
+  int64_t found;
   /* A digest of the machine, compiler, driver and version of tilewright that measured the cost (tw_wisdom_machine); 0: unknown.
    * Costs with different digests are not compared. */
   uint64_t machine;

@@ -15,10 +15,14 @@ extern "C" {
 /* Fill the first block, offer, finish. */
 typedef struct tw_menu_builder {
   const tw_language *language;
-  const void *context;         /* of the language's functions and of `judge` */
-  const tw_schedule *schedule; /* the schedule so far; a full schedule gets no more steps */
-  const void *now;             /* its plan */
-  void *next;                  /* memory for a second plan */
+  /* The argument of the language's functions and of `judge`. */
+  const void *context;
+  /* The schedule so far; a full schedule gets no more steps. */
+  const tw_schedule *schedule;
+  /* The plan of `schedule`. */
+  const void *now;
+  /* Memory for a second plan. */
+  void *next;
   size_t plan_size;
   /* The predicted cost of a plan; 0 if it is not legal. */
   double (*judge)(const void *context, const void *plan);
@@ -26,7 +30,8 @@ typedef struct tw_menu_builder {
   double now_cost, peak_cost;
 
   size_t capacity;
-  bool failed; /* out of memory */
+  /* True after an allocation has failed. */
+  bool failed;
   tw_menu menu;
 } tw_menu_builder;
 

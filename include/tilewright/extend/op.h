@@ -25,14 +25,18 @@ enum { TW_OPERANDS_MAX = 16, TW_RANK_MAX = 5 };
 /* An array that a kernel reads or writes. Element [i][j]... is i * stride[0] + j * stride[1] + ... elements after its
  * begin. Strides are at least 1, and elements do not overlap. The bytes between elements are not written. */
 typedef struct tw_operand {
-  const char *name; /* the C name: "A" */
+  /* The operand's name in C: "A". */
+  const char *name;
   tw_type type;
   int rank;
   int64_t dims[TW_RANK_MAX];
-  int64_t stride[TW_RANK_MAX]; /* elements from one index of a dimension to the next */
+  /* Number of elements from one index of a dimension to the next. */
+  int64_t stride[TW_RANK_MAX];
   bool is_output;
-  size_t given_at, given_bytes; /* the bytes of an output that are also an input, not poisoned; usually none */
-  size_t bytes;                 /* of the whole array, including gaps between elements */
+  /* The bytes of an output that are also an input, not poisoned; usually none. */
+  size_t given_at, given_bytes;
+  /* Bytes of the whole array, including gaps between elements. */
+  size_t bytes;
 } tw_operand;
 
 /* A row-major operand without gaps, an input. Lists of dimensions as {2, 3, 4}. */
@@ -47,20 +51,27 @@ typedef struct tw_place {
 
 /* The part of a result that a check covered. */
 typedef struct tw_coverage {
-  double elements, exact; /* elements of all outputs; elements that were compared with their exact value */
-  char survey[120];       /* the op's test of all other elements, in words; "" if none was made */
-  char text[320];         /* in words: "every element", or "sampled: 65536 of 268435456 elements, ..." */
+  /* Number of elements of all outputs; number that were compared with their exact value. */
+  double elements, exact;
+  /* The op's test of all other elements, in words; "" if none was made. */
+  char survey[120];
+  /* The coverage in words: "every element", or "sampled: 65536 of 268435456 elements, ...". */
+  char text[320];
 } tw_coverage;
 
 /* The effort of a check. */
 typedef struct tw_effort {
-  double budget; /* multiply-adds of the host; 0: 1e10, seconds on two cores */
-  uint64_t seed; /* of the random choice of elements; 0: from the system, unpredictable */
-  int threads;   /* 0: all cores */
+  /* Multiply-adds that the host may spend; 0: 1e10, some seconds on two cores. */
+  double budget;
+  /* Seed of the random choice of elements; 0: an unpredictable seed from the system. */
+  uint64_t seed;
+  /* Number of threads; 0: all cores. */
+  int threads;
 } tw_effort;
 
 struct tw_op {
-  size_t size; /* sizeof(tw_op), of an op that a program adds: status.h */
+  /* sizeof(tw_op) in the program that adds the op: see status.h. */
+  size_t size;
   const char *name, *summary;
   /* True: a simulated machine starts with the inputs in its caches, because its core has just made them. False: cold caches. */
   bool inputs_cached;
@@ -77,8 +88,10 @@ struct tw_op {
   /* Compares the outputs in `actual` with the reference's outputs in `expected`; both have the inputs. The error
    * names the first wrong element. */
   tw_status (*compare)(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
-  double (*operations)(const tw_problem *); /* multiply-accumulates (each is two operations) */
-  double (*bytes)(const tw_problem *);      /* least traffic: every operand once */
+  /* Multiply-accumulates (each is two operations). */
+  double (*operations)(const tw_problem *);
+  /* The least memory traffic: every operand once. */
+  double (*bytes)(const tw_problem *);
   /* Computes exact values of n elements of output `operand` in double, before rounding to its type. `bound` gets the allowed
    * error of each, which depends on the inputs only. Places ascend by row, then column. NULL: only `reference` computes
    * outputs, all at once. */
@@ -98,12 +111,15 @@ TW_API tw_status tw_op_register(const tw_op *, tw_error *);
 
 /* A problem with inputs and expected outputs: made once, then read by any number of threads. */
 typedef struct tw_case {
-  const tw_problem *problem; /* must outlive the case */
+  /* Must outlive the case. */
+  const tw_problem *problem;
   uint64_t seed;
   size_t n_operands;
   tw_operand operand[TW_OPERANDS_MAX];
-  void *buffer[TW_OPERANDS_MAX]; /* inputs filled, outputs as the reference computes them; 64-byte aligned */
-  bool has_expected;             /* outputs are computed; otherwise poisoned */
+  /* Filled inputs, and outputs that the reference computed; 64-byte aligned. */
+  void *buffer[TW_OPERANDS_MAX];
+  /* True if outputs are computed; otherwise they are poisoned. */
+  bool has_expected;
 } tw_case;
 TW_API tw_status tw_case_make(const tw_problem *, uint64_t seed, int threads, tw_case *out, tw_error *);
 /* As tw_case_make, without expected outputs: outputs stay poisoned. */

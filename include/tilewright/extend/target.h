@@ -27,48 +27,66 @@ typedef struct tw_artefact tw_artefact; /* a built kernel; its content is privat
 
 /* The result of `bench` for a target with a library of its own. */
 typedef struct tw_bench {
-  char kernel[64];            /* the kernel that ran */
-  char plan[400];             /* one line: blocks, threads, ... */
-  tw_measurement measurement; /* its counters are the bench's results: gflops, ... */
+  /* Name of the kernel that ran. */
+  char kernel[64];
+  /* One line: blocks, threads, ... */
+  char plan[400];
+  /* The measurement's counters are the bench's results: gflops, ... */
+  tw_measurement measurement;
   tw_bound bound;
 } tw_bench;
 
 /* One buffer of a kernel. */
 typedef struct tw_buffer_use {
-  const char *name; /* static text: "a" */
-  size_t memory;    /* index into tw_explanation.memory */
-  double bytes;     /* bytes of all buffers in one instance of that memory */
-  char what[120];   /* copies x rows x columns x type */
+  /* Name of the buffer, static text: "a". */
+  const char *name;
+  /* Index into tw_explanation.memory. */
+  size_t memory;
+  /* Bytes of all buffers in one instance of that memory. */
+  double bytes;
+  /* The size in words: copies x rows x columns x type. */
+  char what[120];
 } tw_buffer_use;
 
 /* The analytic model's result for one choice of tiles, without a kernel. memory[0] is the memory that the tiles are
  * made for: its `used` is the sum of the buffers. */
 enum { TW_BUFFERS_MAX = 16, TW_QUANTITIES_MAX = 32 };
 typedef struct tw_explanation {
-  char choice[200]; /* one line: the tiles and the kernel as understood */
+  /* One line: the tiles and the kernel as understood. */
+  char choice[200];
   size_t n_buffers;
   tw_buffer_use buffer[TW_BUFFERS_MAX];
   size_t n_memories;
   tw_memory_use memory[TW_MEMORIES_MAX];
-  bool fits;        /* every memory holds its buffers */
-  char misfit[300]; /* if not: the reason and the remedy, in one line */
+  /* True if every memory can hold its buffers. */
+  bool fits;
+  /* If `fits` is false: the reason and the remedy, in one line. */
+  char misfit[300];
   size_t n_quantities;
-  tw_counter quantity[TW_QUANTITIES_MAX]; /* "intensity", "predicted_tflops", ... */
-  char limit[200];                        /* the limit of the predicted rate, in words */
+  /* "intensity", "predicted_tflops", ... */
+  tw_counter quantity[TW_QUANTITIES_MAX];
+  /* The limit of the predicted rate, in words. */
+  char limit[200];
 } tw_explanation;
 
 /* A part of a program's time, and the cost that would be saved without it. */
 typedef struct tw_finding {
-  char what[200];    /* in words */
-  double cost;       /* in the target's unit; the costs of two findings can overlap */
-  double count;      /* of the commands, ... that cause it */
-  char example[200]; /* one of them; "" if there is none to show */
+  /* The effect, in words. */
+  char what[200];
+  /* Cost in the target's unit; the costs of two findings can overlap. */
+  double cost;
+  /* Number of the commands, ... that cause it. */
+  double count;
+  /* One of the causes; "" if none can be shown. */
+  char example[200];
 } tw_finding;
 
 enum { TW_FINDINGS_MAX = 24 };
 typedef struct tw_diagnosis {
-  char fixed[300]; /* why the program cannot be rewritten; "" if it can */
-  size_t n;        /* the most expensive first */
+  /* Why the program cannot be rewritten; "" if it can. */
+  char fixed[300];
+  /* Number of findings; the most expensive is the first. */
+  size_t n;
   tw_finding finding[TW_FINDINGS_MAX];
 } tw_diagnosis;
 
@@ -76,23 +94,32 @@ typedef struct tw_program tw_program; /* a user's program as the target understa
 
 /* Traits of a target. The core decides by these, never by a target's name or unit. */
 typedef struct tw_traits {
-  bool simulated;     /* a model of the machine computes the cost; no clock measures it */
-  bool deterministic; /* a kernel has the same cost whenever it is measured */
+  /* A model of the machine computes the cost; no clock measures it. */
+  bool simulated;
+  /* A kernel has the same cost whenever it is measured. */
+  bool deterministic;
   /* `measure` needs no `check` before it and costs less. A search then checks only kernels that are at least as
    * fast as their parents. */
   bool measures_first;
-  bool own_reference; /* `check` computes exact values by itself: its case needs no expected outputs */
-  double
-      reference_up_to; /* with own_reference: problems of up to this number of operations still have expected outputs */
-  double simulation_rate; /* cost that one core simulates in a second (benchmark); 0 = unknown */
+  /* `check` computes exact values by itself: its case needs no expected outputs. */
+  bool own_reference;
+  /* With own_reference: problems of up to this number of operations still have expected outputs. */
+  double reference_up_to;
+  /* Cost that one core simulates in a second (benchmark); 0 = unknown. */
+  double simulation_rate;
   /* error of computed costs: mean of |computed / measured - 1|; 0 = unknown, or costs are measured. Smaller
    * differences are not significant. */
   double error;
-  const char *error_of;    /* the source of this number, in words */
-  const char *language;    /* of sources: "C" */
-  const char *source_name; /* of the file that holds a kernel's source: "kernel.c" */
-  const char *prompts;     /* folder of src/target/ with prompts/, the texts for agents; NULL: none */
-  const char *device;      /* the device that a measurement occupies on this machine: "cpu"; NULL = none */
+  /* The source of this number, in words. */
+  const char *error_of;
+  /* Language of sources: "C". */
+  const char *language;
+  /* Name of the file with a kernel's source: "kernel.c". */
+  const char *source_name;
+  /* Folder of src/target/ with prompts/, the texts for agents; NULL: none. */
+  const char *prompts;
+  /* The device that a measurement occupies on this machine: "cpu"; NULL = none. */
+  const char *device;
   /* 1: with measures_first, the kernel is measured again after `check`, when the target can compare the runs; the
    * first measurement is not the cost. */
   uint64_t measures_checked;
@@ -101,27 +128,34 @@ typedef struct tw_traits {
   const char *(*compiler)(void);
   /* The beginning of a comment line in sources: "#". NULL: "//", and block comments of C. */
   const char *line_comment;
-  bool bounds_builds; /* `build` gives a lower bound of a kernel's cost (tw_evaluation.least) */
-  bool checks_part;   /* `check` can compare a part of the outputs (tw_evaluation.in_part) */
-  bool inspects;      /* `check` has additional checks (tw_evaluation.inspection) */
-  bool user_headers;  /* sources can include headers of the user (tw_evaluation.headers) */
+  /* `build` gives a lower bound of a kernel's cost (tw_evaluation.least). */
+  bool bounds_builds;
+  /* `check` can compare a part of the outputs (tw_evaluation.in_part). */
+  bool checks_part;
+  /* `check` has additional checks (tw_evaluation.inspection). */
+  bool inspects;
+  /* Sources can include headers of the user (tw_evaluation.headers). */
+  bool user_headers;
 } tw_traits;
 
 /* ---- machine x op ---- */
 
 /* A text for an agent that writes source: topic is "architecture", "isa", "rules", "kernel", "menu" or "example". */
 typedef struct tw_topic {
-  const char *topic, *text; /* a list ends with NULL */
+  /* A list of topics ends with NULL. */
+  const char *topic, *text;
 } tw_topic;
 
 /* One op on one target. */
 typedef struct tw_family {
-  const char *op; /* "gemm"; "*": every op that no family before it names, for machines that run any source */
-  const char
-      *keys; /* the op's keys that it supports, separated by blanks; other keys must have their default. "*": all */
-  const tw_key
-      *options;     /* options of the target, given like keys: how the op is computed, not what; each has a default */
-  size_t n_options; /* at most TW_OPTIONS_MAX */
+  /* The op's name: "gemm". "*" is every op that no earlier family names, for machines that run any source. */
+  const char *op;
+  /* The op's keys that it supports, separated by blanks; other keys must have their default. "*": all. */
+  const char *keys;
+  /* Options of the target, given like keys: how the op is computed, not what; each has a default. */
+  const tw_key *options;
+  /* Number of `options`, at most TW_OPTIONS_MAX. */
+  size_t n_options;
   /* Fills in types that were not given; the error lists the target's types. If `settle`, `check`, `bound` or `baseline` returns TW_USAGE,
    * the user gets TW_UNSUPPORTED: the machine does not compute this problem. */
   tw_status (*settle)(const tw_target *, tw_problem *, tw_error *);
@@ -194,33 +228,46 @@ typedef struct tw_rewriter {
 
 /* One argument of a kernel that is launched by hand. */
 typedef struct tw_raw_argument {
-  int64_t at;   /* byte of the kernel's argument block; -1: the next one at its natural alignment */
-  bool is_data; /* a buffer, whose address the kernel gets; otherwise a value */
-  void *data;   /* of a buffer: its bytes, before and after */
-  size_t bytes; /* of the buffer, or of the value: 4 or 8 */
+  /* Byte of the kernel's argument block; -1: the next one at its natural alignment. */
+  int64_t at;
+  /* True for a buffer, whose address the kernel gets; false for a value. */
+  bool is_data;
+  /* The bytes of a buffer, before and after the launch. */
+  void *data;
+  /* Size of the buffer, or of the value: 4 or 8. */
+  size_t bytes;
   bool writable;
   uint64_t value;
-  bool undefined; /* the bytes mean nothing before the kernel writes them */
-  char name[64];  /* for messages */
+  /* True if the bytes have no meaning before the kernel writes them. */
+  bool undefined;
+  /* Name of the argument in messages. */
+  char name[64];
 } tw_raw_argument;
 
 /* A finding of a check. */
 typedef struct tw_check_finding {
-  char *text; /* one line */
+  /* One line of text. */
+  char *text;
   /* Identifies the finding in other runs of the kernel, on other inputs and grids: "CHECK KERNEL INSTRUCTION PLACE". */
   char *key;
-  uint64_t at; /* address of the instruction in the program: with the key, the place of this finding */
+  /* Address of the instruction in the program. Together with the key it identifies the finding. */
+  uint64_t at;
   bool is_warning;
 } tw_check_finding;
 
 /* Additional checks of a run, and their findings, for targets that support them. */
 typedef struct tw_inspection {
-  const char *checks; /* names of the target's checks, separated by commas; "all", "none", or "usual" */
-  bool counts;        /* of every instruction */
+  /* Names of the target's checks, separated by commas; "all", "none", or "usual". */
+  const char *checks;
+  /* True to count every instruction. */
+  bool counts;
   size_t n_findings;
-  tw_check_finding *finding; /* malloc'ed, and their texts */
-  char *counted;             /* the counts in words; NULL: none */
-  char *json;                /* the counts as a JSON object; NULL: none */
+  /* The findings, malloc'ed, as are their texts. */
+  tw_check_finding *finding;
+  /* The counts in words; NULL: none. */
+  char *counted;
+  /* The counts as a JSON object; NULL: none. */
+  char *json;
 } tw_inspection;
 /* Adds a finding and takes ownership of its texts. False: out of memory, and the texts are freed. */
 TW_API bool tw_inspection_add(tw_inspection *, tw_check_finding);
@@ -238,13 +285,16 @@ typedef struct tw_headers {
 /* How `build`, `check` and `measure` evaluate one kernel. Start with {0}. The caller fills in the first part and passes the
  * struct to all three functions; they fill in the second part. */
 typedef struct tw_evaluation {
-  bool trust;         /* build: the caller vouches for the source, so compilers need not be confined */
-  tw_headers headers; /* build: empty unless traits.user_headers */
+  /* `build`: the caller trusts the source, so compilers need not be confined. */
+  bool trust;
+  /* `build`: folders of headers; empty unless traits.user_headers. */
+  tw_headers headers;
   /* check and measure: waits for a device and long computations end with TW_INTERRUPTED when it says so. NULL: never. */
   const tw_stop *stop;
   /* check: compare a random part of the outputs, in less time. A target without traits.checks_part compares everything. */
   bool in_part;
-  tw_inspection *inspection; /* check: additional checks, which add their findings. NULL unless traits.inspects */
+  /* `check`: additional checks, which add their findings. NULL unless traits.inspects. */
+  tw_inspection *inspection;
   /* measure: the measurement may end as soon as the cost is known to exceed this. 0: no limit. */
   double limit;
   /* measure: a file for a timeline in the Chrome trace format; NULL: none. Complete events ("ph": "X"), one on each line,
@@ -252,25 +302,34 @@ typedef struct tw_evaluation {
    * first and put the units in order. Times are in the target's unit, or in microseconds where the unit is seconds. */
   const char *trace;
 
-  double least; /* by build: a lower bound of the cost, without running the kernel; 0: unknown */
+  /* Set by `build`: a lower bound of the cost, found without running the kernel; 0: unknown. */
+  double least;
   /* by check: the compared part of the outputs, "every element" or "sampled: " and the sample in words. "": every element. */
   char coverage[320];
 } tw_evaluation;
 
 typedef struct tw_raw_launch {
-  const char *kernel; /* NULL: the only one */
+  /* Name of the kernel; NULL: the only kernel. */
+  const char *kernel;
   uint32_t grid[3], block[3];
-  uint64_t shared; /* bytes beyond the kernel's own */
+  /* Bytes of shared memory in addition to the kernel's own. */
+  uint64_t shared;
   size_t n;
   tw_raw_argument *argument;
-  int jobs;                  /* threads; 0 = all cores */
-  bool trust;                /* as in tw_evaluation */
-  tw_headers headers;        /* as in tw_evaluation */
-  tw_inspection *inspection; /* NULL: none */
-  char note[208];            /* filled in: a remark about the result; may stay empty */
+  /* Threads; 0 = all cores. */
+  int jobs;
+  /* As in tw_evaluation. */
+  bool trust;
+  /* As in tw_evaluation. */
+  tw_headers headers;
+  /* Additional checks; NULL: none. */
+  tw_inspection *inspection;
+  /* Output: a remark about the result; may stay empty. */
+  char note[208];
   /* Executes `groups` workgroups of the grid (0: all), from number `first_group` on or, with spread_groups, evenly spread. */
   uint64_t first_group, groups;
-  uint32_t spread_groups, untimed, time_only; /* 1 or 0; untimed: results, no time; time_only: time, no results */
+  /* Each is 1 or 0. untimed: only results; time_only: only the time. */
+  uint32_t spread_groups, untimed, time_only;
 } tw_raw_launch;
 
 /* Runs programs without an op: the caller judges the result. */
@@ -284,15 +343,21 @@ typedef struct tw_launcher {
 /* ---- the machine ---- */
 
 struct tw_target {
-  size_t size;         /* sizeof(tw_target), of a target that a program adds: status.h */
-  const char *name;    /* "gemmini-16x16-int8" */
-  const char *summary; /* one line */
-  const char *unit;    /* of cost: "cycles" or "seconds" */
+  /* sizeof(tw_target) in the program that adds the target: see status.h. */
+  size_t size;
+  /* Name of the target: "gemmini-16x16-int8". */
+  const char *name;
+  /* One line of text. */
+  const char *summary;
+  /* Unit of costs: "cycles" or "seconds". */
+  const char *unit;
   tw_traits traits;
-  const void *config; /* the target's own */
+  /* Data of the target. */
+  const void *config;
   size_t n_families;
   const tw_family *family;
-  const tw_topic *topics; /* about the machine; NULL: none */
+  /* Topics about the machine; NULL: none. */
+  const tw_topic *topics;
 
   /* The core. */
 
@@ -319,7 +384,8 @@ struct tw_target {
   const tw_library *library;
   const tw_rewriter *rewriter;
   const tw_launcher *launcher;
-  const tw_view *machine_views; /* ended by a NULL name: view.h */
+  /* Views of the machine; the list ends with a NULL name: see view.h. */
+  const tw_view *machine_views;
 
   /* The languages of the target's schedules by index, NULL past the last, for the reference page. NULL: the target has none. */
   const tw_language *(*language)(size_t index);

@@ -11,14 +11,17 @@ extern "C" {
 enum { TW_VIEW_KEYS_MAX = 16 };
 
 typedef struct tw_view_key {
-  const char *name;  /* "tile" */
-  const char *usual; /* its default; NULL: the key is required */
+  /* Name of the key: "tile". */
+  const char *name;
+  /* Default of the key; NULL: the key is required. */
+  const char *usual;
   const char *help;
 } tw_view_key;
 
 typedef struct tw_view {
   const char *name, *summary;
-  const tw_view_key *keys; /* at most TW_VIEW_KEYS_MAX, ended by a NULL name */
+  /* Keys of the view, at most TW_VIEW_KEYS_MAX; the list ends with a NULL name. */
+  const tw_view_key *keys;
   /* value[i] is the value of keys[i]. *out gets lines of text, one SVG or one JSON object, malloc'ed. */
   tw_status (*show)(const tw_target *, const char *const value[], tw_view_form, char **out, tw_error *);
 } tw_view;
