@@ -227,10 +227,10 @@ static tw_status trace_kernel(const cli *c, const cli_subject *s, const char *ke
   const tw_process_options options = {
       .argv = argv, .seconds = left, .cpu_seconds = TIMELINE_MOST, .interrupt = cli_catch_interrupt()};
   tw_process_result r = {0};
-  if (left <= 0) return tw_fail(error, TW_MISSING, "--seconds left no time for it");
+  if (left <= 0) return tw_fail(error, TW_MISSING, "--seconds left no time for the timeline");
   tw_status status = tw_process_run(&options, &r, error);
   if (status == TW_OK && (r.timed_out || r.interrupted))
-    status = tw_fail(error, TW_MISSING, r.interrupted ? "interrupted" : "--seconds left no time for it");
+    status = tw_fail(error, TW_MISSING, r.interrupted ? "interrupted" : "--seconds left no time for the timeline");
   else if (status == TW_OK && r.exit_status != 0)
     status = tw_fail(error, TW_FAILED, "%.1000s", r.output);
   tw_process_result_free(&r);

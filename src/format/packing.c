@@ -43,7 +43,7 @@ tw_status tw_packing_check(const tw_packing *p, tw_error *error) {
     return tw_fail(error, TW_USAGE, "%s rounds to nearest even only", f->name);
   if (p->overflow != TW_OVERFLOW_SATURATE &&
       (p->overflow != TW_OVERFLOW_SPECIAL || (f->id != TW_FORMAT_E4M3 && f->id != TW_FORMAT_E5M2)))
-    return tw_fail(error, TW_USAGE, "%s has fixed overflow behaviour", f->name);
+    return tw_fail(error, TW_USAGE, "%s does not support overflow=special; leave it out", f->name);
   return check_group(p, error);
 }
 

@@ -79,7 +79,7 @@ bool tw_gemm_narrow_sums(const tw_gemm *g) { return g->acc == TW_I8 || g->acc ==
 
 tw_status tw_gemm_wide_sums(const char *machine, tw_type acc, tw_error *error) {
   if (acc != TW_I8 && acc != TW_I16 && acc != TW_BF16) return TW_OK;
-  return tw_fail(error, TW_UNSUPPORTED, "%s: acc=%s is not supported; sums of %s", machine, tw_type_name(acc),
+  return tw_fail(error, TW_UNSUPPORTED, "%s does not support acc=%s; sums of %s", machine, tw_type_name(acc),
                  acc == TW_BF16 ? "real numbers require acc=f32" : "integers require acc=i32");
 }
 

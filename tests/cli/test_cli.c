@@ -845,7 +845,7 @@ static void no_timeline_is_drawn_after_the_time_limit(void **state) {
   outcome o = run("$T " LATE "--seconds 0.01 --runner \"sleep 2.1; $T evaluate\"");
   assert_int_equal(o.status, 0);
   if (!strstr(o.err, "of the 0.01 s given, so no candidate was tried") ||
-      !strstr(o.err, "this run has no timeline: --seconds left no time for it"))
+      !strstr(o.err, "this run has no timeline: --seconds left no time for the timeline"))
     fail_msg("%s", o.err);
   release(&o);
   expect_output("cat late/kernel.cc >/dev/null; ls late/timeline.json 2>&1 || true", "No such file");

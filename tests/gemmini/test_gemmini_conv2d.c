@@ -282,7 +282,7 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
           "unfolded columns join rows of the output; tiles must have several complete rows, as in");
   refused(shape, "tile p=3 q=28 k=16 unfold=columns", "rows p that divide 28");
   refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3 stride=2", "tile p=7 q=7 k=16 r=3 unfold=columns", "'tile r=1'");
-  refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3 pool=2", "tile p=3 q=7 k=16 r=3 unfold=columns", "without pooling");
+  refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3 pool=2", "tile p=3 q=7 k=16 r=3 unfold=columns", "combined with pooling");
   refused("n=4 h=16 w=16 c=16 k=64 r=3 s=3", "tile n=2 p=7 q=14 k=16", "all of their pixels");
   refused("n=4 h=9 w=9 c=16 k=64 r=3 s=3", "tile p=7 q=7 k=16\ntile n=3",
           "rows of the kernel leave a remainder of 1 images,");

@@ -191,9 +191,9 @@ static void bad_choices_get_one_line(void **state) {
   refused(PAPER, "tile=128x64x128 kernel=none", "expected atb, mlir-aie");
   refused(PAPER, "tile=128x64x128 kernel=int8", "unknown kernel=int8 for a=bf16");
   refused(PAPER, "tile=128x64x128 core_tflops=-1",
-          "core_tflops=-1: expected a positive number; leave it out for the model's own");
+          "core_tflops=-1: expected a positive number; leave it out to use the model's rate");
   refused(PAPER, "tile=128x64x128 core_tflops=nan",
-          "core_tflops=nan: expected a positive number; leave it out for the model's own");
+          "core_tflops=nan: expected a positive number; leave it out to use the model's rate");
 }
 
 static void bad_problems_get_one_line(void **state) {

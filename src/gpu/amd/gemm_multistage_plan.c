@@ -91,8 +91,8 @@ static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
                    "interleave, register_prefetch, hand_scheduled or block scales");
   if (p->producers && (p->m * row % (PIECE * p->producers) || p->n * row % (PIECE * p->producers)))
     return tw_fail(error, TW_USAGE,
-                   "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d producers; change one of the two", p->m,
-                   p->n, p->k, p->producers);
+                   "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d producers; change the tile or producers",
+                   p->m, p->n, p->k, p->producers);
   const bool rows_b = !p->across_b && p->way_b != TW_TILE_ELEMENTS;
   if (p->keep_in_registers && (ordered || p->producers || p->across_a || p->way_a == TW_TILE_ELEMENTS ||
                                !(rows_b || p->columns_b) || g->scales == TW_GEMM_SCALES_BLOCK))
@@ -167,7 +167,7 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
                    "a tile of %d x %d for %d waves needs %d registers per thread for accumulators and operands, which "
                    "exceeds %d; use a smaller tile or more waves",
                    p->m, p->n, waves, p->sums + operands + OVERHEAD, have);
-  /* Sums that meet have rows of four columns more. */
+  /* The sums of each share have four additional columns for each group. */
   p->shared_bytes = p->shares > 1 ? (int64_t)p->shares * p->m * (p->n + 4 * p->groups_n) * 4
                                   : (int64_t)p->stages * (p->m + p->n) * row;
   if (p->shared_bytes > machine->shared_bytes)

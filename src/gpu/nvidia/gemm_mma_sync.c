@@ -53,8 +53,8 @@ static tw_status check_rows(const char *tile, int rows, int row_bytes, int panel
   if (fits && threads % chunks == 0 && rows * chunks <= PIECES_MAX * threads) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
-      "%d threads cannot copy a tile of %s with %d rows of %d bytes; rows must have %d, %d or a multiple of %d "
-      "bytes, and their 16-byte pieces must divide the threads",
+      "%d threads cannot copy a tile of %s with %d rows of %d bytes; use rows of %d, %d or a multiple of %d bytes, "
+      "and a number of threads that is a multiple of a row's 16-byte pieces",
       threads, tile, rows, row_bytes, panel / 4, panel / 2, panel);
 }
 

@@ -78,11 +78,10 @@ static const char *half_of(const char *text) {
 static tw_status read_half(const char *text, const char *origin, const char *half, gm_params *out, tw_error *error) {
   char scale[32] = "";
   if (has(text, "HAS_MVIN_SCALE") && find_type(text, "scale_t", scale) && strcmp(scale, "float") != 0)
-    return tw_fail(
-        error, TW_USAGE,
-        "%s: scale_t is %s; supported with elements of 16 bits: float (MVIN_SCALE_IDENTITY, 1.0, is no bits of "
-        "a number of 16 bits)",
-        origin, scale);
+    return tw_fail(error, TW_USAGE,
+                   "%s: scale_t is %s; elements of 16 bits require scale_t float, because 16 bits cannot hold "
+                   "MVIN_SCALE_IDENTITY (1.0)",
+                   origin, scale);
   add_word(out, "input_type", "gemmini_params.h: elem_t, ELEM_T_EXP_BITS, ELEM_T_SIG_BITS", half);
   add_word(out, "mesh_output_bits", "assumed: arrays with narrower sums lose them (ucb-bar/gemmini issue 401)", "32");
   return TW_OK;

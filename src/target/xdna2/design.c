@@ -218,8 +218,8 @@ tw_status xd_design_parse(const xd_config *c, const tw_problem *p, size_t n, con
   if (rho && (!tw_parse_int(rho, &out->tile.rho) || out->tile.rho < 1 || out->tile.rho > TILE_LIMIT))
     return tw_fail(error, TW_USAGE, "rho=%.40s: expected a whole number from 1 to %d", rho, TILE_LIMIT);
   if (rate && (!tw_parse_real(rate, &out->core_tflops) || out->core_tflops <= 0))
-    return tw_fail(error, TW_USAGE, "core_tflops=%.40s: expected a positive number; leave it out for the model's own",
-                   rate);
+    return tw_fail(error, TW_USAGE,
+                   "core_tflops=%.40s: expected a positive number; leave it out to use the model's rate", rate);
   status = parse_way(word_of("way", n, words), word_of("unroll", n, words), out, error);
   if (status == TW_OK) status = parse_cluster(word_of("cluster", n, words), out, error);
   if (status != TW_OK) return status;

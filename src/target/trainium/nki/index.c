@@ -360,10 +360,11 @@ nki_view *nki_pattern(nki_run *r, const nki_view *v, int n, const int64_t step[]
     nki_fail(r, "ap(): element %lld of a tensor of %lld elements", (long long)(offset < 0 ? offset : furthest),
              (long long)elements);
   if (!is_hbm && (!n || step[0] % per_partition || offset / per_partition != 0))
-    nki_fail(r,
-             "unsupported ap(): expected a first step of a multiple of %lld, the elements of a partition, and an "
-             "offset below it",
-             (long long)per_partition);
+    nki_fail(
+        r,
+        "unsupported ap(): expected a first step that is a multiple of %lld, the number of elements of a partition, "
+        "and an offset below this number",
+        (long long)per_partition);
   out->n = n;
   out->n_limits = 0;
   out->column += offset;

@@ -277,7 +277,7 @@ static tw_status check_ends(const xd_program *p, tw_error *error) {
     const bool reads = p->channels.at[c].direction == XD_MM2S;
     if (on_packets_alone(p, (int)c) && !(reads ? sinks : sources)) continue;
     if ((reads ? sources : sinks) != 1 || (reads ? sinks : sources))
-      return tw_fail(error, TW_USAGE, "%s is on %d circuits; it must be at the %s of exactly one",
+      return tw_fail(error, TW_USAGE, "%s is on %d circuits; it must be the %s of exactly one circuit",
                      xd_channel_label(&p->channels.at[c]).text, sources + sinks, reads ? "source" : "end");
   }
   return TW_OK;
@@ -294,7 +294,8 @@ static tw_status check_sequence(const xd_config *c, const xd_program *p, tw_erro
                      i, p->locks.at[k->lock].name, xd_place_label(p->locks.at[k->lock].tile).text, k->value,
                      c->array.lock_max);
     if (k->kind == XD_START && p->descriptors.at[k->descriptor].channel != k->channel)
-      return tw_fail(error, TW_USAGE, "command %zu of the sequence starts a descriptor of another channel", i);
+      return tw_fail(error, TW_USAGE, "command %zu of the sequence starts a descriptor that belongs to another channel",
+                     i);
   }
   return TW_OK;
 }

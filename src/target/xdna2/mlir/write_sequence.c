@@ -48,7 +48,7 @@ static xd_local_name metadata_of(const xd_writer *w, int channel) {
 /* Bytes into elements. */
 static int64_t in_elements(xd_writer *w, int64_t bytes, const xd_buffer *b) {
   const int64_t element = xd_write_element_bytes(b->type);
-  if (bytes % element) xd_write_fail(w, "a task moves parts of elements of %s", b->name);
+  if (bytes % element) xd_write_fail(w, "a task moves only a part of an element of %s", b->name);
   return bytes / element;
 }
 

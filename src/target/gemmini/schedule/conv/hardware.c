@@ -46,7 +46,7 @@ static tw_status check_problem(const gm_conv *v, tw_error *error) {
                    v->r, v->s);
   if (v->transposed)
     return tw_fail(error, TW_USAGE, "the hardware loop requires weight_layout=rsck, or 'transpose weights' before it");
-  if (v->wide_output) return tw_fail(error, TW_USAGE, "the hardware loop stores the type of the input only");
+  if (v->wide_output) return tw_fail(error, TW_USAGE, "the hardware loop stores results only in the input's type");
   if (v->pad >= v->r)
     return tw_fail(error, TW_USAGE, "the hardware loop needs pad=%d below the kernel's r=%d", v->pad, v->r);
   if (v->h + 2 * v->pad > SIZE_LIMIT || v->c > SIZE_LIMIT || v->k > SIZE_LIMIT)

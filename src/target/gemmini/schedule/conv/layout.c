@@ -124,7 +124,7 @@ static tw_status check_images(const gm_conv *v, const gm_conv_plan *p, const gm_
 static tw_status check_unfolding(const gm_conv *v, const gm_conv_plan *p, const gm_conv_layout *l, tw_error *error) {
   if (!p->unfold) return TW_OK;
   if (v->pool || p->pack > 1)
-    return tw_fail(error, TW_USAGE, "columns of the kernel are unfolded only without %s",
+    return tw_fail(error, TW_USAGE, "unfolded columns of the kernel cannot be combined with %s",
                    v->pool ? "pooling" : "'pack'");
   if (l->tiles_x > 1 || l->image_rows == 1)
     return tw_fail(
