@@ -137,7 +137,7 @@ struct tw_agent {
    * plans */
   bool asks_models;
   int mends;        /* repairs of a failed kernel, at most */
-  int translations; /* of its first iterations, those whose requests it answers with a translation */
+  int translations; /* number of its first iterations whose requests it answers with a translation */
   void *own;        /* data of the agent */
   /* Answers requests: proposal[i] to request[i]. */
   void (*plan)(tw_agent *, size_t n, const tw_request *const request[], tw_proposal proposal[]);

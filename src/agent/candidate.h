@@ -21,13 +21,13 @@ typedef struct tw_digest {
 enum { TW_LEVER_MAX = 32, TW_LEVERS_MAX = 8, TW_WHY_MAX = 480, TW_NONE = -1 };
 
 typedef struct tw_candidate {
-  int number;    /* number in order of proposal; equal in every run with the same options */
-  int iteration; /* 0: a start; after the last: a rung of the ladder */
-  int parent;    /* its number; TW_NONE */
-  int plan;      /* which of its parent's plans in this iteration; TW_NONE */
-  int mends;     /* the failed candidate that this one repairs; TW_NONE */
-  int twin;      /* the earlier candidate with the same kernel; TW_NONE */
-  int complete;  /* of a translation: the percentage in the machine's language, by its author's estimate; 0: unknown */
+  int number;        /* number in order of proposal; equal in every run with the same options */
+  int iteration;     /* 0: a start; after the last: a rung of the ladder */
+  int parent;        /* its number; TW_NONE */
+  int plan;          /* index among its parent's plans in this iteration; TW_NONE */
+  int mends;         /* the failed candidate that this one repairs; TW_NONE */
+  int twin;          /* the earlier candidate with the same kernel; TW_NONE */
+  int complete;      /* translations: the percentage in the machine's language, by its author's estimate; 0: unknown */
   uint64_t exchange; /* the question to a model that it answers (tw_exchange.place); 0: none */
   const char *agent; /* its author: a name that outlives it */
   size_t n_levers;   /* steps beyond its parent's */
@@ -40,7 +40,7 @@ typedef struct tw_candidate {
   tw_verdict verdict;
   /* the part of the outputs that was compared, in words; "" if none was, or the verdict is recalled */
   char coverage[240];
-  char place[64];          /* where it was evaluated; "" if in this process, or the verdict is recalled */
+  char place[64];          /* place where it was evaluated; "" if in this process, or if the verdict is recalled */
   char *message;           /* malloc'ed: why it failed, or was not measured; NULL if neither */
   char *reply;             /* malloc'ed: a model's reply that holds no usable kernel; NULL if there is none */
   double limit;            /* a kernel of higher cost need not be checked, if the target measures first; 0: none */

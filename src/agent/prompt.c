@@ -226,7 +226,7 @@ static char *write_earlier(const tw_request *r, const tw_candidate *failed, cons
   return tw_text_take(&t);
 }
 
-/* As a quotation: its fences and edits are none of the prompt's. */
+/* Quotes a reply: fences and edits in it no longer count as the prompt's own. */
 static char *quote(const char *reply) {
   tw_text t = {0};
   const char *end = reply + strnlen(reply, REPLY_SHOWN);

@@ -265,7 +265,8 @@ static void plan_random(const tw_request *r, tw_proposal *out) {
   for (size_t i = 0; i < l.n_options; i++)
     if (!l.option[i].tried) l.option[left++] = l.option[i];
   while (out->status == TW_OK && out->n < r->plans && left > 0) {
-    size_t n = 0; /* of this plan: one for each kernel, and spare ones for kernels that repeat an earlier one */
+    /* number of orders in this plan: one for each kernel, and spare ones for kernels that repeat an earlier one */
+    size_t n = 0;
     option chosen[SPARE_ALTERNATIVES];
     while (n < SPARE_ALTERNATIVES && left > 0) {
       const size_t i = (size_t)tw_random_below(&random, left);

@@ -6,7 +6,7 @@
 
 typedef struct tw_blocks {
   struct tw_block *block;
-  size_t used, size, total; /* of the current block; total: bytes of all blocks */
+  size_t used, size, total; /* used, size: bytes of the current block; total: bytes of all blocks */
 } tw_blocks;
 
 /* Zeroed and aligned for any type. NULL without memory. */

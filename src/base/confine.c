@@ -109,7 +109,7 @@ static int make_rules(const tw_path_rule *path, size_t n) {
 /* ---- system calls ---- */
 
 struct tw_confinement {
-  int rules; /* of Landlock; -1: none */
+  int rules; /* descriptor of the Landlock rules; -1: none */
   bool all_threads;
   unsigned short n;
   struct sock_filter step[];

@@ -3,10 +3,10 @@
 #define TW_BASE_CORES_H
 
 typedef struct tw_core_limits {
-  int online;                 /* cores of the machine */
-  int allowed;                /* of them, the calling thread may run on (taskset, Slurm, Docker's --cpuset-cpus) */
-  double quota;               /* cores' worth of time that control groups grant (Docker's --cpus); 0: no limit */
-  int performance, efficient; /* of the allowed cores, where the machine has both kinds; otherwise 0 */
+  int online;   /* cores of the machine */
+  int allowed;  /* cores of the machine on which the calling thread may run (taskset, Slurm, Docker's --cpuset-cpus) */
+  double quota; /* cores' worth of time that control groups grant (Docker's --cpus); 0: no limit */
+  int performance, efficient; /* allowed cores of each kind, if the machine has both kinds; otherwise 0 */
 } tw_core_limits;
 
 /* `root`: "", or a folder that holds proc/ and sys/ of another system, for tests. */

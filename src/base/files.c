@@ -157,7 +157,7 @@ static void remove_stale(const char *directory, const char *prefix, char mark, m
         (difftime(now, info.st_mtime) < STALE_SECONDS && !is_of_this_system(e->d_name, prefix, mark)))
       continue;
     char *path = tw_path_join(directory, e->d_name);
-    if (path) tw_directory_remove(path); /* of a file, too */
+    if (path) tw_directory_remove(path); /* the path may also be a file's */
     free(path);
   }
   if (stream) closedir(stream);

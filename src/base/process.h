@@ -35,7 +35,7 @@ typedef struct tw_process_result {
   size_t length;
   char *errors; /* likewise, with errors_apart; else NULL */
   double seconds;
-  double cpu_seconds; /* of processor time: its own, and that of the programs that it started and waited for */
+  double cpu_seconds; /* seconds of processor time of the process and of the programs that it started and waited for */
 } tw_process_result;
 
 /* TW_OK if the program ran, whatever its exit status. TW_MISSING if it could not be started (no such program),

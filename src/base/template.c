@@ -43,7 +43,7 @@ typedef struct mark {
 } mark;
 
 typedef struct filler {
-  const char *file; /* of the library; NULL: a text without a file */
+  const char *file; /* name of the library's file; NULL: a text without a file */
   const char *template;
   lookup *slots;
   tw_text *out;

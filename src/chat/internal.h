@@ -17,7 +17,7 @@ typedef struct tw_chat_place {
   char *model;     /* or the command */
   char *url;       /* the endpoint, without user and password; NULL for a command */
   char *shown_url; /* without its query, too */
-  char *host;      /* of the URL, in lower case */
+  char *host;      /* host name of the URL, in lower case */
   char *userpwd;   /* "user:password" of the URL; NULL if it has none */
   char *key;       /* NULL if there is none */
 } tw_chat_place;

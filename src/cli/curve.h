@@ -10,7 +10,7 @@ enum { CLI_CURVE_HEIGHT = 34 }; /* pixels, with the name above */
 typedef struct cli_curve {
   char name[40];
   double most;                /* maximum of all values; known before the first one is drawn */
-  double x, value, low, high; /* of the line that is not written yet */
+  double x, value, low, high; /* point and range of the line that is not written yet */
   tw_text path;
 } cli_curve;
 

@@ -127,7 +127,7 @@ typedef struct slot {
   int rank;
   char host[64];
   bool waits;   /* a trial was sent, and its answer has not arrived */
-  char *answer; /* of the last trial */
+  char *answer; /* answer for the last trial */
   pthread_cond_t changed;
 } slot;
 
@@ -136,7 +136,7 @@ typedef struct crew {
   pthread_t receiver;
   pthread_mutex_t lock; /* guards the members below */
   bool over;
-  const volatile int *interrupt; /* of the latest trial; the receiver checks it for all slots */
+  const volatile int *interrupt; /* interrupt flag of the latest trial; the receiver checks it for all slots */
   size_t n;
   slot slot[];
 } crew;

@@ -39,7 +39,7 @@ typedef struct tw_outcome {
 /* The environment of the evaluating process. */
 typedef struct tw_setting {
   const tw_case *data;           /* the trial's inputs and expected outputs; NULL: they are made */
-  const tw_bound *bound;         /* of the problem; NULL: taken from the target */
+  const tw_bound *bound;         /* bound of the problem; NULL: the target computes it */
   int jobs;                      /* threads that make them; 0 = all cores */
   const char *trace;             /* as in tw_evaluation; NULL = none */
   tw_inspection *inspection;     /* as in tw_evaluation; NULL = none */

@@ -18,8 +18,7 @@
 /* The place of an operand in operands.bin. */
 typedef struct tw_exported {
   size_t given_at, given_bytes; /* initial contents, repeated to the end; 0 bytes: poison */
-  size_t expected_at,
-      places; /* of an output: number of triples of doubles (element, value, bound); 0: compare all bytes */
+  size_t expected_at, places; /* outputs: number of triples of doubles (element, value, bound); 0: compare all bytes */
 } tw_exported;
 
 typedef struct tw_export {

@@ -46,7 +46,7 @@ struct tw_sandbox {
   /* State of the current call: the process is killed at `deadline`. If it was starved of processors, the deadline
    * moves, but not beyond `until`. */
   double began, limit, deadline, until, starved;
-  const tw_stop *stop;  /* of the thread that waits for the process; NULL: none waits */
+  const tw_stop *stop;  /* stop flag of the thread that waits for the process; NULL: no thread waits */
   pthread_mutex_t lock; /* guards closing, killed and these times */
   pthread_cond_t changed;
 };

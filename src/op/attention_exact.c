@@ -104,7 +104,7 @@ static double exp_off(double score, double score_off, double subtracted) {
 typedef struct query {
   int64_t first, sees; /* the first key, and the end */
   double *score, *off; /* error bound of the score, then of its exponential, relative to it */
-  double largest, sum; /* of scores; of exponentials below the largest */
+  double largest, sum; /* largest score; sum of exponentials relative to it */
   double off_of_sum;   /* relative to it */
 } query;
 

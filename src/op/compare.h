@@ -6,7 +6,7 @@
 
 typedef struct tw_mismatch {
   int64_t elements, gaps, unwritten; /* wrong elements; written ones between rows; wrong ones that still hold poison */
-  int64_t row, column;               /* of the first wrong element */
+  int64_t row, column;               /* place of the first wrong element */
   int64_t gap;                       /* the first written place between elements: its offset in elements */
   double got, expected;
 } tw_mismatch;

@@ -17,7 +17,7 @@ typedef struct tw_conv2d {
   int64_t stride, pad;
   int64_t pool, pool_stride, pool_pad; /* pool 0: no pooling; then pool_stride is 1 and pool_pad 0 */
   int64_t p, q;                        /* rows and columns of the convolution, before pooling */
-  int64_t out_h, out_w;                /* of the output: after pooling */
+  int64_t out_h, out_w;                /* size of the output, after pooling */
   bool bias, relu;
   float scale;
   tw_conv2d_layout layout;

@@ -30,7 +30,7 @@ typedef struct tw_gemm_numerics {
   double factors;   /* relative error bound of a product where A and B are cut */
   double cut;       /* error bound of a sum in 14 bits, relative to the largest */
   double chain; /* error bound of a matrix unit that cuts its sums to 24 bits, relative to the norm of the products */
-  double unit;  /* of C, where that is coarser than the sum */
+  double unit;  /* rounding unit of C, if it is coarser than the sum's */
   double least;
 } tw_gemm_numerics;
 

@@ -45,8 +45,8 @@ typedef struct tw_gemm {
   float scale;
   int64_t lda, ldb, ldc, ldd; /* elements; never 0 here */
   tw_type a, b, c, acc;
-  tw_type d;     /* of the bias: acc, or c */
-  int64_t group; /* of the scales of B; 0 = the type's own */
+  tw_type d;     /* type of the bias: acc or c */
+  int64_t group; /* group of the scales of B; 0 = the type's default */
   tw_gemm_a_rounding a_rounding;
   tw_gelu gelu;
   tw_glu glu; /* B has 2 n columns: C = act(A times the first n) (A times the second n) */

@@ -12,7 +12,7 @@
 #include "op/gemm_values.h"
 #include "op/int8.h"
 
-enum { ROWS = TW_DOT_ROWS, COLUMNS = TW_DOT_COLUMNS }; /* of a block of C */
+enum { ROWS = TW_DOT_ROWS, COLUMNS = TW_DOT_COLUMNS }; /* size of a block of C */
 
 typedef struct job {
   const tw_gemm *g;

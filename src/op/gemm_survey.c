@@ -37,11 +37,11 @@ typedef struct job {
   double *product; /* k x segments: op(B) times the signs */
   double *term;    /* k: tw_gemm_term_sizes, by which norms are balanced */
   double *size,
-      *fourth;    /* of a segment, balanced: sums of its columns' squared norms, and of the norms of their squares */
-  double *column; /* of a segment: the sum of its columns' squared norms as they are */
+      *fourth;    /* per segment, balanced: sums of its columns' squared norms, and of the norms of their squares */
+  double *column; /* per segment: the sum of its columns' squared norms without weights */
   double *expected, *off2; /* m x segments: rows of A times `product`, without scale; the square of its error bound */
   double *row_norm, *row_largest; /* m; the norm is balanced */
-  double *row_own;                /* m: the norm as it is */
+  double *row_own;                /* m: the norm without weights */
   double *row_fourth;             /* m: sums of fourth powers, balanced */
   double *row_terms;              /* m: elements that are not 0 */
   double spread;                  /* |element|^2 / (|row|^2 |column|^2), in the mean */

@@ -75,7 +75,7 @@ typedef struct scaling {
   const tw_terms *terms;
   const tw_operand *o;
   void *data;
-  const signed char *exponent; /* of each term; NULL: they are computed again */
+  const signed char *exponent; /* exponent of each term; NULL: computed each time */
 } scaling;
 
 static int exponent_of(const scaling *s, int64_t term) {

@@ -58,7 +58,7 @@ void tw_fill_bias_i32(uint64_t seed, double scale, int64_t rows, int64_t columns
 
 /* ---- dot products ---- */
 
-enum { DEPTH = 1024 }; /* of one pass over the products */
+enum { DEPTH = 1024 }; /* depth of one pass over the products */
 
 int64_t tw_dot_depth(int64_t products) { return (products + 15) / 16 * 16; }
 

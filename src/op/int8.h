@@ -44,7 +44,7 @@ void tw_fill_bias_i32(uint64_t seed, double scale, int64_t rows, int64_t columns
  * sum[i][j] += a_i . b_j, exact as long as the sums fit 32 bits. Row i of a begins at i * depth and has `depth`
  * elements, a multiple of 16, with zeros after the last; likewise b. int8 widened to 16 bits: a compiler turns that
  * into multiply-add-pairs of the host. */
-enum { TW_DOT_ROWS = 32, TW_DOT_COLUMNS = 64 }; /* of a block: fits a 256 KB cache */
+enum { TW_DOT_ROWS = 32, TW_DOT_COLUMNS = 64 }; /* size of a block that fits a 256 KB cache */
 void tw_dot_block(const int16_t *a, int64_t rows, const int16_t *b, int64_t columns, int64_t depth,
                   int32_t sum[TW_DOT_ROWS][TW_DOT_COLUMNS]);
 int64_t tw_dot_depth(int64_t products); /* rounded up to a multiple of 16 */

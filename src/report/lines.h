@@ -14,7 +14,7 @@ typedef struct report_lines report_lines;
 report_lines *report_lines_new(void); /* NULL without memory */
 /* [first, count, first, count, ...]; NULL without memory. */
 json_t *report_lines_add(report_lines *, const char *source);
-size_t report_lines_bytes(const report_lines *); /* of all lines so far */
+size_t report_lines_bytes(const report_lines *); /* bytes of all lines so far */
 /* The list as an array of texts. */
 json_t *report_lines_list(const report_lines *);
 void report_lines_free(report_lines *);

@@ -9,8 +9,9 @@
 typedef struct tw_known {
   bool has_schedule, is_exact;
   tw_schedule schedule;
-  tw_schedule recording; /* of a similar shape, with steps that are illegal for this one; no steps: no recording */
-  char *source;          /* malloc'ed; NULL if there is none */
+  /* recording for a similar shape, with steps that are illegal for this shape; no steps: no recording */
+  tw_schedule recording;
+  char *source; /* malloc'ed; NULL if there is none */
   /* Of the better one of `source` and an exact `schedule`; tw_wisdom_entry. 0: neither exists. */
   double cost, utilization;
   uint64_t machine;

@@ -39,8 +39,9 @@ struct tw_search_result {
   /* `start_is_exact` or `start_source` were given, and each of these kernels was wrong, or slower than the baseline
    * when both were measured in turns. */
   bool known_lost;
-  tw_cost_from cost_from; /* of `best` and `start`. The rungs between them have the costs of the search */
-  tw_improvement *how;    /* tw_tune from a user's program; NULL: none. Malloc'ed */
+  /* where the costs of `best` and `start` come from. The rungs between them have the costs of the search */
+  tw_cost_from cost_from;
+  tw_improvement *how; /* tw_tune from a user's program; NULL: none. Malloc'ed */
 };
 
 /* tw_search with a result struct of the caller; tw_search_result_clear empties it. */

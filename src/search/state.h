@@ -47,9 +47,9 @@ typedef struct tw_state {
   size_t n_members; /* the agents of the current team */
   const tw_member *member;
   bool is_patient;                 /* continues while there is something to try */
-  bool is_reuse;                   /* of the current team */
+  bool is_reuse;                   /* true if the current team reuses recordings */
   bool is_translating;             /* this iteration: more complete translations count as gains */
-  int first_iteration;             /* of the current team */
+  int first_iteration;             /* first iteration of the current team */
   int first_sample;                /* number of samples before the current team and its team for reuse */
   bool is_retired[TW_MEMBERS_MAX]; /* proposes no more */
   double plans_given[TW_MEMBERS_MAX];
@@ -59,7 +59,7 @@ typedef struct tw_state {
   tw_search_options options; /* of the team */
   char machine[68];          /* digest of the machine that evaluated, if a runner reports it */
   bool by_runner;            /* outcomes come from another program */
-  tw_backend *backend;       /* where candidates are evaluated */
+  tw_backend *backend;       /* the place where candidates are evaluated */
   tw_case data;              /* inputs and expected outputs; none if kernels are evaluated elsewhere */
   tw_bound bound;
   tw_journal *journal; /* NULL = none */
@@ -77,7 +77,7 @@ typedef struct tw_state {
   struct tw_experience {
     char lever[TW_LEVER_MAX];
     int tried, paid;
-  } * experience;      /* of the levers tried so far */
+  } * experience;      /* results of the levers tried so far */
   tw_candidate *start; /* the baseline, or the user's program */
   size_t n_known;      /* kernels of earlier searches of this problem: a schedule, a source */
   struct tw_known {

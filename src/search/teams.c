@@ -96,7 +96,7 @@ void tw_teams_divide(tw_state *s, const tw_search_subject *subject, const tw_sea
     if (models && s->recordings && s->recordings->n_plans) add_reuse(s, t, NULL, s->recordings->n_plans);
     s->team[s->n_teams++] = next;
   }
-  double before = 0; /* of the shares of full searches that end before this one */
+  double before = 0; /* sum of the shares of full searches that end before this one */
   for (size_t i = 0; i < s->n_teams; i++) {
     const double share = s->team[i].share / all;
     s->team[i].share = before + share;

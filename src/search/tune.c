@@ -33,7 +33,7 @@ static bool is_answered(const tuning *t) {
          (t->known.has_schedule && !tw_wisdom_is_hopeless(t->target, &t->problem, &t->known.schedule));
 }
 
-/* The ladder has the steps; only the last has a cost. */
+/* All steps are in the ladder, but only the last rung has a cost. */
 static tw_status answer(const tuning *t, tw_search_result *r, tw_error *error) {
   const double started = tw_now();
   const tw_known *k = &t->known;

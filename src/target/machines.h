@@ -12,8 +12,8 @@
 #include "tilewright/extend/target.h"
 
 typedef struct tw_machine_kind {
-  const char *folder; /* of its files in the program: "gemmini/configs/" */
-  const char *prefix; /* of targets' names, before the machine's: "cuda-", or "" */
+  const char *folder; /* folder of its files in the program: "gemmini/configs/" */
+  const char *prefix; /* start of targets' names before the machine's name: "cuda-", or "" */
   const tw_config_schema *schema;
   /* Fills all but name and summary. The values outlive the target. traits.error and error_of come from the values;
    * NULL: unknown. */

@@ -25,7 +25,7 @@ enum { TW_TOOLS_MAX = 6 };
 
 typedef struct tw_toolchain_kind {
   const char *title;                 /* "the RISC-V compiler" */
-  const char *remedy;                /* what to do without it: "apt-get install gcc-riscv64-unknown-elf" */
+  const char *remedy;                /* how to get it if it is missing: "apt-get install gcc-riscv64-unknown-elf" */
   const char *program[TW_TOOLS_MAX]; /* names to find in PATH, or paths; ended by NULL */
   bool driver;                       /* program[0] is a driver of GCC or clang: -print-search-dirs says what it needs */
   const char *const *read;           /* further folders that the tools read, ended by NULL: "/usr/include"; or NULL */

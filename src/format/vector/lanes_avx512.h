@@ -80,7 +80,7 @@ LANES vi w_narrow_u(vi a, vi b) { return _mm512_packus_epi32(a, b); }
 LANES vi w_sub(vi a, vi b) { return _mm512_sub_epi16(a, b); }
 LANES vi w_set(int x) { return _mm512_set1_epi16((short)x); }
 #define w_srl(a, count) _mm512_srli_epi16(a, count)
-LANES vi w_dot(vi a, vi b) { return _mm512_madd_epi16(a, b); } /* of two signed words, into each lane */
+LANES vi w_dot(vi a, vi b) { return _mm512_madd_epi16(a, b); } /* product sums of two signed words, for each lane */
 LANES vb b_narrow(vi a, vi b) { return _mm512_packs_epi16(a, b); }
 LANES vb b_narrow_u(vi a, vi b) { return _mm512_packus_epi16(a, b); }
 LANES vb b_set(int x) { return _mm512_set1_epi8((char)x); }
@@ -92,7 +92,7 @@ LANES vb b_by_sign(vb a, int x) { /* -x, 0 or x by the signs of bytes from -2 to
 }
 LANES vi b_dot(vb a, vb b) {
   return _mm512_maddubs_epi16(a, b);
-} /* of two bytes, unsigned ones of a, signed ones of b */
+} /* product sums of two bytes, unsigned bytes of a and signed bytes of b */
 LANES vb b_add(vb a, vb b) { return _mm512_add_epi8(a, b); }
 LANES vb b_max(vb a, vb b) { return _mm512_max_epi8(a, b); } /* of signed bytes */
 LANES vb b_min(vb a, vb b) { return _mm512_min_epi8(a, b); }
@@ -186,7 +186,7 @@ LANES vi max_of_4(const vi m[4]) { /* by 128-bit lanes: their largest of m[0..3]
   vi b = v_max(_mm512_unpacklo_epi32(m[2], m[3]), _mm512_unpackhi_epi32(m[2], m[3]));
   return v_max(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
-LANES vi max_of_lanes(vi a, vi b) { /* of 128-bit lanes 0|1, 2|3 of a, then of b */
+LANES vi max_of_lanes(vi a, vi b) { /* maxima of the 128-bit lanes 0 and 1, and 2 and 3, of a, then of b */
   return v_max(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xDD));
 }
 LANES vi v_max_across(const vi m[VW]) {

@@ -42,7 +42,7 @@ typedef struct tw_tile_loop_operand {
 
 typedef struct tw_tile_loop {
   tw_tile_loop_operand operand[2]; /* A, B */
-  int side, depth;                 /* of matrix instructions: the side, and the number along k of a tile */
+  int side, depth;                 /* side of matrix instructions; number of them along k of a tile */
   int groups, stages;
   bool tail;   /* k ends within a tile */
   bool scaled; /* the types are of blocks with scales */

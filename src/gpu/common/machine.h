@@ -31,7 +31,7 @@ typedef struct tw_tile_back_loop tw_tile_back_loop;
 #define TW_TILE_RUNTIME "gpu/common/runtime/"
 
 typedef struct tw_tile_machine {
-  const char *header;      /* what a kernel includes: "tile.cuh" */
+  const char *header;      /* the header that kernels include: "tile.cuh" */
   const char *warp_header; /* header of NVIDIA's kernels in which single warps multiply */
   int processors;          /* multiprocessors, compute units */
   int64_t shared_bytes;    /* maximum of a block */

@@ -20,8 +20,8 @@
 typedef struct tw_tile_attention_decode_plan {
   int keys, warps, splits; /* keys = 0: no `decode` step yet */
   int stages, blocks;
-  int rows;  /* of the product: queries of all heads that share keys, and rows of zeros */
-  int width; /* of a shared row: d, or more where rows of d elements have no swizzle */
+  int rows;  /* rows of the product: queries of all heads that share keys, and rows of zeros */
+  int width; /* elements of a shared row: d, or more if rows of d elements have no swizzle */
   int64_t shared_bytes;
 } tw_tile_attention_decode_plan;
 

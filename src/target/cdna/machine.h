@@ -20,7 +20,7 @@ typedef struct cdna_machine {
   int waves;         /* per SIMD, at most */
   int registers;     /* per SIMD and lane: VGPRs and AGPRs together; of 32 bits */
   int register_step; /* a wave gets a multiple of this number */
-  int register_most; /* and at most this number: half of them VGPRs, half AGPRs */
+  int register_most; /* at most this number: half of them VGPRs, half AGPRs */
   int lds_bytes, lds_step;
   int barriers;     /* per CU: each workgroup of several waves uses one */
   int work_items;   /* per workgroup, at most */

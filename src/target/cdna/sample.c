@@ -155,7 +155,7 @@ typedef struct drawn {
   double elements, compared;
   int64_t largest;
   int drawn;     /* number of workgroups that were drawn by chance only, */
-  double filled; /* and number of elements that they wrote */
+  double filled; /* number of elements that they wrote */
 } drawn;
 
 /* Compares some of the elements that a workgroup has written in the box. */

@@ -19,7 +19,7 @@
 
 #include "target/cuda/models.h"
 
-/* of a wgmma: rows of A, bytes along k; shared memory's bytes per cycle */
+/* a wgmma's rows of A and bytes along k; bytes per cycle of shared memory */
 enum { PRODUCT_ROWS = 64, PRODUCT_BYTES = 32, SHARED_BYTES = 128 };
 
 static const double MULTIPLIED = 0.807;   /* FIT: share of the tensor core's peak rate, under the power limit */

@@ -50,8 +50,8 @@ struct tw_artefact {
   bool trust;                                    /* kernels from schedules, and trusted sources, share a process */
   char coverage[sizeof((tw_coverage *)0)->text]; /* text about the last comparison */
   known_case checked, measured;                  /* cases on which the kernel was right; `measured` needs no check */
-  struct session *later; /* of a measurement: its kept data are compared when the verdict is requested */
-  const tw_stop *stop;   /* of the current check or measurement */
+  struct session *later; /* the session of a measurement, whose kept data are compared when the verdict is requested */
+  const tw_stop *stop;   /* stop flag of the current check or measurement */
   double limit;          /* seconds: slower kernels are timed briefly; 0: none */
 };
 
@@ -102,7 +102,7 @@ typedef struct session {
     const char *when; /* when this set was run; NULL for the first */
   } kept[KEPT_RESULTS];
   size_t n_kept;
-  cuda_timed *timed; /* of the timed launches: NULL if there were none */
+  cuda_timed *timed; /* data about the timed launches: NULL if none were timed */
   char (*pieces)[CUDA_PIECES][CUDA_PIECE_BYTES];
   void *whole[TW_OPERANDS_MAX];
 } session;

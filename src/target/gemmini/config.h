@@ -18,7 +18,7 @@ typedef enum gm_dataflow { GM_BOTH_DATAFLOWS, GM_WEIGHT_STATIONARY_ONLY, GM_OUTP
 
 typedef struct gm_config {
   char name[64], summary[160];
-  double error; /* of its cycles: tw_traits */
+  double error; /* error of its cycles: see tw_traits */
   char error_of[160];
 
   /* the array and its memories */

@@ -50,9 +50,9 @@ typedef struct trn_config_scalar {
   double ghz, cycles, sbuf_ns, psum_ns; /* issue = N * cycles + sbuf_ns or psum_ns, depending on the source's memory */
   double pointer_ns;                    /* for each operand that has one value per partition */
   double slow_cycles;                   /* for functions such as silu and gelu, with a source in PSUM */
-  double accumulate_ns;                 /* to read the accumulator */
+  double accumulate_ns;                 /* time to read the accumulator */
   double done_ns;
-  double table_ns; /* to load a set of functions */
+  double table_ns; /* time to load a set of functions */
 } trn_config_scalar;
 
 typedef struct trn_config_gpsimd {

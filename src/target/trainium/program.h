@@ -79,7 +79,7 @@ typedef struct trn_instruction {
   trn_opcode opcode;
   trn_engine engine;
   int line;  /* line of the source; 0: none */
-  int scope; /* in trn_program.scope: the innermost iteration of a parallel loop; 0: none */
+  int scope; /* index in trn_program.scope of the innermost iteration of a parallel loop; 0: none */
   /* elements of each partition that the instruction steps over; for a matmul, columns of the moving operand */
   int64_t elements;
   int partitions; /* at most 128; for a matmul, rows of the stationary operand */

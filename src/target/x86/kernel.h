@@ -109,7 +109,7 @@ static inline int x86_form_bits(x86_form f) {
   return f == X86_S2 ? 2 : f == X86_T3 ? 5 : f == X86_S4 || f == X86_E2M1 ? 4 : f == X86_E2M3 ? 6 : 8;
 }
 static inline int x86_form_registers(x86_form f) { return f == X86_E2M3 ? 3 : 1; } /* of a line */
-static inline int x86_form_codes(x86_form f) { return f == X86_T3 ? 3 : 1; }       /* in a field of these bits */
+static inline int x86_form_codes(x86_form f) { return f == X86_T3 ? 3 : 1; }       /* number of codes in a field */
 
 /* Operands of a tile on codes, which processes panels until `columns` are done: C[i][j] = or += sum over groups of
  * scale[group][j] * factor * a_scale[group][i] * row_scale[i] * (sum over the group's units). C's elements are f32, for

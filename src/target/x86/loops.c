@@ -31,7 +31,7 @@ typedef struct job {
 typedef struct strip {
   const char *a;
   int64_t stride, row, rows, n; /* row: within C */
-  int64_t units;                /* with the zeros that packing adds after k */
+  int64_t units;                /* units of k, with the zeros that packing adds after k */
   int64_t group_at;             /* index of its sums and scales of groups */
 } strip;
 

@@ -17,7 +17,7 @@ enum { X86_HEADER = 64, X86_THREADS_MOST = 1024 };
 typedef struct x86_layout {
   uint32_t magic;
   uint16_t arithmetic, b_type;
-  uint32_t form, vector; /* of weights with codes: x86_form, bytes of a register */
+  uint32_t form, vector; /* for weights with codes: x86_form, bytes of a register */
   int64_t columns;       /* width of a panel */
   int64_t n, k, group;
   int64_t block; /* units of k in a block; the last may have fewer */
@@ -122,13 +122,13 @@ static inline int64_t x86_panels(const tw_gemm_plan *p) { return x86_ceil_div(p-
 /* Bytes from the start of packed B to panel `panel` of block `block` of k; to its scales. */
 size_t x86_panel_at(const tw_gemm_plan *, int64_t block, int64_t panel);
 size_t x86_scales_at(const tw_gemm_plan *, int64_t block, int64_t panel);
-size_t x86_panel_bytes(const tw_gemm_plan *, int64_t units); /* of units or codes */
+size_t x86_panel_bytes(const tw_gemm_plan *, int64_t units); /* bytes of units or codes */
 int64_t x86_block_units(const tw_gemm_plan *, int64_t block);
 /* Units filled up to whole lines of codes, if there are codes; groups of a block that share a scale. */
 int64_t x86_filled(const tw_gemm_plan *, int64_t units);
 int64_t x86_groups(const tw_gemm_plan *, int64_t units);
 bool x86_scales_are_shared(const tw_gemm_plan *);          /* one for each column of B */
-size_t x86_row_bytes(const tw_gemm_plan *, int64_t units); /* of a packed row of A */
+size_t x86_row_bytes(const tw_gemm_plan *, int64_t units); /* bytes of a packed row of A */
 bool x86_quantizes(const tw_gemm_spec *);                  /* A is rounded to int8 */
 
 #endif

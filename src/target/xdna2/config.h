@@ -24,7 +24,7 @@ typedef struct xd_kernel {
   tw_type scratch_b; /* B's tile is unpacked to this type into a separate buffer; NONE: B is multiplied as it is */
   double staging;    /* additional bytes for each element of C */
   int load;          /* cycles from a load of A or B to its VMAC */
-  int acc_latency, acc_loads, acc_stores; /* of one accumulator; acc_loads = 0: unknown */
+  int acc_latency, acc_loads, acc_stores; /* cycles and instructions for one accumulator; acc_loads = 0: unknown */
   double cluster_cycles, vmac_cycles;     /* epsilon and II of equation 13; both 0: equations 5 to 10 */
   xd_core_way way;                        /* how clusters follow each other in the published source */
   int unroll;                             /* for XD_CORE_UNROLLED */
@@ -67,11 +67,11 @@ typedef struct xd_array {
   int hop_cycles, lock_cycles, start_cycles, descriptor_cycles, chain_cycles, memory_cycles;
   int shim_task_cycles[2], shim_cold_cycles[2]; /* MM2S, S2MM: of a task, of a channel's first task */
   int ddr_mbs, ddr_read_mbs, ddr_write_mbs;     /* both directions together; each direction; of many streams */
-  int ddr_stream_mbs;                           /* of a single stream */
+  int ddr_stream_mbs;                           /* bandwidth of a single stream */
   double ddr_contention;                        /* how sharply the rates of streams bend at that limit: see ddr.c */
   int ddr_block_bytes, ddr_page_bytes;
   double ddr_block_ns, ddr_page_ns; /* cost of requests: each block that a run touches, each change of page */
-  double dispatch_us;               /* until the sequence begins, and after it ends */
+  double dispatch_us;               /* time until the sequence begins, and after it ends */
 } xd_array;
 
 typedef struct xd_config {

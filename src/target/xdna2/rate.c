@@ -57,7 +57,7 @@ xd_rate xd_rate_of(const xd_config *c, const xd_design *d, double m, double n, d
   r.intensity_packed = tw_intensity_at(levels, 2, t, &bytes, k);
   r.roofline = tw_roofline_of(r.intensity, c->ddr_mbs * 1e6, r.efficiency_core, r.core_peak, cores);
 
-  const double tiles = ceil(m / (double)outer.m) * ceil(n / (double)outer.n); /* of C, for each core */
+  const double tiles = ceil(m / (double)outer.m) * ceil(n / (double)outer.n); /* tiles of C for each core */
   const double steps_k = ceil(k / (double)t->k) * (double)t->k;
   const double work = 2 * tiles * (double)outer.m * (double)outer.n * steps_k, useful = 2 * m * n * k;
   const tw_traffic moved = tw_gemm_traffic(&outer, &bytes, m, n, k);

@@ -10,7 +10,7 @@
 typedef struct xd_cluster {
   double vmacs; /* issued */
   double prologue, steady, epilogue;
-  double cycles; /* in sequence: the sum */
+  double cycles; /* cycles of the parts in sequence: their sum */
 } xd_cluster;
 xd_cluster xd_cluster_of(const xd_config *, const xd_kernel *, int64_t t_k);
 

@@ -75,7 +75,7 @@ typedef struct wait_state {
   uint32_t at_of[CDNA_REGISTER_CODES];    /* its instruction */
   register_set in_flight;                 /* registers that an operation may still write */
   uint32_t vm_at_barrier, lds_at_barrier; /* number that had ended when the wave arrived at a barrier, */
-  uint32_t vm_passed, lds_passed;         /* and at the last barrier that it passed */
+  uint32_t vm_passed, lds_passed;         /* the same numbers at the last barrier that the wave passed */
 } wait_state;
 
 /* ---- hazards.c ---- */
@@ -158,7 +158,7 @@ typedef struct group_state {
   uint8_t *lds_undefined; /* for each byte */
   bool lds_defined;       /* no byte is undefined, as found at a barrier */
   int n_waves;
-  int n_doubtful; /* of the last executed instruction, by wave doubtful_wave */
+  int n_doubtful; /* length of `doubtful`: the last executed instruction, of wave doubtful_wave */
   doubtful doubtful[DOUBTFUL_MAX];
   cdna_wave *doubtful_wave;
   size_t doubtful_at;

@@ -422,7 +422,8 @@ static uint64_t bit_at(const bytes4 *und, int lane, int bit, int bits) {
   return any;
 }
 
-/* Undefined rows of A and columns of B make rows and columns of D undefined; items of C affect their own item. */
+/* Undefined rows of A and columns of B make rows and columns of D undefined; an undefined
+ * item of C makes the same item of D undefined. */
 static void follow_matrix(cdna_wave *w, const seen *x) {
   undefined_state *u = &state_of(w)->undefined;
   const cdna_mfma *m = x->e->mfma;

@@ -38,7 +38,7 @@ typedef struct cdna_access {
   bool to_lds;                 /* a load to LDS: it reads global memory, and `lds` is written lane by lane */
   uint8_t parts;               /* 2 with read2 and write2: address[1], too */
   uint8_t bytes;               /* bytes per lane, at each address */
-  uint64_t lanes[CDNA_SPACES]; /* which lanes reach which memory */
+  uint64_t lanes[CDNA_SPACES]; /* for each memory, the lanes that access it */
   uint64_t dropped;            /* lanes that a buffer's range check keeps from memory, partly or completely */
   /* Only for the lanes above: global addresses; for LDS and scratch, bytes from the start of the workgroup's or the
    * lane's memory. */

@@ -307,7 +307,7 @@ static int vop3_code(const cdna_code *c, const cdna_operand_form *o) {
     const int code = (int)cdna_bits(c->bits, 32 + 9 * index, 9);
     if (code < CDNA_VGPRS || !mai) return code;
     if (o->holds == 'a') return code + CDNA_VGPRS;
-    if (index == 2) /* C, but of smfmac the indices */
+    if (index == 2) /* C; for smfmac the indices */
       return accumulation(code, strncmp(c->instruction->name, "v_smfmac", 8) != 0 && cdna_bits(c->bits, 15, 1));
     return accumulation(code, strncmp(c->instruction->name, "v_accvgpr", 9) != 0 && cdna_bits(c->bits, 59 + index, 1));
   }

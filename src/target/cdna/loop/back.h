@@ -27,7 +27,7 @@
 #include "target/cdna/loop/loop.h"
 
 enum {
-  BACK_TILES = 2, /* of 32 keys of a wave */
+  BACK_TILES = 2, /* tiles of 32 keys of a wave */
   BACK_GROUPS = 4,
   BACK_REGISTERS = 248, /* registers that the compiler may not use */
   BACK_FRAGMENT = 4,    /* registers of an operand; registers of sums */

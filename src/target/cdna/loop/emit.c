@@ -474,7 +474,7 @@ static void write_body(writer *w) {
   line(w, "tw_done%%=:");
   line(w, "s_waitcnt vmcnt(0) lgkmcnt(0)");
   line(w, "s_mov_b32 m0, s%d", OLD_M0);
-  /* passes, and some more until other instructions may read */
+  /* waits for the last product, and until other instructions may read it */
   for (int states = w->l.product.cycles / 4 + 4; states > 0; states -= 16)
     line(w, "s_nop %d", states < 16 ? states - 1 : 15);
 }

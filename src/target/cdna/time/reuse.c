@@ -33,8 +33,8 @@ typedef struct search {
   const cdna_effects *effects;
   int shift, n_streams;
   bool execute_matrix;
-  stream *stream;  /* of the first workgroups in the grid */
-  tw_error *error; /* of each */
+  stream *stream;  /* streams of accesses of the first workgroups in the grid */
+  tw_error *error; /* error of each */
   atomic_int next;
 } search;
 

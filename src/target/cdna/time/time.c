@@ -625,7 +625,7 @@ static tw_status find_reuse(timing *t, cdna_dispatch *d, int jobs, tw_error *err
   return status == TW_OK && !same ? other_work(error) : status;
 }
 
-/* The first workgroup of each place. */
+/* Inspects the first workgroup of each place. */
 static tw_status inspect_timed(const timing *t, cdna_dispatch *d, tw_error *error) {
   uint64_t group[PLACES];
   int n = 0;

@@ -407,7 +407,7 @@ int cuda_evaluate(void) {
   static process p;
   cuda_command c;
   if (!map_files(&p)) return 2;
-  if (!p.orders->keeps) prctl(PR_SET_PDEATHSIG, SIGKILL); /* with the thread that started it */
+  if (!p.orders->keeps) prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends with the thread that started it */
   open_driver(&p);
   answer(&p);
   while (next_command(&p, &c) && c.n <= CUDA_LAUNCHES_MAX && (p.has_device || c.work == CUDA_BEGIN)) {

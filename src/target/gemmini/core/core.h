@@ -35,7 +35,7 @@ enum {
   NARROW_LOAD_READY = 3, /* lb, lh, sc: Core 600, mem_reg_slow_bypass */
   FLOAT_LOAD_READY = 4,  /* written after WB: FPU.scala, load_wb */
   CSR_READY = 3,
-  LINK_READY = 2, /* of jalr: Core 857 */
+  LINK_READY = 2, /* when the link register of jalr is ready: Core 857 */
 };
 
 /* ---- L1 caches ------------------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ typedef enum rv64_jump_kind { JUMP_BRANCH, JUMP_PLAIN, JUMP_CALL, JUMP_RETURN } 
 typedef struct rv64_target {
   uint64_t packet; /* 0 = invalid */
   uint64_t target;
-  uint8_t half; /* of the packet that holds the jump's last half */
+  uint8_t half; /* place in the packet of the jump's last half-word */
   uint8_t kind; /* rv64_jump_kind */
   uint8_t twin; /* another entry for the same packet + 1, if one existed when this one was written */
 } rv64_target;

@@ -40,7 +40,7 @@ typedef struct rv64_insn {
   uint8_t op;     /* rv64_op */
   uint8_t length; /* 2 or 4; 0 = not decoded yet */
   uint8_t rd, rs1, rs2, rs3;
-  uint8_t rounding; /* of floating-point: 0..4, 7 = dynamic */
+  uint8_t rounding; /* rounding mode of floating-point instructions: 0..4, 7 = dynamic */
   uint8_t format;   /* sf_format; of atomics: log2 of the size */
   int32_t imm;      /* sign-extended immediate; for OP_ILLEGAL and OP_CUSTOM the encoding */
   /* Used by the core: the last known place of the packet that begins here in the branch target buffer; the number of

@@ -373,7 +373,7 @@ next_instruction:
   default: __builtin_unreachable();
   }
 
-jumped: /* t and n already count the jump; pc is still its own */
+jumped: /* t and n already count the jump; pc is still the address of the jump */
   if (unlikely(!rv64_is_code(core, next))) {
     stop = (int)rv64_fault_jump(core, pc, next);
     goto stopped;
@@ -404,7 +404,7 @@ static tw_status make_code(rv64_core *core, tw_error *error) {
   core->code_size = high - core->code_base;
   if (core->code_size > RV64_MEMORY_LIMIT)
     return tw_fail(error, TW_USAGE, "the program's code sections are more than %llu bytes apart", RV64_MEMORY_LIMIT);
-  core->code = calloc(core->code_size / 2 + 3, sizeof *core->code); /* with room to run past the end */
+  core->code = calloc(core->code_size / 2 + 3, sizeof *core->code); /* a few entries more, for reads past the end */
   return core->code ? TW_OK : tw_fail(error, TW_NO_MEMORY, "not enough host memory to decode the program");
 }
 

@@ -177,7 +177,7 @@ typedef struct rv64_result {
   uint64_t pc;                   /* where it stopped */
   char why[512];                 /* if stop is not RV64_EXITED: one line with file:line of the source */
   char console[4096];            /* the program's output, with unprintable bytes escaped; if it was cut, with a note */
-  /* of the whole run */
+  /* counts of the whole run */
   uint64_t instruction_cache_misses, data_cache_misses, branch_mispredicts;
 } rv64_result;
 

@@ -327,7 +327,7 @@ uint64_t sf_from_int(sf_format format, uint64_t value, bool is_signed, unsigned 
 uint64_t sf_to_int(sf_format format, uint64_t x, int bits, bool is_signed, unsigned rounding, unsigned *flags) {
   number a = unpack(format, x);
   uint64_t greatest = is_signed ? (1ull << (bits - 1)) - 1 : bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
-  uint64_t least_magnitude = is_signed ? 1ull << (bits - 1) : 0; /* of the most negative result */
+  uint64_t least_magnitude = is_signed ? 1ull << (bits - 1) : 0; /* magnitude of the most negative result */
   bool negative = a.sign && !is_nan(&a);
   bool fits = a.kind == ZERO, inexact = false;
   uint64_t magnitude = 0;

@@ -29,7 +29,7 @@ static inline l2_wants want(enum l2_want w, int i) { return UINT64_C(1) << (L2_M
 static inline l2_wants of_all(enum l2_want w) { return UINT64_C(0xffff) << L2_MISSES_MAX * w; }
 /* Registers that request `w`. */
 static inline l2_registers those(l2_wants wants, enum l2_want w) { return wants >> L2_MISSES_MAX * w & 0xffff; }
-/* Whatever these request. */
+/* All requests of these registers. */
 static inline l2_wants whatever(l2_registers these) { return these * UINT64_C(0x0001000100010001); }
 /* Registers that leave as soon as their answer is sent. */
 static inline l2_registers last_steps(const l2_cache *c) { return c->has_line & c->victim_is_gone & c->acknowledges; }

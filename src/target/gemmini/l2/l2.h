@@ -214,7 +214,7 @@ typedef struct l2_cache {
   bool answering, answer_read; /* the newest answer is in stage 1; its beat there needs no bank, or has been read */
   uint8_t newest;
   uint32_t reads, writes;                /* banks that its next beat reads, and writes */
-  l2_beat beat, first_beat, later_beats; /* that beat; the parts that are equal in all beats of the answer */
+  l2_beat beat, first_beat, later_beats; /* a beat; the parts that are equal in all beats of the answer */
   int beats_left;
   l2_response answer[1 << (32 - L2_BEAT_ANSWER_SHIFT)]; /* by number; has an entry also for a beat that is none */
   l2_beat stage[3];                                     /* stages 2 to 4 */
@@ -234,7 +234,7 @@ typedef struct l2_cache {
   /* back */
   l2_messages lines, permitted;    /* grants: lines, permissions to write */
   l2_messages acknowledged, clean; /* releases: answers to writes, to releases of clean lines */
-  l2_messages numbers;             /* of grants, on their way back to the cork */
+  l2_messages numbers;             /* numbers of grants, on their way back to the cork */
   int numbered;                    /* grants whose number has not come back */
   uint64_t written_from;           /* lower bound for the cycle of the next answer to a write */
   uint64_t port_next;              /* cycle of the memory's next beat of a line */

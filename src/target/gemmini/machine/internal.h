@@ -218,7 +218,7 @@ typedef struct gm_executor {
   gm_operand a, b, d; /* not set for a plain pair, see begin in execute.c */
   int total;
   uint64_t begun;                    /* the cycle in which feeding it was decided */
-  gm_tag tag;                        /* of the matrix being fed */
+  gm_tag tag;                        /* tag of the matrix that is being fed */
   bool watched;                      /* results for the scratchpad are on their way */
   bool lockstep;                     /* A and the weights cannot delay each other */
   uint32_t a_bank, d_bank;           /* bits, if lockstep */
@@ -243,7 +243,7 @@ typedef struct gm_executor {
   int request_rows, fire_count;
   bool a_written, b_written, d_written;
   int id, ids;          /* matmul_id of the latest matrix, its modulus */
-  int id_in_array;      /* of the matrix whose rows enter the array one by one */
+  int id_in_array;      /* ID of the matrix whose rows enter the array one by one */
   gm_tag tags[GM_TAGS]; /* in the order of their matrices */
   int tag_head, tag_count;
   int results_to_spad;       /* tags whose C is in the scratchpad */
@@ -264,7 +264,7 @@ enum { GM_STORE_QUEUE = 8, GM_STORE_RING = 64 };
 enum { GM_STORE_AHEAD = 4 };
 
 enum gm_store_kind { GM_ROW_OF_ACC, GM_ROW_OF_SPAD, GM_ROW_GARBAGE, GM_STORE_KINDS };
-typedef struct gm_store_row { /* of 64 bytes, as large as one of the host's cache lines */
+typedef struct gm_store_row { /* 64 bytes, as large as one of the host's cache lines */
   uint64_t address;
   uint32_t number; /* of its kind */
   uint16_t bytes;  /* bytes that the writer writes after the row's arrival; 0: other blocks must arrive first */
@@ -363,7 +363,7 @@ typedef struct gm_front {
   struct {
     gm_command command;
     uint8_t origin, station_queue; /* GM_QUEUES: it passes by */
-  } slot[GM_FRONT_SLOTS];          /* of the commands in the queues; each keeps its own */
+  } slot[GM_FRONT_SLOTS];          /* slots of the commands in the queues; each command keeps its slot */
   uint32_t free;                   /* bit per slot */
   int count, loops;                /* commands in all queues; how many of them are for a loop unit, or unknown */
   bool stepped; /* stepped cycle by cycle, because of the loop units; otherwise computed with the times below */
@@ -424,7 +424,7 @@ struct gm_machine {
   uint64_t now;                          /* the cycle that the next step simulates */
   uint64_t wake[GM_UNITS];               /* the next cycle in which the unit does anything */
   int dim_shift, input_shift, acc_shift; /* log2 of elements in a row, bytes of a row */
-  int beat_shift;                        /* of bytes of a beat */
+  int beat_shift;                        /* log2 of the bytes of a beat */
   int input_bytes, acc_bytes;            /* of an element */
   int spad_bank_shift, acc_bank_shift;
   uint32_t spad_rows, acc_rows;
@@ -447,7 +447,7 @@ struct gm_machine {
   rv64_answer answer;             /* answer to the last access of an event counter; cycle 0: none yet */
   uint64_t limit;                 /* the last cycle that may be simulated */
   bool loads_accumulate;          /* a load that adds to the accumulator has been in flight */
-  uint64_t place;                 /* of the next command */
+  uint64_t place;                 /* place of the next command */
   const rv64_region *last_loaded; /* by the core */
   bool loads_count;               /* the next load counts: a store may write the bytes that it reads */
   bool any_order;                 /* gm_machine_allow_any_order */

@@ -34,7 +34,7 @@ enum gm_conv_unit_id { GM_CONV_BIAS, GM_CONV_INPUT, GM_CONV_WEIGHTS, GM_CONV_EX,
 
 /* The registers of one of the two loops. Names are the RTL's. */
 typedef struct gm_conv_loop {
-  uint16_t batch_size, in_dim, in_channels, out_channels, out_dim, pool_out_dim; /* of the whole convolution */
+  uint16_t batch_size, in_dim, in_channels, out_channels, out_dim, pool_out_dim; /* sizes of the whole convolution */
   uint16_t stride, kernel_dim, kernel_dilation, pool_size, pool_stride;
   uint16_t pixels; /* columns of the kernel in a row of the array: max_pixels_per_row */
   uint16_t batches, porows, pocols, pochs, krows, kcols, kchs, orows, ocols; /* of the tile */

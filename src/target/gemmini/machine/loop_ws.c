@@ -51,7 +51,7 @@ static uint32_t b_end(const gm_loop_ws *l, const gm_loop *p) {
  * matrix. */
 typedef struct move {
   uint8_t funct;
-  uint64_t memory, stride; /* of the matrix; stride in elements */
+  uint64_t memory, stride; /* address of the matrix; stride in elements */
   int element_bytes;
   uint32_t row, col, max_row, max_col, blocks; /* tiles */
   uint32_t row_pad, col_pad;

@@ -12,7 +12,7 @@ void gm_station_init(gm_machine *m) {
   s->mask[GM_QUEUES] = UINT64_C(1) << (GM_RS_MAX - 1);
 }
 
-enum { ACCUMULATOR = 1 << 28, NOWHERE = INT32_MIN }; /* where ranges start: beyond all rows that a command can reach */
+enum { ACCUMULATOR = 1 << 28, NOWHERE = INT32_MIN }; /* starts of ranges: beyond all rows that a command can reach */
 
 static gm_range range(const gm_machine *m, uint32_t local, uint32_t rows) {
   if (gm_is_garbage(local)) return (gm_range){(uint32_t)NOWHERE, 0};

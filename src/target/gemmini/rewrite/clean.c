@@ -156,8 +156,8 @@ static bool meet(lines *l, size_t *own[], size_t *other[], const gm_access *a, s
   return true;
 }
 
-/* Each fence is first removed. It returns if a load before it and a store after it meet in memory, or the other way
- * round. Stores keep their order in any case. */
+/* Removes each fence. Adds it again if a load before it and a store after it access the same memory, or the other
+ * way round. Stores keep their order in any case. */
 tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
   gm_decoder d = {.config = s->config};
   gm_access a;
@@ -186,7 +186,7 @@ tw_status gm_remove_fences(gm_stream *s, gm_change *change, tw_error *error) {
     if (!met || latest < met) continue;
     s->event[latest - 1].dead = removed[latest - 1] = false;
     kept = latest;
-    /* Accesses of this command are on the near side of the fence, which comes later. */
+    /* the fence comes later, so the accesses of this command are before it */
     if (load) meet(&l, l.loaded, l.stored, &a, i + 1, kept, &met);
     if (store) meet(&l, l.stored, l.loaded, &a, i + 1, kept, &met);
   }

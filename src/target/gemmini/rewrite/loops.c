@@ -12,7 +12,7 @@
  * neighbours of one kind would be "two repetitions" and would hide the loops of the outer nest. */
 enum { BODY_MAX = 4096, TWO_ARE_ENOUGH = 24, CHECK_EVERY = 256 };
 
-static const uint64_t BASE = 0x9e3779b97f4a7c15ull; /* of the prefix hashes, modulo 2^64; any odd number */
+static const uint64_t BASE = 0x9e3779b97f4a7c15ull; /* base of the prefix hashes, modulo 2^64; any odd number */
 
 static tw_status stopped(tw_error *error) {
   return tw_fail(error, TW_INTERRUPTED, "stopped while looking for the loops of the program");

@@ -24,10 +24,10 @@ typedef struct gm_element {
 
 /* The fields that elements of a kind share. */
 typedef struct gm_shape {
-  uint32_t n_body; /* of a loop: elements of its body; of a leaf: 0 */
+  uint32_t n_body; /* for a loop: number of elements of its body; for a leaf: 0 */
   gm_element *body;
   int64_t *delta;    /* increment of each value of the body in an iteration */
-  uint32_t n_values; /* of a leaf: GM_LOOP_VALUES; of a loop: all of its body's */
+  uint32_t n_values; /* for a leaf: GM_LOOP_VALUES; for a loop: the number of values of its body */
   uint32_t weight;   /* leaves, bodies counted once */
   const void *leaf;  /* the caller's pointer for the first leaf of this kind */
   uint64_t hash;

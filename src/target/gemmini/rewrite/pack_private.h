@@ -50,7 +50,7 @@ typedef struct gm_pack_state {
   size_t *window_start, *group_start; /* products; one more than there are */
   bool *cut;                          /* by window: it begins here */
   uint32_t *window_acc, *window_end;  /* accumulator rows of each window: the first, one past the last */
-  uint32_t acc_rows;                  /* of the widest window */
+  uint32_t acc_rows;                  /* rows of the widest window */
   size_t n_setups;
   gm_event *setup; /* the different configurations; for loads, without the number of the load */
   const char *why;

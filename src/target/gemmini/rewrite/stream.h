@@ -32,7 +32,7 @@ typedef struct gm_event {
 typedef struct gm_stream {
   const gm_config *config;
   const tw_problem *problem;
-  char *elf; /* of the captured program, and its memory: addresses in commands are of this image */
+  char *elf; /* image of the captured program and its memory: commands contain addresses of this image */
   size_t elf_size;
   rv64_memory memory;
   size_t n_operands;

@@ -6,7 +6,7 @@
 #include "target/gemmini/rewrite/clean.h"
 #include "target/gemmini/rewrite/stream.h"
 
-static inline int gm_bank_of(const gm_config *c, uint64_t block) { /* of the scratchpad; -1: none */
+static inline int gm_bank_of(const gm_config *c, uint64_t block) { /* bank of the scratchpad; -1: none */
   uint32_t local = gm_local(block);
   return gm_is_garbage(local) || gm_is_acc(local) ? -1 : (int)(gm_unified(c, local) / (uint32_t)gm_spad_bank_rows(c));
 }

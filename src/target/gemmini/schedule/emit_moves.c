@@ -14,7 +14,7 @@ typedef struct chunk {
   const char *array, *mvin;
   char row_dim, col_dim;  /* 'm', 'n', 'k' */
   int row_tile, col_tile; /* blocks of a full chunk */
-  int width;              /* of an mvin, blocks */
+  int width;              /* width of an mvin in blocks */
   long pitch;             /* elements */
 } chunk;
 

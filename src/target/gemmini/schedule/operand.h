@@ -30,7 +30,7 @@ typedef struct gm_operand_plan { /* A or B */
   int buffers;            /* number of resident units: chunks (stream) or panels; 1 for whole */
   int n_banks;            /* 0: packed, A from row 0 and B right after it */
   int bank[GM_BANKS_MAX]; /* consecutive slots go to these banks in turn; an arithmetic progression */
-  int width;              /* of an mvin, blocks */
+  int width;              /* width of an mvin in blocks */
 } gm_operand_plan;
 
 typedef struct gm_operand_layout {

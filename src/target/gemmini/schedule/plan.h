@@ -50,7 +50,7 @@ typedef struct gm_plan {
   gm_operand_plan a, b;
   int c_buffers;      /* 1 or 2 tiles of C in the accumulator */
   bool c_split;       /* the two are in different accumulator banks */
-  int store_width;    /* of an mvout, blocks */
+  int store_width;    /* width of an mvout in blocks */
   bool overwrite;     /* the first step along k overwrites, so that no fill is needed (not with bias) */
   bool fill_ahead;    /* a fill happens during the previous tile, after its stores */
   int prefetch;       /* steps between a load and its use; 0: loads are immediately before their use */

@@ -140,7 +140,7 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
   /* Loads ahead are among the pairs of an earlier step; other loads follow the loads of the previous step. */
   const double from = ahead ? w->begin[loader] : p->prefetch > 0 ? 0 : p->single ? before : before - lead_of(w);
   double start = before, rows = p->prefetch > 0 ? x->stolen : 0, loaded = 0;
-  if (filled) w->load += x->fill; /* among the loads of the previous tile */
+  if (filled) w->load += x->fill; /* part of the loads of the previous tile */
   if (loads > 0) {
     w->load = gm_later(w->load, from) + loads;
     if (ahead) w->load = gm_later(w->load, last_place(w, x, loader));

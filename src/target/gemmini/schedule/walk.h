@@ -26,18 +26,18 @@ typedef struct gm_walk_step {
   double pairs, cycles;    /* number of pairs; their cycles on the array or the core, whichever is slower */
   double a, b;             /* cycles of loads of A, of B */
   double a_units, b_units; /* units moved in one slot */
-  double mvins;            /* of both */
+  double mvins;            /* mvins of both */
   double rows;             /* scratchpad rows that they write */
-  double stolen;           /* of these, rows that are written to a bank that is read in any case */
-  double fill, fill_mvins; /* of the tile, if nothing overwrites */
-  double stores, store_units, store_commands, store_rows; /* of the tile: cycles, units, mvouts, accumulator rows */
+  double stolen;           /* rows of these that are written to a bank which is read in any case */
+  double fill, fill_mvins; /* cycles and mvins for the tile, if nothing overwrites */
+  double stores, store_units, store_commands, store_rows; /* for the tile: cycles, units, mvouts, accumulator rows */
 } gm_walk_step;
 
 typedef struct gm_walk {
   gm_walk_plan plan;
   long s, t;                          /* steps and tiles so far */
   double array, load, store;          /* cycle at which each is free */
-  double begin[4], took[4], pairs[4]; /* of recent steps, by step modulo 4: start, cycles, pairs */
+  double begin[4], took[4], pairs[4]; /* recent steps, by number modulo 4: start, cycles, pairs */
   double stored[2];                   /* cycle at which a tile is stored, by tile modulo 2 */
 } gm_walk;
 

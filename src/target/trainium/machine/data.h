@@ -29,7 +29,7 @@ typedef enum trn_type {
   TRN_TYPES
 } trn_type;
 
-const char *trn_type_name(trn_type); /* as nki.language has it: "float32" */
+const char *trn_type_name(trn_type); /* the type's name in nki.language: "float32" */
 int trn_type_bytes(trn_type);
 bool trn_type_is_real(trn_type);
 tw_type trn_type_to_tw(trn_type); /* the type of the same size and kind */
@@ -39,7 +39,7 @@ double trn_round(trn_type, double);
 typedef struct trn_array {
   int64_t n; /* elements */
   uint32_t *cell;
-  /* of each element: 1: never written, 2: computed from such elements; NULL: everything was written */
+  /* for each element: 1: never written, 2: computed from such elements; NULL: everything was written */
   uint8_t *undefined;
   int line; /* of its definition */
   /* an array with elements that were never written, from which an element with mark 2 was computed; 0: none */
@@ -129,7 +129,7 @@ typedef enum trn_unary {
   TRN_UNARIES
 } trn_unary;
 
-bool trn_binary_is_exact(trn_binary); /* on integers: bits, shifts, comparisons */
+bool trn_binary_is_exact(trn_binary); /* true for operations on integers: bits, shifts, comparisons */
 double trn_compute_binary(trn_binary, double, double);
 double trn_compute_unary(trn_unary, double);
 const char *trn_unary_name(trn_unary);

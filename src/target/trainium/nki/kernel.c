@@ -12,7 +12,7 @@
 /* ---- directives: "#: name = value" ---- */
 
 typedef struct directives {
-  nki_module module; /* of the texts after "#:", joined */
+  nki_module module; /* module of the joined texts after "#:" */
   bool any;
 } directives;
 

@@ -239,7 +239,7 @@ nki_value nki_binary(nki_run *r, int op, nki_value a, nki_value b, nki_arguments
       for (size_t i = 0; i < nki_items(s)->n; i++) nki_append(r, nki_items(out), nki_items(s)->item[i]);
     return out;
   }
-  if (op == '%' && a.type == NKI_V_STRING) return a; /* of messages */
+  if (op == '%' && a.type == NKI_V_STRING) return a; /* only messages are formatted like this */
   nki_fail(r, "unsupported operator on %s and %s", nki_type_name(a), nki_type_name(b));
 }
 

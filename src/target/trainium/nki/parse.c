@@ -404,7 +404,7 @@ static nki_node *subscripts(parser *p) {
 
 static nki_node *primary(parser *p) {
   nki_node *n = atom(p);
-  for (const int depth = p->depth;; deeper(p)) { /* what follows a primary makes it deeper */
+  for (const int depth = p->depth;; deeper(p)) { /* each item after a primary makes it deeper */
     if (at(p, "(")) {
       n = call(p, n);
     } else if (at(p, "[")) {
@@ -612,7 +612,7 @@ static void block(parser *p, nki_node ***body, size_t *n) {
   expect(p, ":");
   deeper(p);
   if (p->token.kind != NKI_TOKEN_LINE) {
-    statement(p, &items); /* on the same line */
+    statement(p, &items); /* statements on the same line */
   } else {
     next(p);
     if (p->token.kind != NKI_TOKEN_INDENT) fail(p, "expected an indented block");

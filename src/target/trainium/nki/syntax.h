@@ -89,7 +89,7 @@ struct nki_node {
   size_t n_body;
   nki_node **other;
   size_t n_other;
-  int symbol; /* of names and attributes: the number of the text; equal texts have equal numbers */
+  int symbol; /* for names and attributes: the number of the text; equal texts have equal numbers */
 };
 
 /* Texts of names by number. */

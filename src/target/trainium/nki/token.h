@@ -26,7 +26,7 @@ typedef struct nki_token {
   int line;
   int64_t integer;
   double real;
-  bool is_format, is_raw; /* of strings: f"", r"" */
+  bool is_format, is_raw; /* for strings: f"", r"" */
   const char *problem;    /* static text */
 } nki_token;
 

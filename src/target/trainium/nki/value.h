@@ -243,7 +243,7 @@ _Noreturn void nki_out_of_memory(nki_run *);
 
 /* ---- objects (object.c) ---- */
 void *nki_new(nki_run *, nki_type, size_t bytes);       /* zeroed; kept until the statement ends */
-void nki_keep(nki_run *, nki_value);                    /* until the statement ends */
+void nki_keep(nki_run *, nki_value);                    /* keeps a value until the statement ends */
 void nki_charge(nki_run *, nki_object *, size_t bytes); /* counts memory that an object holds in addition to itself */
 void nki_collect(nki_run *);
 void nki_free_objects(nki_run *);
@@ -292,7 +292,7 @@ nki_value nki_arithmetic(nki_run *, trn_binary, nki_value a, nki_value b, nki_va
 nki_value nki_subscript(nki_run *, nki_value, nki_value index);
 nki_view *nki_view_index(nki_run *, const nki_view *, nki_value index);
 nki_index *nki_index_new(nki_run *, int n);
-nki_index *nki_index_of(nki_run *, nki_value); /* also of an int */
+nki_index *nki_index_of(nki_run *, nki_value); /* accepts an int, too */
 nki_mask *nki_mask_new(nki_run *);
 nki_view *nki_view_whole(nki_run *, nki_tensor *, int n, const int64_t size[], int partition_axis);
 nki_view *nki_view_copy(nki_run *, const nki_view *);
@@ -315,8 +315,9 @@ void nki_bind(nki_run *, const nki_builtin *, size_t n, const nki_value *positio
 /* Arguments of handlers. */
 bool nki_given(nki_value);                /* and not None */
 trn_type nki_dtype(nki_run *, nki_value); /* fails if the value is no element type */
-int nki_shape(nki_run *, nki_value, int64_t size[TRN_VIEW_DIMS], int *partition_axis); /* of ints and par_dims */
-int nki_operation(nki_run *, nki_value, const char *what);                             /* code of a builtin */
+/* reads a shape of ints and par_dims */
+int nki_shape(nki_run *, nki_value, int64_t size[TRN_VIEW_DIMS], int *partition_axis);
+int nki_operation(nki_run *, nki_value, const char *what); /* code of a builtin */
 trn_binary nki_binary_op(nki_run *, nki_value, const char *what);
 trn_unary nki_unary_op(nki_run *, nki_value, const char *what);
 unsigned nki_axes(nki_run *, nki_value, int n);

@@ -35,13 +35,13 @@ typedef struct trn_compiled {
 } trn_compiled;
 
 typedef struct trn_cost {
-  double issue;      /* until the engine takes its next instruction */
+  double issue;      /* time until the engine takes its next instruction */
   double completion; /* after the start */
 } trn_cost;
 
 /* A multiplication or a transpose on the array, at the full clock. */
 typedef struct trn_tensor_cost {
-  double rows; /* of all passes together */
+  double rows; /* time of the rows in all passes */
   int passes;
   bool is_32;
   double fill; /* share of the array's rows in use */
@@ -52,7 +52,7 @@ typedef enum trn_dma_kind { TRN_DMA_HARDWARE, TRN_DMA_SOFTWARE, TRN_DMA_STATIC }
 typedef struct trn_dma_cost {
   trn_dma_kind kind;
   double work[TRN_DMA_GROUPS]; /* sum over all engines of a group */
-  double least;                /* of the busiest engine */
+  double least;                /* work of the busiest engine */
   int64_t packet_bytes;
   int64_t read, written; /* bytes of HBM */
 } trn_dma_cost;

@@ -57,7 +57,7 @@ typedef struct trn_timing {
   size_t copies_removed, loads_removed, table_loads;
   size_t n_spans;
   trn_span *span;
-  double *start, *end; /* of each instruction of the program */
+  double *start, *end; /* for each instruction of the program */
   trn_change *change;  /* for SBUF and PSUM, in order of time */
   size_t n_changes;
 } trn_timing;

@@ -52,7 +52,7 @@ enum { DECODE_ROWS = 16, REPEATS_LEAST = 3, REPEATS_MOST = 40 };
 static const double REPEAT_SECONDS = 2e-3,
                     ENOUGH_SECONDS = 0.2; /* seconds of one repeat; of all repeats, after at least REPEATS_LEAST */
 static const double WALL_SECONDS = 20;    /* no repeat begins after this time */
-static const double START_SECONDS = 60;   /* to load the kernel and pack B */
+static const double START_SECONDS = 60;   /* time to load the kernel and pack B */
 static const double SLOWEST = 2e8;        /* operations per second: slower kernels are stopped */
 static const uint64_t SETS_BYTES = (uint64_t)64 << 20, WEIGHTS_BYTES = (uint64_t)256 << 20;
 static const double WEIGHTS = 8e6; /* elements of B in all sets: about a tenth of a second to compute */
@@ -192,7 +192,7 @@ tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_
 typedef struct weights {
   void *b;
   x86_verifier verifier;
-  bool keeps_a; /* in the next repeat */
+  bool keeps_a; /* true if the set keeps its A in the next repeat */
 } weights;
 
 typedef struct timing {
@@ -205,7 +205,7 @@ typedef struct timing {
   size_t cool;     /* bytes to read before a repeat, which evict weights from the caches; 0: small weights may stay */
   uint32_t filled; /* sets of the last repeat */
   uint32_t repeats, changed, kept; /* all repeats; repeats with changes of B; repeats with sets that kept their A */
-  double began, changing;          /* by tw_now; seconds that changes took */
+  double began, changing;          /* start (tw_now); seconds that changes took */
   tw_random random;                /* for the changes; unpredictable */
 } timing;
 

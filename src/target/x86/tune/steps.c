@@ -31,7 +31,8 @@ static void offer_tiles(menu *m) {
   const int registers = x86_isa_registers(m->kernel->isa);
   for (int vectors = 1; vectors <= 4; vectors++)
     for (int rows = 1; rows <= X86_TILE_ROWS_MAX; rows++) {
-      if (4 * rows * vectors < registers && !m->on_codes) continue; /* too few sums to hide the latency of one */
+      /* too few sums to hide the latency of a multiply-add */
+      if (4 * rows * vectors < registers && !m->on_codes) continue;
       if (m->on_codes && (rows > x86_coded_rows(&(x86_variant){.isa = m->kernel->isa,
                                                                .arithmetic = m->kernel->arithmetic,
                                                                .rows = X86_TILE_ROWS_MAX,

@@ -16,7 +16,7 @@ typedef struct x86_verifier {
   size_t n_operands;
   double *weight[X86_VECTORS], *product[X86_VECTORS]; /* n weights; op(B) times the weights: k values */
   double bias[X86_VECTORS];                           /* the bias times the weights */
-  double *squares;                                    /* of each row of op(B), summed: k */
+  double *squares;                                    /* k sums of squares, one for each row of op(B) */
   double *term;                                       /* k: the size of each term (tw_gemm_term_sizes) */
   /* mean squares with these sizes as weights: the norm of a column; of the root of its squares */
   double columns, fourths;

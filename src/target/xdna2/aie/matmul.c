@@ -24,7 +24,7 @@ typedef struct matmul {
   int rows, columns, unroll; /* the cover */
   int high, wide;            /* blocks: of a cluster's column of A, of a row of B or C */
   int deep;                  /* of the depth */
-  int a_block, b_block;      /* of A and B: elements of the following pointers */
+  int a_block, b_block;      /* size of a block of A or B, in elements of its pointer */
   int c_block;               /* elements of a block of C */
   path a, b, c;
   const char *a_type, *b_type, *c_type; /* of pointers */

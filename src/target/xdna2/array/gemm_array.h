@@ -41,7 +41,7 @@ typedef struct xd_gemm {
   int depth;            /* steps of K that a tile of A in L2 holds: longer runs in DDR */
   tw_rounding rounding; /* for conversions */
   bool b_transposed;    /* B is n x k (column-major) in DDR */
-  int shift;            /* from i32 to i8 and i16 */
+  int shift;            /* shift from sums in i32 to results in i8 and i16 */
   int64_t group;        /* of scaled weights: elements along k that share a scale; 0: all of a column */
   bool in_rows;         /* bfp16 operands are rows of the matrix in DDR, each tile a part of many (pack.h) */
   bool runtime_sizes;   /* cores read the numbers of their tiles and of steps of K: one configuration for many sizes */
@@ -118,9 +118,9 @@ int64_t xd_gemm_unpacked(const xd_gemm *);
 
 /* FIFOs of the generator, by index in the program. */
 typedef struct xd_gemm_fifos {
-  int a_in[8], a[8];     /* by column that holds A; by row of cores */
+  int a_in[8], a[8];     /* index: column that holds A; row of cores */
   int b_in[8], b[8];     /* by column */
-  int c[8][8], c_out[8]; /* by column and row; by column */
+  int c[8][8], c_out[8]; /* index: column and row; column */
 } xd_gemm_fifos;
 
 /* gemm_fifos.c */

@@ -1,8 +1,9 @@
 /* kernel_weights.c - see kernel_weights.h. */
 #include "target/xdna2/array/kernel_weights.h"
 
-enum { R = 4, S = 16, T = 16, B_BLOCK = S * T };                                                /* with int4 */
-enum { BLOCK = 8, AREA = BLOCK * BLOCK, VECTOR = XD_UNPACK_CODES / 4, BLOCKS = 4, DEPTH = 32 }; /* of codes for int8 */
+enum { R = 4, S = 16, T = 16, B_BLOCK = S * T }; /* with int4 */
+/* depth of codes for int8 */
+enum { BLOCK = 8, AREA = BLOCK * BLOCK, VECTOR = XD_UNPACK_CODES / 4, BLOCKS = 4, DEPTH = 32 };
 
 /* ---- int8 x int4 -> int32 ---- */
 

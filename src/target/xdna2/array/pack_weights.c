@@ -14,7 +14,7 @@ enum { GROUP = XD_UNPACK_CODES };
 /* The elements of a group of a tile, in the multiplier's order; 0 outside of B. */
 static void gather(const xd_gemm *g, const int8_t *b, xd_b_origin o, int64_t group, int8_t out[GROUP]) {
   const int deep = GROUP / g->kernel->vmac[2], wide = g->kernel->vmac[2];
-  const int64_t groups = g->tile.n / wide; /* in a row of them */
+  const int64_t groups = g->tile.n / wide; /* number of groups in a row */
   for (int64_t i = 0; i < GROUP; i++) {
     const int64_t k = o.depth + group / groups * deep + i / wide, n = o.column + group % groups * wide + i % wide;
     out[i] = 0;

@@ -93,7 +93,7 @@ typedef enum xd_direction { XD_S2MM, XD_MM2S } xd_direction; /* stream to memory
 typedef struct xd_channel {
   xd_place tile;
   xd_direction direction;
-  int id;    /* among the tile's channels of that direction */
+  int id;    /* number among the tile's channels of this direction */
   int start; /* descriptor with which it starts without a task; -1: tasks come from the sequence */
   int again; /* how often the chain is repeated, if it ends */
 } xd_channel;
@@ -145,7 +145,7 @@ static inline void xd_set_micro(xd_call *c, const xd_kernel *micro) {
 
 /* Scalar code of a core works on registers: an integer holds its value, a real number the bits of a double. */
 typedef enum xd_scalar_kind {
-  XD_SCALAR_COPY,  /* to = a, as a number of the type */
+  XD_SCALAR_COPY,  /* to = a, converted to the type */
   XD_SCALAR_LOAD,  /* to = element a of argument 0 */
   XD_SCALAR_STORE, /* element a of argument 0 = b */
   XD_SCALAR_ADD,
@@ -273,7 +273,7 @@ typedef struct xd_fifo {
  * may be a multiple of the other side's object: then it passes as several. */
 typedef struct xd_link {
   int n_in, in[XD_DIMS * 2], n_out, out[XD_DIMS * 2];
-  int64_t offset[XD_DIMS * 2]; /* of the side with several */
+  int64_t offset[XD_DIMS * 2]; /* offsets, for the side with several FIFOs */
 } xd_link;
 
 typedef struct xd_program {

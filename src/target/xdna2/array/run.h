@@ -27,17 +27,17 @@ typedef void xd_on_span(void *context, const char *lane, const char *name, doubl
 typedef struct xd_run_options {
   bool timing_only;
   xd_cost cost;
-  void *const *external; /* with data: the external buffers' bytes, in the order of the buffers; word-aligned */
+  void *const *external; /* if data are computed: bytes of the external buffers, in their order, word-aligned */
   xd_on_span *span;      /* may be NULL */
   void *span_context;
 } xd_run_options;
 
 typedef struct xd_run_result {
-  double cycles;                                /* until the sequence has ended */
+  double cycles;                                /* cycles until the sequence has ended */
   double call_cycles;                           /* all cores: time in kernel calls */
   double wait_input_cycles, wait_output_cycles; /* waiting for objects to consume, for room to produce */
   double read_bytes, written_bytes;             /* of DDR */
-  double ddr_busy_cycles;                       /* in which any shim moved data */
+  double ddr_busy_cycles;                       /* cycles in which any shim moved data */
   uint64_t events, calls;
 } xd_run_result;
 

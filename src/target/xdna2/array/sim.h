@@ -104,17 +104,17 @@ typedef struct sim {
   int64_t *bytes;      /* for each descriptor: bytes of one execution, in the stream */
   double *request;     /* for each descriptor: cycles of requests to DDR per byte */
   int *holder;         /* for each number in each tile's table: the descriptor written there last, -1 */
-  int *in_use;         /* for each descriptor: running or queued tasks that use it */
-  int *next_waiting;   /* for each agent: the next that waits for the same lock */
-  int *wanted;         /* for each agent: the amount that it will subtract; -1 - v: it waits until the lock holds v */
-  int *waits_for;      /* for each agent: the lock, -1 */
-  uint8_t **memory;    /* for each buffer; NULL without data */
-  uint8_t *stream;     /* bytes of one segment */
+  int *in_use;         /* for each descriptor: the number of running or queued tasks that use it */
+  int *next_waiting;   /* for each agent: the next agent that waits for the same lock */
+  int *wanted; /* for each agent: the amount that it will subtract; -1 - v: it waits until the lock has the value v */
+  int *waits_for;   /* for each agent: the lock that it waits for, -1 */
+  uint8_t **memory; /* for each buffer; NULL without data */
+  uint8_t *stream;  /* bytes of one segment */
   int64_t stream_room;
   int n_flows, flow[256]; /* routes that move from or to DDR */
   double flows_at;
   int ddr_version;
-  size_t command; /* in the sequence: the next command */
+  size_t command; /* index of the sequence's next command */
 } sim;
 
 static inline int agent_of_core(const sim *s, int core) { return (int)s->program->channels.n + core; }
@@ -127,12 +127,13 @@ static inline int agent_of_core(const sim *s, int core) { return (int)s->program
 
 /* ---- lock.c ---- */
 bool lock_take(sim *, int agent, xd_lock_use); /* false: the agent waits; agent_granted is called when it is served */
-bool lock_await(sim *, int agent, int lock, int value); /* as lock_take, but until it holds this; it is left so */
+/* as lock_take, but waits until the lock has this value, and does not change it */
+bool lock_await(sim *, int agent, int lock, int value);
 void lock_give(sim *, xd_lock_use);
 void lock_set(sim *, int lock, int value);
 
 /* ---- dma.c ---- */
-void channel_begin(sim *, int channel);   /* its next descriptor's lock */
+void channel_begin(sim *, int channel);   /* begins at the lock of its next descriptor */
 void channel_granted(sim *, int channel); /* has its lock */
 void channel_start_task(sim *, int channel, const task *);
 void route_segment_end(sim *, int route);
@@ -143,11 +144,11 @@ void ddr_add(sim *, int route); /* the route's segment begins to move */
 void ddr_event(sim *, int version);
 
 /* ---- core.c ---- */
-void core_run(sim *, int core); /* until it waits, calls or ends */
+void core_run(sim *, int core); /* runs a core until it waits, calls a kernel or ends */
 void core_granted(sim *, int core);
 
 /* ---- run.c ---- */
-void host_run(sim *); /* as far as it gets */
+void host_run(sim *); /* runs commands of the sequence until one has to wait */
 
 /* ---- blame.c ---- */
 void blame(sim *); /* fails with the chain of waits */

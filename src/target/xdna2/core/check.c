@@ -101,8 +101,7 @@ static tw_status check_fifo(replay *r, int cycle, int instance) {
   r->fifo[n->fifo].iteration = iteration;
   int *left = &r->fifo[n->fifo].left;
   if (!strcmp(name, "seek")) *left = 0;
-  if (!strcmp(name, "vld.fill"))
-    *left += m->pops_per_fill; /* a fill adds as much as pops_per_fill pops consume */
+  if (!strcmp(name, "vld.fill")) *left += m->pops_per_fill; /* a fill adds as much as pops_per_fill pops consume */
   if (!strcmp(name, "vld.fill") && *left > 2 * m->pops_per_fill) return wrong(r, cycle, instance, "the FIFO is full");
   if (!strcmp(name, "vld.pop") && --*left < 0) return wrong(r, cycle, instance, "the FIFO lacks a part of the block");
   if (!strcmp(name, "vst.push") && ++*left > m->pushes_per_flush) return wrong(r, cycle, instance, "the FIFO is full");
@@ -197,7 +196,8 @@ static tw_status write_parts(replay *r, int cycle, int instance, int *written) {
 /* The reads and writes of instances, as lists by cycle: first the reads, then results that arrive at the end of the
  * cycle. */
 typedef struct accesses {
-  int *first, *next; /* by cycle * 2 + is a write; by access: instance * EACH + operand, the last one the write */
+  /* first: index cycle * 2 + (1 for a write); next: index instance * EACH + operand, the last operand is the write */
+  int *first, *next;
 } accesses;
 enum { EACH = XC_READS_MAX + 1 };
 

@@ -37,7 +37,7 @@ typedef enum xd_core_form {
 
 /* How clusters follow each other. */
 typedef enum xd_core_way {
-  XD_CORE_IN_TURN,   /* in sequence: list scheduling of one cluster */
+  XD_CORE_IN_TURN,   /* one after another: list scheduling of one cluster */
   XD_CORE_UNROLLED,  /* `unroll` clusters in straight-line code, on the same registers, list-scheduled together */
   XD_CORE_PIPELINED, /* overlapped by modulo scheduling */
   XD_CORE_WAYS
@@ -46,7 +46,7 @@ typedef enum xd_core_way {
 typedef struct xd_core_kernel {
   xd_core_mac mac;
   xd_core_form c;
-  int m, k, n; /* of one call: with asymmetric buffering, m is T_MC / rho */
+  int m, k, n; /* sizes of one call: with asymmetric buffering, m is T_MC / rho */
   int cluster[2];
   xd_core_way way;
   int unroll;     /* for XD_CORE_UNROLLED: at least 1; any number of clusters, the remainder is scheduled separately */

@@ -79,8 +79,8 @@ static void add_edge(xc_graph *g, int from, int to, int latency, int distance) {
 
 /* Nodes by value: its writers and its readers, as lists through `next`. */
 typedef struct uses {
-  int *first_writer, *next_writer; /* by value; by node */
-  int *first_reader, *next_reader; /* by value; by node * XC_READS_MAX + operand */
+  int *first_writer, *next_writer; /* index: value; node */
+  int *first_reader, *next_reader; /* index: value; node * XC_READS_MAX + operand */
 } uses;
 
 static void free_uses(uses *u) {

@@ -58,7 +58,7 @@ int xc_add_value(xc_graph *, xc_file, int width, int pin);
 /* A node that reads and writes nothing yet. The pointer is good until the next call. */
 xc_node *xc_add_node(xc_graph *, const char *instruction, char role, int cluster, int row, int column, int step);
 void xc_reads(xc_node *, int value, unsigned parts);
-void xc_accumulates(xc_node *, int value, unsigned parts); /* as the accumulator operand */
+void xc_accumulates(xc_node *, int value, unsigned parts); /* reads and writes the value as the accumulator operand */
 void xc_writes(xc_node *, int value, unsigned parts);
 
 /* Makes the edges: results, order within a FIFO, and reuse of registers that values are pinned to; the iterations of

@@ -16,7 +16,7 @@ typedef struct work {
   const xc_graph *g;
   xc_timetable *s;
   xc_table table;
-  int *depth;              /* from the start: the larger, the sooner it is placed */
+  int *depth;              /* distance from the start: nodes with a larger distance are placed first */
   int *waits;              /* successors that are not placed yet */
   int *latest;             /* cycle, by the successors that are */
   int *ready, n_ready;     /* nodes that wait for nothing, in any order */

@@ -21,16 +21,16 @@ enum { REGISTERS_MAX = 64, PARTS_MAX = 8, COPIES_MORE = 2 };
 
 typedef struct ranked {
   int class, behind; /* pinned values first, then pairs; then by their start after cycle 0 of the circle */
-  int instance;      /* of a value: value * copies + copy */
+  int instance;      /* value * copies + copy */
 } ranked;
 
 typedef struct allocator {
   const xc_graph *g;
   xc_timetable *s;
-  const life *life;                /* by value and part */
+  const life *life;                /* index: value and part */
   int circle;                      /* cycles */
-  uint64_t *busy;                  /* by cycle and part: a bit for each used register of one file */
-  int registers, constants, parts; /* of that file; parts of one register */
+  uint64_t *busy;                  /* index: cycle and part; a bit for each used register of one file */
+  int registers, constants, parts; /* of the current file; parts: of one register */
   int n;
   ranked *list; /* all instances of that file, in order */
 } allocator;

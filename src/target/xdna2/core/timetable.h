@@ -8,9 +8,9 @@ typedef struct xc_timetable {
   int ii;                         /* cycles from one iteration to the next; 0: straight-line code */
   int length;                     /* bundles from the first to the last issue of one iteration */
   int resource_ii, recurrence_ii; /* lower bounds of ii */
-  int *cycle, *slot;              /* by node; the first issues at 0 */
+  int *cycle, *slot;              /* index: node; the first issues at 0 */
   int copies;                     /* modulo variable expansion: iteration i uses the registers of copy i mod copies */
-  int *reg;                       /* by value * copies + copy; the first of a pair */
+  int *reg;                       /* index: value * copies + copy; the first register of a pair */
   int used[XC_FILES];             /* registers, constants included */
 } xc_timetable;
 

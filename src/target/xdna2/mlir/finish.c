@@ -273,7 +273,7 @@ void xd_read_finish(xd_reader *r) {
     r->status = tw_no_memory(r->error, NULL);
     return;
   }
-  if (p->fifos.n && r->explicit_line && !r->options.raw) /* which channels and locks a FIFO gets is the tool's choice */
+  if (p->fifos.n && r->explicit_line && !r->options.raw) /* the tool chooses the channels and locks of a FIFO */
     xd_read_fail(r, r->explicit_line, "unsupported mix of object FIFOs with locks, flows and DMA programs");
   if (!r->options.raw) xd_read_barriers(r);
   if (r->explicit_line && !r->options.raw) xd_read_ports(r);

@@ -78,7 +78,7 @@ typedef struct xd_fifo_note {
 typedef struct xd_pending {
   xd_command_kind kind;
   int line, fifo, id; /* id: -1, not given */
-  xd_slice metadata;  /* with fifo -1: an allocation's name; empty: `channel` */
+  xd_slice metadata;  /* if fifo is -1: an allocation's name; empty: `channel` is set */
   xd_channel channel;
   int buffer;
   xd_pattern pattern;
@@ -143,13 +143,14 @@ typedef struct xd_reader {
   XD_LIST(xd_value) values;
   XD_LIST(xd_declaration) declarations;
   XD_LIST(xd_fifo_note) fifos;
-  XD_LIST(xd_pending) tasks, configured; /* in the order of the sequence; as configured, not yet started */
-  XD_LIST(xd_port_note) ports;           /* of each port of the program */
+  /* tasks in the order of the sequence; tasks that are configured and not yet started */
+  XD_LIST(xd_pending) tasks, configured;
+  XD_LIST(xd_port_note) ports; /* a note for each port of the program */
   XD_LIST(xd_allocation) allocations;
   XD_LIST(xd_parameter) parameters;
   XD_LIST(xd_symbol_note) symbols;
-  XD_LIST(xd_op_note) ops;       /* in the order of the text */
-  XD_LIST(int) lock_numbers;     /* of the program's locks; -1: not given */
+  XD_LIST(xd_op_note) ops;       /* notes in the order of the text */
+  XD_LIST(int) lock_numbers;     /* numbers of the program's locks; -1: not given */
   XD_LIST(int) descriptor_lines; /* line of each of the program's descriptors, in the explicit form */
   int explicit_line;             /* first line with locks, flows or programs of channels; 0: none */
 } xd_reader;
@@ -193,7 +194,7 @@ tw_type xd_shape_type(const xd_shape *); /* type of its elements; TW_TYPE_NONE: 
 
 /* attribute.c */
 typedef struct xd_attribute {
-  xd_slice name, text; /* of a string, a symbol or a word (true, false) */
+  xd_slice name, text; /* the content of a string, a symbol or a word (true, false) */
   xd_token_kind kind;
   int64_t number;
   int line;
@@ -213,14 +214,14 @@ bool xd_attribute_false(xd_reader *, xd_attributes *, const char *name);
 xd_slice xd_attribute_text(xd_reader *, xd_attributes *, const char *name);
 /* Reads name = #aie.packet_info<pkt_type = 0, pkt_id = N>: N + 1; 0 if it is missing. */
 int xd_attribute_packet(xd_reader *, xd_attributes *, const char *name);
-int xd_read_packet_info(xd_reader *); /* after its <, up to its > */
+int xd_read_packet_info(xd_reader *); /* reads from after its < to its > */
 void xd_attribute_ignore(xd_attributes *, const char *name);
 /* Rejects attributes that were not used. */
 void xd_attributes_end(xd_reader *, xd_attributes *, const char *op);
 /* [<size = 4, stride = 8>, ...], the outermost first. */
 typedef struct xd_dims {
   int n;
-  int64_t size[XD_DIMS + 1], stride[XD_DIMS + 1]; /* in elements, as written */
+  int64_t size[XD_DIMS + 1], stride[XD_DIMS + 1]; /* in elements, as in the text */
   int before[XD_DIMS + 1], after[XD_DIMS + 1];    /* zeros */
 } xd_dims;
 xd_dims xd_read_dims(xd_reader *);
@@ -257,7 +258,7 @@ typedef struct xd_lock_action {
   bool releases, equal; /* equal: Acquire, which waits for exactly this value */
   int line;
 } xd_lock_action;
-xd_lock_action xd_read_use_lock(xd_reader *, xd_place); /* after aie.use_lock, in a program of that tile */
+xd_lock_action xd_read_use_lock(xd_reader *, xd_place); /* called after aie.use_lock, in a program of that tile */
 /* The name within a tile: without the writer's suffix _COLUMN_ROW. */
 void xd_name_local(xd_slice, xd_place, char name[XD_NAME]);
 /* call.c: a call of a declared function, on objects and numbers; false, and failed, if it is unknown. */

@@ -69,7 +69,7 @@ typedef struct gm_chain_command {
   int trip;
   const char *name; /* name of a loop's index, or of an operator (for messages) */
   /* configuration that LOAD, STORE, BEFORE and MULTIPLY need, and that SET_* set */
-  int id, stride, block_stride; /* which mvin; bytes from row to row in memory; rows from block to block */
+  int id, stride, block_stride; /* number of the mvin; bytes from row to row in memory; rows from block to block */
   double scale;
   bool output_stationary, a_transposed;
   bool accumulated; /* MULTIPLY: uses the weights or sums that the array already holds */
@@ -80,7 +80,7 @@ typedef struct gm_chain_command {
 typedef struct gm_chain_array {
   const char *name;
   int length, given_at, given; /* number of elements; first given element and number of given elements */
-  bool parameter, constant;    /* of the kernel; the identity matrix */
+  bool parameter, constant;    /* a parameter of the kernel; the identity matrix */
   bool code;                   /* the kernel's own instructions, after the instructions in flight at its start */
 } gm_chain_array;
 

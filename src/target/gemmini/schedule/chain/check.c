@@ -41,7 +41,7 @@ typedef struct checker {
   int dim, away;   /* products after which a result has left the array */
   int *spad, *acc; /* columns written of each row */
   int spad_rows, acc_rows;
-  int *result;       /* of each scratchpad row: number of the product that wrote it last, NEVER */
+  int *result;       /* for each scratchpad row: number of the product that wrote it last, NEVER */
   int *begin;        /* first row of that result */
   bool *summed;      /* the result is an output-stationary sum */
   int product, over; /* number of the current product; results of all products up to `over` are in the scratchpad */

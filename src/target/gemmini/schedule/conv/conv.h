@@ -68,7 +68,7 @@ typedef struct gm_conv_plan {
   gm_operand_plan a, b;
   int c_buffers;
   bool c_split;                              /* the buffers are in different accumulator banks */
-  int store_width;                           /* of an mvout, blocks */
+  int store_width;                           /* width of an mvout in blocks */
   bool overwrite;                            /* the first run overwrites, so that no fill is needed (not with bias) */
   bool fill_ahead;                           /* a fill happens during the previous tile, after its stores */
   int prefetch, spread_loads, spread_stores; /* as in plan.h */
@@ -94,12 +94,12 @@ typedef struct gm_conv_layout {
   int rows,
       /* results of the convolution in a full tile, of all its images. Unfolded: images, results of one image */
       columns;
-  int image_rows, image_h;      /* rows of results, rows of a chunk, that belong to one image */
-  int dx, dy;                   /* pixels of the input from column to column, row to row of a chunk */
-  int a_stride;                 /* columns of a chunk from one result to the next: the stride of compute */
-  int row_step;                 /* rows of a chunk from row to row of results */
-  int chunk_h, chunk_w;         /* rows and columns of a chunk */
-  int planes;                   /* of pixels, each of chunk_h rows: 1, or as many as the kernel has columns */
+  int image_rows, image_h; /* rows of results, rows of a chunk, that belong to one image */
+  int dx, dy;              /* pixels of the input from column to column, row to row of a chunk */
+  int a_stride;            /* columns of a chunk from one result to the next: the stride of compute */
+  int row_step;            /* rows of a chunk from row to row of results */
+  int chunk_h, chunk_w;    /* rows and columns of a chunk */
+  int planes; /* number of planes of pixels, each of chunk_h rows: 1, or the number of the kernel's columns */
   int a_row, a_tap, a_channels; /* scratchpad rows from row to row of a chunk, from column to column of the kernel, from
                                  * block to block of channels */
   int a_before;                 /* rows of a slot before the chunk, into which repeated pixels spill */
