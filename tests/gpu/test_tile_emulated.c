@@ -13,11 +13,14 @@
 #include "base/files.h"
 #include "base/process.h"
 #include "target/cuda/build.h"
+#include "target/cuda/plain.h"
 #include "target/cuda/tiles.h"
 #include "tilewright/extend/extend.h"
 
 typedef struct kernel_case {
-  const char *config, *problem, *schedule;
+  const char *config, *problem;
+  /* Empty: the plain kernel. */
+  const char *schedule;
 } kernel_case;
 
 static const kernel_case cases[] = {
@@ -45,11 +48,15 @@ static const kernel_case cases[] = {
      "decode keys=32 warps=1;split_kv 2"},
     {"a100-sxm", "attention b=5 hq=2 hkv=1 sq=70 sk=70 d=64 causal=1 tokens=150 a=bf16",
      "tile queries=32 keys=32 warps=2;stages 2"},
+    {"t4", "elementwise rows=7 cols=37 f=tanh a=f32", ""},
+    {"t4", "elementwise rows=7 cols=37 f=gelu_erf a=f32", ""},
+    {"t4", "elementwise rows=5 cols=33 f=softplus a=f32", ""},
     {"a100-sxm", "layernorm rows=3 cols=5000 a=f32", "split_row blocks=5;threads 64;chunks 2"},
     {"a100-sxm", "layernorm rows=2 cols=3000 norm=rms a=bf16", "split_row blocks=3;threads 96"},
     {"a100-sxm", "softmax rows=3 cols=4104 a=f16", "split_row blocks=7;threads 32;chunks 1"},
     {"a100-sxm", "softmax rows=2 cols=2052 a=f32", "split_row blocks=1;threads 128"},
-    {"a100-sxm", "attention b=4 hq=2 hkv=2 sq=90 sk=90 d=32 tokens=101 a=f16", "tile queries=64 keys=16 warps=2;stages 1"},
+    {"a100-sxm", "attention b=4 hq=2 hkv=2 sq=90 sk=90 d=32 tokens=101 a=f16",
+     "tile queries=64 keys=16 warps=2;stages 1"},
     {"a100-sxm", "attention b=2 hq=2 hkv=2 sq=1 sk=100 d=128 page=48 a=bf16", "decode keys=16 warps=2;split_kv 5"},
 };
 enum { CASES = sizeof cases / sizeof *cases, ARGUMENT = 16 };
@@ -172,8 +179,8 @@ static tw_status run(const kernel_case *c, const char *from, const char *to, tw_
   const cuda_config *config = cuda_config_find(c->config);
   tw_launch l;
   char *source, *directory;
-  if (cuda_tiles_emit(config, &p, &s, &source, error) != TW_OK ||
-      cuda_launch_of(config, &p, source, strlen(source), &l, error) != TW_OK)
+  const tw_status emitted = s.n ? cuda_tiles_emit(config, &p, &s, &source, error) : cuda_plain_rows(&p, &source, error);
+  if (emitted != TW_OK || cuda_launch_of(config, &p, source, strlen(source), &l, error) != TW_OK)
     fail_msg("%s; %s: %s", c->problem, c->schedule, error->text);
   if (from) {
     char *at = strstr(source, from);

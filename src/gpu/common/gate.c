@@ -62,15 +62,19 @@ static tw_status write(tw_slots *s, const char *file, const tw_tile_machine *mac
   return status;
 }
 
+void tw_tile_elementwise_slots(const tw_problem *p, tw_slots *s) {
+  const tw_elementwise f = tw_elementwise_function(p);
+  for (tw_elementwise any = 0; any < TW_ELEMENTWISE_FUNCTIONS; any++)
+    tw_slots_flag(s, tw_elementwise_name(any), any == f);
+  tw_slots_flag(s, "expm1", f == TW_ELU || f == TW_SELU || f == TW_TANH);
+  tw_slots_format(s, "alpha", "%.9ef", tw_problem_real(p, "alpha"));
+  tw_slots_format(s, "beta", "%.9ef", tw_problem_real(p, "beta"));
+}
+
 static tw_status write_elementwise(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_text *t,
                                    tw_error *error) {
   tw_slots s = {0};
-  const tw_elementwise f = tw_elementwise_function(p);
-  for (tw_elementwise any = 0; any < TW_ELEMENTWISE_FUNCTIONS; any++)
-    tw_slots_flag(&s, tw_elementwise_name(any), any == f);
-  tw_slots_flag(&s, "expm1", f == TW_ELU || f == TW_SELU || f == TW_TANH);
-  tw_slots_format(&s, "alpha", "%.9ef", tw_problem_real(p, "alpha"));
-  tw_slots_format(&s, "beta", "%.9ef", tw_problem_real(p, "beta"));
+  tw_tile_elementwise_slots(p, &s);
   return write(&s, "gpu/common/kernels/elementwise.cuh.in", machine, p, plan, t, error);
 }
 

@@ -2,6 +2,7 @@
 #ifndef TW_TILE_ROWS_LANGUAGE_H
 #define TW_TILE_ROWS_LANGUAGE_H
 
+#include "base/template.h"
 #include "gpu/common/rows.h"
 
 enum { TW_TILE_CHUNK = 16, TW_TILE_BLOCK_MAX = 1024 };
@@ -12,5 +13,8 @@ extern const tw_language tw_tile_rotary_language, tw_tile_gate_language, tw_tile
 void tw_tile_rows_offers(tw_menu_builder *, const tw_tile_context *);
 
 int tw_tile_type_bytes(tw_type);
+
+/* The slots of kernels/elementwise_function.cuh.in, for plain kernels, too. */
+void tw_tile_elementwise_slots(const tw_problem *, tw_slots *);
 
 #endif

@@ -1,8 +1,9 @@
-/* plain_rows.c - layernorm and softmax of rows of any length, on any machine. Each row has a block, which reads it
- * once for each pass. kernels/plain_layernorm.cu.in and plain_softmax.cu.in are the kernels. If tile kernels support
- * a problem, the plainest tile kernel is the baseline instead. */
+/* plain_rows.c - layernorm and softmax of rows of any length, on any machine: a block for each row, which it reads once
+ * for each pass; and functions of any number of elements. kernels/plain_layernorm.cu.in, plain_softmax.cu.in and
+ * plain_elementwise.cu.in are the kernels. If tile kernels support a problem, the plainest tile kernel is the baseline. */
 #include <string.h>
 
+#include "gpu/common/rows_language.h"
 #include "target/cuda/plain.h"
 
 static void set_layernorm(tw_slots *s, const tw_problem *p) {
@@ -16,16 +17,21 @@ static void set_layernorm(tw_slots *s, const tw_problem *p) {
 }
 
 bool cuda_has_plain_rows(const tw_problem *p) {
-  return strcmp(p->op->name, "layernorm") == 0 || strcmp(p->op->name, "softmax") == 0;
+  return strcmp(p->op->name, "layernorm") == 0 || strcmp(p->op->name, "softmax") == 0 ||
+         strcmp(p->op->name, "elementwise") == 0;
 }
 
 tw_status cuda_plain_rows(const tw_problem *p, char **source, tw_error *error) {
   const cuda_plain_words a = cuda_plain_words_of(tw_problem_type(p, "a"));
-  const bool softmax = strcmp(p->op->name, "softmax") == 0;
+  const bool softmax = strcmp(p->op->name, "softmax") == 0, elementwise = strcmp(p->op->name, "elementwise") == 0;
   tw_slots s = {0};
   tw_slots_text(&s, "stored", a.stored);
   tw_slots_text(&s, "load", a.load);
   tw_slots_text(&s, "store", a.store);
+  if (elementwise) {
+    tw_tile_elementwise_slots(p, &s);
+    return cuda_plain_fill(&s, "cuda/kernels/plain_elementwise.cu.in", source, error);
+  }
   if (!softmax) set_layernorm(&s, p);
   return cuda_plain_fill(&s, softmax ? "cuda/kernels/plain_softmax.cu.in" : "cuda/kernels/plain_layernorm.cu.in",
                          source, error);
