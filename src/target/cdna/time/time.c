@@ -414,7 +414,7 @@ static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error
   double mhz = t->has_matrix ? sqrt(t->rates->matrix_mhz * peak) : peak, cycles = 0, working = 0;
   choose_places(t, PLACES_FIRST);
   /* workgroups that do different work may take equal time by chance; a foreign kernel may arrange it */
-  if (t->uneven && t->foreign) choose_places(t, PLACES);
+  if (t->foreign && (t->uneven || (t->watch && !t->watch->work))) choose_places(t, PLACES);
   for (int again = 0; again < 2; again++) {
     tw_status status = time_at(t, mhz, jobs, error);
     if (status == TW_OK && !again && t->n_places < PLACES && !are_alike(t)) {
@@ -533,6 +533,23 @@ static double missing_work(const timing *t) {
   return timed > 0 ? fmax(1, all / w->groups / (timed / n)) : INFINITY;
 }
 
+/* The same for the kind of work of which the timed workgroups do least: where a foreign kernel was only sampled, the
+ * timed ones may do as much work in all, but none of a kind that takes long. */
+static double missing_kind(const timing *t) {
+  static const double OF_ALL = 0.05; /* less of a kind may be the work of a few workgroups */
+  const cdna_watch *w = t->watch;
+  double all = 0, n = 0, most = 1;
+  for (int i = 0; i < t->n_places; i++) n += t->setups[i].n_groups;
+  for (int k = 0; k < CDNA_KINDS; k++) all += t->unit[k] * w->did[k];
+  for (int k = 0; k < CDNA_KINDS && t->foreign && !w->work; k++) {
+    double did = 0;
+    for (int i = 0; i < t->n_places; i++) did += t->result[i].did[k];
+    if (t->unit[k] * w->did[k] <= OF_ALL * all) continue;
+    most = fmax(most, did > 0 ? w->did[k] / w->groups / (did / n) : INFINITY);
+  }
+  return most;
+}
+
 static tw_status other_work(tw_error *error) {
   return tw_fail(
       error, TW_FAILED,
@@ -647,7 +664,7 @@ static tw_status time_as_checked(timing *t, cdna_dispatch *d, const cdna_time_op
   if (status == TW_OK && options->inspect) status = inspect_timed(t, d, error);
   if (status != TW_OK) return status;
   const double missing = missing_work(t);
-  if ((t->by_order || !t->watch->work) && missing * LEAST_OF_MEAN > 1) return other_work(error);
+  if ((t->by_order || !t->watch->work) && fmax(missing, missing_kind(t)) * LEAST_OF_MEAN > 1) return other_work(error);
   /* `schedule` has used the work of each workgroup; in a grid that was executed only in part, some differ by chance */
   if (t->watch->work || !t->watch->whole || missing == 1) return TW_OK;
   out->charged = missing - 1;
