@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "tilewright/status.h"
 
@@ -50,5 +51,8 @@ void tw_append_cut(char *text, size_t size, const char *more);
  * at least 3 letters with which `word` begins; the most similar word. Its edit distance is at most a third of the
  * length of `word`, and at least 1 is allowed from 2 letters on. Else NULL. */
 const char *tw_nearest_word(const char *word, const char *const words[], size_t n);
+
+/* A word of a command line that is a step of a schedule, not KEY=VALUE: it has a blank, or no '='. */
+static inline bool tw_word_is_step(const char *word) { return strchr(word, ' ') || !strchr(word, '='); }
 
 #endif

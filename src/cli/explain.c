@@ -17,7 +17,7 @@ typedef struct split {
 /* The name of a target's key; "" for a step of a schedule, which may be given more than once. */
 static const char *explain_key(const tw_target *t, const char *word) {
   const size_t length = strcspn(word, "=");
-  if (strchr(word, ' ')) return "";
+  if (tw_word_is_step(word)) return "";
   for (const char *const *key = t->explainer->keys; *key; key++)
     if (word[length] && strlen(*key) == length && !strncmp(*key, word, length)) return *key;
   return NULL;

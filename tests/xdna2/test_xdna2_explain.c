@@ -355,6 +355,18 @@ static double member(const char *json, const char *name) {
   return strtod(at + strlen(key), NULL);
 }
 
+/* On the command line as in a file. */
+static void a_step_may_be_one_word(void **state) {
+  (void)state;
+  assert_int_equal(system(TW_COMMAND
+                          " model gemm m=512 n=512 k=256 a=i8 b=i8 c=i32 'tile m=64 k=64 n=64' runtime_sizes "
+                          "-t xdna2 >/dev/null 2>&1"),
+                   0);
+  assert_int_equal(system(TW_COMMAND " model gemm m=512 n=512 k=256 a=i8 b=i8 c=i32 'tile m=64 k=64 n=64' no_step "
+                                     "-t xdna2 2>&1 | grep -q \"step 'no_step': unknown step\""),
+                   0);
+}
+
 static void views_show_the_machine_and_what_the_model_says(void **state) {
   (void)state;
   const char *const words[] = {"tile=128x64x96", "rho=2", "k=2048"};
@@ -367,6 +379,8 @@ static void views_show_the_machine_and_what_the_model_says(void **state) {
   assert_true(fabs(member(json, "predicted") / quantity(&e, "predicted_tflops") - 1) < 1e-6);
   assert_true(member(json, "bound") == fmin(member(json, "compute_bound"), member(json, "memory_bound")));
   assert_int_equal(count(svg, "<circle"), 1);
+  assert_int_equal(count(svg, ">2</text>") + count(svg, ">32</text>") + count(svg, ">64</text>"),
+                   3 + 1); /* 64 on both axes */
   assert_int_equal(count(array, ">core<"), 32);
   assert_int_equal(count(array, ">memory<") + count(array, ">shim<"), 16);
   assert_true(member(sizes, "l1") == 64 && member(sizes, "l2") == 512);
@@ -400,6 +414,7 @@ int main(void) {
       cmocka_unit_test(the_bound_is_below_every_prediction),
       cmocka_unit_test(the_core_is_scheduled),
       cmocka_unit_test(the_schedule_is_shown),
+      cmocka_unit_test(a_step_may_be_one_word),
       cmocka_unit_test(views_show_the_machine_and_what_the_model_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -156,8 +156,6 @@ static tw_status parse_way(const char *way, const char *unroll, xd_design *out, 
   return TW_OK;
 }
 
-static bool is_step(const char *word) { return strchr(word, ' ') || !strchr(word, '='); }
-
 /* The model always has all cores, and operands in tiles: other choices of these steps would have no effect. */
 static tw_status check_modelled(const xd_config *c, const xd_gemm *start, const xd_gemm *g, tw_error *error) {
   const bool changed = g->rows != start->rows || g->columns != start->columns;
@@ -179,7 +177,7 @@ static tw_status apply_steps(const xd_config *c, const tw_problem *p, size_t n, 
   bool has_tile = false;
   tw_status status = TW_OK;
   for (size_t i = 0; i < n && status == TW_OK; i++) {
-    if (!is_step(words[i])) continue;
+    if (!tw_word_is_step(words[i])) continue;
     status = tw_schedule_add(&s, words[i], error);
     has_tile |= tw_step_is(&xd_plan_language.verb[0], words[i]);
   }

@@ -146,6 +146,12 @@ static void draw_roofline(const xd_config *c, const xd_rate *r, const char *titl
   for (double x = low; x <= high; x *= 4)
     tw_text_add(t, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#555\">%.0f</text>\n", X(x),
                 TOP + HIGH + 15, x);
+  for (double rate = 1; rate <= 2 * peak; rate *= 2)
+    if (rate >= least)
+      tw_text_add(t,
+                  "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" fill=\"#555\">%.0f</text>"
+                  "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"#999\"/>\n",
+                  LEFT - 8, Y(rate) + 4, rate, LEFT - 4, Y(rate), LEFT, Y(rate));
   tw_text_add(t, "<text x=\"%d\" y=\"%d\" fill=\"#555\">operations for each byte of DDR; Tflop/s upwards</text>\n",
               LEFT, TOP + HIGH + 32);
   tw_text_add(t, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#3b6fb6\" stroke-width=\"2\"/>\n",

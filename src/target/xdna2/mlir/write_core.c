@@ -245,13 +245,6 @@ static void write_ops(core_writer *c, size_t from, size_t end) {
   }
 }
 
-/* By the sequence. */
-static bool is_written(const xd_program *p, int buffer) {
-  for (size_t i = 0; i < p->sequence.n; i++)
-    if (p->sequence.at[i].kind == XD_SET && p->sequence.at[i].buffer == buffer + 1) return true;
-  return false;
-}
-
 /* Is it a lock that the host's sequence sets and a core acquires? */
 static bool is_barrier(const xd_program *p, int lock) {
   for (size_t i = 0; i < p->sequence.n; i++)
@@ -263,10 +256,8 @@ static void write_own_buffers(xd_writer *w, xd_place tile) {
   for (size_t i = 0; i < w->program->ports.n; i++) {
     const xd_port *q = &w->program->ports.at[i];
     if (q->fifo < 0 && xd_same_place(q->tile, tile))
-      tw_text_add(&w->text, "    %%%s = aie.buffer(%s) {sym_name = \"%s\"%s} : %s\n",
-                  xd_write_local(q->name, tile).text, xd_write_tile(tile).text, xd_write_local(q->name, tile).text,
-                  is_written(w->program, q->first_buffer) ? ", use_write_rtp = true" : "",
-                  xd_write_port_type(w, (int)i).text);
+      tw_text_add(&w->text, "    %%%s = aie.buffer(%s) {sym_name = \"%s\"} : %s\n", xd_write_local(q->name, tile).text,
+                  xd_write_tile(tile).text, xd_write_local(q->name, tile).text, xd_write_port_type(w, (int)i).text);
   }
   for (size_t i = 0; i < w->program->locks.n; i++)
     if (is_barrier(w->program, (int)i) && xd_same_place(w->program->locks.at[i].tile, tile)) {
