@@ -70,6 +70,7 @@ static xd_gemm gemm_with(const design *d) {
   g.cover = d->cover;
   g.rounding = d->rounding;
   g.b_transposed = d->b_transposed;
+  g.trace = d == designs; /* marks in the first */
   g.shift = g.c == TW_I8 || g.c == TW_I16 ? 5 : 0;
   return g;
 }

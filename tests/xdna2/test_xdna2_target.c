@@ -396,6 +396,55 @@ static void write_file(const char *folder, const char *name, const void *data, s
   if (tw_file_write(path, data, size, &error) != TW_OK) fail_msg("%s", error.text);
 }
 
+/* Calls of core (0,2) as mlir-aie decodes them: one that was begun before the buffer, then four of 1500 cycles, 500
+ * apart. */
+static char *recorded(void) {
+  tw_text t = {0};
+  tw_text_add_string(
+      &t, "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"name\":\"core_trace for tile2,0\"}}");
+  for (int i = 0; i < 9; i++)
+    tw_text_add(&t, ",{\"name\":\"INSTR_EVENT_%d\",\"ph\":\"B\",\"pid\":0,\"tid\":%d,\"ts\":%d}", !(i % 2), !(i % 2),
+                5000 + i / 2 * 2000 + i % 2 * 500);
+  tw_text_add_string(&t, "]");
+  return tw_text_take(&t);
+}
+
+/* A traced design says what is recorded, reads back, and has a script that puts both runs side by side. */
+static void recorded_and_simulated_calls_are_compared(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("512", "512", "256", "a=i8 b=i8 c=i32");
+  const char steps[] = "tile m=64 k=64 n=64\ntrace 2";
+  const tw_schedule s = schedule_of(steps);
+  tw_files files = {0};
+  tw_error error;
+  char *folder, command[1200], path[600], *trace = recorded();
+  check_as_mlir(&p, steps);
+  assert_int_equal(tw_directory_temporary(&folder, &error), TW_OK);
+  if (target->exporter->sources(target, &p, &s, NULL, &files, &error) != TW_OK) fail_msg("%s", error.text);
+  for (size_t i = 0; i < files.n; i++) {
+    const char *text = files.file[i].text, *name = files.file[i].name;
+    if (!strcmp(name, "design.mlir")) {
+      assert_non_null(strstr(text, "aie.trace @trace_0_3(%tile_0_3) {"));
+      assert_non_null(strstr(text, "aie.trace.start_config @trace_0_2"));
+      assert_null(strstr(text, "@trace_0_4"));
+    }
+    if (!strcmp(name, "kernel.cc")) assert_true(strstr(text, "event0();") && strstr(text, "event1();"));
+    if (!strcmp(name, "overlay.py")) write_file(folder, name, text, strlen(text));
+  }
+  write_file(folder, "trace.json", trace, strlen(trace));
+  snprintf(path, sizeof path, "%s/simulated.json", folder);
+  measured(&p, steps, path);
+  snprintf(command, sizeof command,
+           "cd %s && /usr/bin/python3 overlay.py trace.json simulated.json overlay.json >output 2>&1 && "
+           "grep -q '^0,2 *4 *8 *1500, 976 (-34.9%%) *500, ' output && grep -q '\"recorded\"' overlay.json",
+           folder);
+  if (system(command) != 0) fail_msg("%s", command);
+  tw_files_free(&files);
+  tw_directory_remove(folder);
+  free(folder);
+  free(trace);
+}
+
 /* The script, on a module that stands for XRT and an NPU that multiplies (data/xdna2/python). */
 static void the_script_tells_right_from_wrong(void **state) {
   (void)state;
@@ -534,6 +583,7 @@ int main(void) {
       cmocka_unit_test(the_bound_is_never_above_the_simulation),
       cmocka_unit_test(the_search_beats_the_plain_design),
       cmocka_unit_test(designs_that_are_not_checked_change_nothing),
+      cmocka_unit_test(recorded_and_simulated_calls_are_compared),
       cmocka_unit_test(the_script_tells_right_from_wrong),
       cmocka_unit_test(the_search_finds_the_best_of_all_designs),
       cmocka_unit_test(too_many_designs_are_not_enumerated),

@@ -268,6 +268,7 @@ static void set_types(tw_slots *s, const matmul *m) {
   tw_slots_flag(s, "staged", m->c == STAGED);
   tw_slots_flag(s, "scratch", m->scratch);
   tw_slots_flag(s, "narrow", m->narrow);
+  tw_slots_flag(s, "traced", m->call->traced);
   tw_slots_flag(s, "rounds", is_bfp16(m) || m->narrow || !strcmp(m->c_type, "bfloat16"));
 }
 

@@ -55,7 +55,8 @@ static xd_op call_of(const xd_gemm *g, const char *function, int64_t m, int64_t 
                           .n = (int)n,
                           .rows = (int)g->tile.m,
                           .rounding = g->rounding,
-                          .shift = g->shift}};
+                          .shift = g->shift,
+                          .traced = g->trace > 0}};
 }
 
 static void add_zero(const xd_gemm *g, xd_core *core, int port, int64_t bytes, xd_program *p) {
@@ -139,7 +140,7 @@ static void add_core(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fif
   const core_ports q = ports_of(g, s, f, t, p);
   const int64_t area = g->tile.m * g->tile.n;
   const bool c_first = q.sums < 0; /* the sums are in C */
-  xd_core core = {.tile = t};
+  xd_core core = {.tile = t, .traced = t.column * g->rows + t.row - 2 < g->trace};
   const xd_op steps = {.kind = XD_LOOP, .parameter = XD_GEMM_STEPS}, step = call_of(g, "step", 1, 1, 1),
               tiles = {.kind = XD_LOOP, .parameter = XD_GEMM_TILES};
   add_op(&core, XD_LOOP, 0, -1, p);
@@ -189,8 +190,8 @@ static bool same_configuration(const xd_gemm *g, const xd_gemm *h) {
   return g->kernel == h->kernel && xd_same_cover(g->cover, h->cover) && g->c == h->c &&
          !memcmp(&g->tile, &h->tile, sizeof g->tile) && g->rows == h->rows && g->columns == h->columns &&
          !memcmp(g->copies, h->copies, sizeof g->copies) && g->depth == h->depth && g->rounding == h->rounding &&
-         g->b_transposed == h->b_transposed && g->shift == h->shift && g->runtime_sizes && h->runtime_sizes &&
-         s.m == t.m && s.k == t.k && s.n == t.n && s.slice == t.slice;
+         g->b_transposed == h->b_transposed && g->shift == h->shift && g->trace == h->trace && g->runtime_sizes &&
+         h->runtime_sizes && s.m == t.m && s.k == t.k && s.n == t.n && s.slice == t.slice;
 }
 
 static tw_status check_all(const xd_config *c, size_t n, const xd_gemm g[], tw_error *error) {

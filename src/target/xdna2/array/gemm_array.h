@@ -42,6 +42,7 @@ typedef struct xd_gemm {
   tw_rounding rounding; /* for conversions */
   bool b_transposed;    /* B is n x k (column-major) in DDR */
   int shift;            /* shift from sums in i32 to results in i8 and i16 */
+  int trace;            /* cores that the emitted design records, columns first; the simulated design has none of it */
   int64_t group;        /* of scaled weights: elements along k that share a scale; 0: all of a column */
   bool in_rows;         /* bfp16 operands are rows of the matrix in DDR, each tile a part of many (pack.h) */
   bool runtime_sizes;   /* cores read the numbers of their tiles and of steps of K: one configuration for many sizes */

@@ -160,6 +160,8 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
       return tw_fail(error, TW_USAGE, "%s: a row of %" PRId64 " bytes is not a multiple of the DMA's words of %d bytes",
                      row[i].name, row[i].bytes / 8, c->array.word_bytes);
   const int64_t least = 8 * (int64_t)c->array.word_bytes; /* elements in whole words: blocks have 9 bytes */
+  if (g->trace > g->rows * g->columns)
+    return tw_fail(error, TW_USAGE, "trace %d: the design has %d cores", g->trace, g->rows * g->columns);
   if (g->b_transposed && !s.packed_b && !turned)
     return tw_fail(error, TW_USAGE, "b_transposed=1: kernel %s reads only a row-major B; store B row-major",
                    g->kernel->name);

@@ -65,6 +65,7 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
 
 /* ---- steps ---- */
 
+enum { TRACE_MOST = 16 }; /* of the 31 packet numbers of a switch, with room for others */
 enum { SIDE_MOST = 1 << 20, COPIES_MOST = 4, DEPTH_MOST = 64 };
 enum { CLUSTER_MOST = 32, UNROLL_MOST = 64 }; /* far above the limits of registers and program memory */
 
@@ -122,6 +123,8 @@ static const tw_verb verbs[] = {
     {TW_VERB("layout", "layout rows",
              "Set the order of bfp16 operands in DDR: 'tiles', or 'rows' of the matrix as in public designs.", 1,
              TW_CHOICE("", xd_gemm, in_rows, 0, "tiles|rows"))},
+    {TW_VERB("trace", "trace 4", "Record this number of cores on the NPU, for export/overlay.py: kernels and stalls.",
+             1, SIZE("", trace, TRACE_MOST))},
     {TW_FLAG(
         "runtime_sizes",
         "Read the numbers of tiles and steps at run time, so that one configuration of the array serves all sizes.",
@@ -160,6 +163,7 @@ char *xd_plan_print(const xd_gemm *g) {
   tw_text_add(&t, "buffers a=%d b=%d c=%d\n", g->copies[0], g->copies[1], g->copies[2]);
   tw_text_add(&t, "depth %d\n", g->depth);
   if (g->in_rows) tw_text_add_string(&t, "layout rows\n");
+  if (g->trace) tw_text_add(&t, "trace %d\n", g->trace);
   if (g->runtime_sizes) tw_text_add_string(&t, "runtime_sizes\n");
   return tw_text_take(&t);
 }

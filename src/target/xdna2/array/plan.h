@@ -8,6 +8,7 @@
  *   cluster rows=2 columns=2      accumulators that a micro-kernel keeps
  *   unroll 4                      clusters in straight-line code
  *   layout rows                   bfp16 operands are stored in DDR as rows of the matrix, or as tiles
+ *   trace 4                       cores that the emitted design records
  *   runtime_sizes                 numbers of tiles and steps of K are read at run time
  *
  * A later step replaces an earlier one of the same verb. The text of a design has one line for each verb, so it is

@@ -137,6 +137,7 @@ typedef struct xd_call {
   int block[3];           /* for blocked kernels (kernel_blocked.h): r, s, t */
   int macs;               /* multiply-accumulates per cycle of a kernel without `micro` */
   double cycles;          /* cycles given by the user; 0: none */
+  bool traced;            /* its source marks where it begins and ends */
 } xd_call;
 static inline void xd_set_micro(xd_call *c, const xd_kernel *micro) {
   c->micro = micro;
@@ -224,6 +225,7 @@ typedef struct xd_core {
   /* Bytes of its stack, at address 0 of the tile's memory; 0: the machine's. */
   int64_t stack;
   int registers;
+  bool traced; /* the NPU records it */
   XD_LIST(xd_op) ops;
 } xd_core;
 

@@ -9,7 +9,8 @@ OPERATIONS = @OPERATIONS@
 SIZES = [@SIZES@]  # bytes of A, B, C, and a page of zeros if the design needs one
 GIVEN = [@GIVEN@]  # where A and B lie in operands.bin
 TYPE, EXPECTED, PLACES = "@TYPE@", @EXPECTED@, @PLACES@  # of C; places: triples of element, value, bound; 0: all of its bytes
-RUNS = 20
+TRACED = @TRACED@  # bytes of the buffer for the trace, the last argument; 0: none
+RUNS = 1 if TRACED else 20
 TO, FROM = pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_TO_DEVICE, pyxrt.xclBOSyncDirection.XCL_BO_SYNC_BO_FROM_DEVICE
 
 
@@ -57,6 +58,11 @@ for _ in range(RUNS):
     if state != pyxrt.ert_cmd_state.ERT_CMD_STATE_COMPLETED:
         raise SystemExit(f"the NPU says {state}")
 print(f"{best * 1e6:.0f} us, {OPERATIONS / best * 1e-12:.2f} Tflop/s")
+
+if TRACED:
+    buffers[-1].sync(FROM, TRACED, 0)
+    with open("trace.txt", "w") as opened:
+        opened.writelines(f"{word:08x}\n" for word in np.array(buffers[-1].read(TRACED, 0)).view(np.uint32))
 
 if TYPE:
     buffers[2].sync(FROM, SIZES[2], 0)

@@ -169,8 +169,16 @@ static void skip_global(xd_reader *r) {
     free(xd_read_dense(r, &shape)); /* constants that are written by register writes, which are rejected */
 }
 
-/* aie.trace @name(%tile) { ... } */
-static void skip_trace(xd_reader *r) {
+/* aie.trace @name(%tile) { ... }: which core it is of; the simulation records all of them. */
+static void read_trace(xd_reader *r) {
+  xd_read_next(r);
+  if (xd_read_at_kind(r, XD_TOKEN_SYMBOL)) xd_read_symbol(r);
+  if (xd_read_take(r, '(')) {
+    const xd_value *tile = xd_value_named(r, xd_read_value_name(r), r->token.line);
+    for (size_t i = 0; tile && i < r->design->program.cores.n; i++)
+      if (tile->kind == XD_TILE_VALUE && xd_same_place(r->design->program.cores.at[i].tile, tile->place))
+        r->design->program.cores.at[i].traced = true;
+  }
   while (xd_going(r) && !xd_read_at(r, '{') && !xd_read_at_kind(r, XD_TOKEN_END)) xd_read_next(r);
   xd_skip_region(r);
   r->design->skipped++;
@@ -215,7 +223,7 @@ static void read_op(xd_reader *r) {
   else if (xd_read_take_word(r, "aie.lock"))
     xd_read_lock(r, result);
   else if (xd_read_at_word(r, "aie.trace") || xd_read_at_word(r, "aie.trace.config"))
-    skip_trace(r);
+    read_trace(r);
   else if (xd_read_take_word(r, "aie.packet_flow"))
     xd_read_packet_flow(r);
   else if (xd_read_take_word(r, "memref.global"))

@@ -59,18 +59,8 @@ static const struct {
 } texts[] = {{"README.md", "xdna2/export/README.md"},
              {"run.py", "xdna2/export/run.py"},
              {"gemm.cpp", "xdna2/export/gemm.cpp"},
-             {"CMakeLists.txt", "xdna2/export/CMakeLists.txt"}};
-
-/* A section of README.md, of designs with run-time sizes; the machine's name is filled in. */
-static const char more_sizes[] =
-    "## Other sizes\n\n"
-    "The array's configuration does not depend on m, n and k: cores read the numbers of tiles and of steps of k at "
-    "run\n"
-    "time. For each further size, write a folder with the same schedule, and build its `insts.bin` alone:\n\n"
-    "    tilewright emit gemm m=... -t %s --schedule schedule.txt --out OTHER\n"
-    "    cmake -S OTHER -B OTHER/build && cmake --build OTHER/build --target insts\n"
-    "    build/gemm . OTHER\n\n"
-    "`layout.txt` names the configuration; `gemm` rejects folders whose configurations differ.\n\n";
+             {"CMakeLists.txt", "xdna2/export/CMakeLists.txt"},
+             {"overlay.py", "xdna2/export/overlay.py"}}; /* the last for traced designs alone */
 
 static char *arguments_of(const xd_gemm *g, const int64_t bytes[XD_GEMM_OPERANDS]) {
   const tw_type type[] = {g->kernel->a, g->kernel->b, g->c};
@@ -79,6 +69,7 @@ static char *arguments_of(const xd_gemm *g, const int64_t bytes[XD_GEMM_OPERANDS
     tw_text_add(&t, "- %c: %" PRId64 " bytes, %s, %s\n", "ABC"[i], bytes[i], tw_type_name(type[i]),
                 layout_of(g, type[i]));
   if (bytes[XD_GEMM_ZEROS]) tw_text_add(&t, "- a page of %" PRId64 " bytes of zeros\n", bytes[XD_GEMM_ZEROS]);
+  if (g->trace) tw_text_add(&t, "- a buffer of %d bytes for the trace\n", XD_TRACE_BYTES);
   return tw_text_take(&t);
 }
 
@@ -104,6 +95,7 @@ static void add_layout(const xd_gemm *g, const tw_export *e, const char *design,
               2.0 * (double)g->m * (double)g->n * (double)g->k);
   for (int i = 0; i < XD_GEMM_OPERANDS; i++)
     if (bytes[i]) tw_text_add(t, "size %" PRId64 "\n", bytes[i]);
+  if (g->trace) tw_text_add(t, "size %d\n", XD_TRACE_BYTES);
   tw_text_add(t, "given %zu %zu\n", e->in_file[XD_GEMM_A].given_at, e->in_file[XD_GEMM_B].given_at);
   if (*numpy_type(g->c))
     tw_text_add(t, "type %c %d\nexpected %zu %zu\n", tw_export_letter(g->c), tw_type_bits(g->c) / 8, c->expected_at,
@@ -111,23 +103,30 @@ static void add_layout(const xd_gemm *g, const tw_export *e, const char *design,
 }
 
 /* README.md, run.py, gemm.cpp with CMakeLists.txt and layout.txt, and operands.bin. */
-static tw_status add_texts(const char *machine, const xd_gemm *g, tw_export *e, const char *design, const char *object,
-                           tw_files *files, tw_error *error) {
+static tw_status add_texts(const xd_config *config, const xd_gemm *g, tw_export *e, const char *design,
+                           const char *object, tw_files *files, tw_error *error) {
   int64_t bytes[XD_GEMM_OPERANDS];
-  char operations[32], given[64], sizes[128], expected[32], places[32];
+  char operations[32], given[64], sizes[128], expected[32], places[32], traced[32];
+  const char *machine = config->name;
+  char clock[16];
   const tw_exported *c = &e->in_file[e->data.n_operands - 1];
   xd_gemm_bytes(g, bytes);
+  snprintf(clock, sizeof clock, "%d", config->clock_mhz);
   snprintf(operations, sizeof operations, "%.17g", 2.0 * (double)g->m * (double)g->n * (double)g->k);
   snprintf(given, sizeof given, "%zu, %zu", e->in_file[XD_GEMM_A].given_at, e->in_file[XD_GEMM_B].given_at);
   snprintf(sizes, sizeof sizes, "%" PRId64 ", %" PRId64 ", %" PRId64, bytes[0], bytes[1], bytes[2]);
   if (bytes[XD_GEMM_ZEROS])
     snprintf(sizes + strlen(sizes), sizeof sizes - strlen(sizes), ", %" PRId64, bytes[XD_GEMM_ZEROS]);
+  if (g->trace) snprintf(sizes + strlen(sizes), sizeof sizes - strlen(sizes), ", %d", XD_TRACE_BYTES);
+  snprintf(traced, sizeof traced, "%d", g->trace ? XD_TRACE_BYTES : 0);
   snprintf(expected, sizeof expected, "%zu", c->expected_at);
   snprintf(places, sizeof places, "%zu", c->places);
   char *arguments = arguments_of(g, bytes);
-  tw_text check = {0}, layout = {0}, sized = {0};
+  tw_text check = {0}, layout = {0}, sized = {0}, trace = {0};
   tw_export_embed(&check, "export/runtime/check.h");
-  if (g->runtime_sizes) tw_text_add(&sized, more_sizes, machine);
+  const char *const to_machine[][2] = {{"MACHINE", machine}};
+  if (g->trace) tw_export_fill(&trace, "xdna2/export/trace.md", e, 1, to_machine);
+  if (g->runtime_sizes) tw_export_fill(&sized, "xdna2/export/sizes.md", e, 1, to_machine);
   const char *const words[][2] = {{"MACHINE", machine},
                                   {"FORM", strstr(design, "aie.objectfifo")
                                                ? "in MLIR-AIE's object-FIFO form"
@@ -143,10 +142,14 @@ static tw_status add_texts(const char *machine, const xd_gemm *g, tw_export *e, 
                                   {"CHECK", check.data ? check.data : ""},
                                   {"SIZED", sized.data ? sized.data : ""},
                                   {"EXPECTED", expected},
+                                  {"TRACED", traced},
+                                  {"CLOCK", clock},
+                                  {"TRACE", trace.data ? trace.data : ""},
                                   {"PLACES", places}};
   const size_t n = sizeof words / sizeof *words;
   tw_status status = TW_OK;
-  for (size_t i = 0; i < sizeof texts / sizeof *texts && status == TW_OK; i++) {
+  const size_t all = sizeof texts / sizeof *texts;
+  for (size_t i = 0; i < all - !g->trace && status == TW_OK; i++) {
     tw_text filled = {0};
     tw_export_fill(&filled, texts[i].from, e, n, words);
     status = tw_export_add(files, texts[i].name, &filled, error);
@@ -158,6 +161,7 @@ static tw_status add_texts(const char *machine, const xd_gemm *g, tw_export *e, 
   tw_text_free(&check);
   tw_text_free(&layout);
   tw_text_free(&sized);
+  tw_text_free(&trace);
   return status;
 }
 
@@ -187,7 +191,7 @@ static tw_status read_back(const xd_config *c, const xd_gemm *g, const char *pro
   return status;
 }
 
-static tw_status add_design(const tw_problem *p, const char *machine, const xd_gemm *g, char *design,
+static tw_status add_design(const tw_problem *p, const xd_config *machine, const xd_gemm *g, char *design,
                             const char *object, tw_files *files, tw_error *error) {
   tw_export e = {0};
   tw_text text = {0};
@@ -209,7 +213,7 @@ tw_status xd_mlir_sources(const xd_config *c, const tw_problem *p, const xd_gemm
   const tw_status written = xd_mlir_write(c, &program, problem, &design, &why);
   if (written == TW_OK) status = read_back(c, g, problem, design, error);
   if (status == TW_OK && written == TW_OK)
-    status = add_design(p, c->name, g, design, xd_mlir_object(&program).text, files, error);
+    status = add_design(p, c, g, design, xd_mlir_object(&program).text, files, error);
   else if (status == TW_OK && written == TW_USAGE)
     status = add_refusal(problem, why.text, files, error);
   else if (status == TW_OK)

@@ -182,6 +182,21 @@ static void write_fifos(xd_writer *w) {
   for (size_t i = 0; i < w->program->links.n; i++) write_link(w, &w->program->links.at[i]);
 }
 
+/* What the trace unit of a core records. Names of events and syntax: mlir-aie's test/dialect/AIEX/trace. */
+static void write_traces(xd_writer *w) {
+  static const char *const events[] = {"INSTR_EVENT_0", "INSTR_EVENT_1", "LOCK_STALL", "STREAM_STALL", "MEMORY_STALL"};
+  for (size_t i = 0, id = 1; i < w->program->cores.n; i++) {
+    const xd_place t = w->program->cores.at[i].tile;
+    if (!w->program->cores.at[i].traced) continue;
+    tw_text_add(&w->text, "    aie.trace @%s(%s) {\n      aie.trace.mode \"Event-Time\"\n",
+                xd_write_local("trace", t).text, xd_write_tile(t).text);
+    tw_text_add(&w->text, "      aie.trace.packet id = %zu type = core\n", id++);
+    for (size_t e = 0; e < sizeof events / sizeof *events; e++)
+      tw_text_add(&w->text, "      aie.trace.event<\"%s\">\n", events[e]);
+    tw_text_add_string(&w->text, "      aie.trace.start broadcast = 15\n      aie.trace.stop broadcast = 14\n    }\n");
+  }
+}
+
 static tw_status write_form(const xd_config *c, const xd_program *p, const char *title, bool explicit, char **out,
                             tw_error *error) {
   xd_writer w = {.config = c, .program = p, .error = error, .explicit = explicit};
@@ -197,6 +212,7 @@ static tw_status write_form(const xd_config *c, const xd_program *p, const char 
     write_fifos(&w);
   xd_write_cores(&w);
   if (explicit) xd_write_channels(&w);
+  write_traces(&w);
   xd_write_sequence(&w);
   tw_text_add_string(&w.text, "  }\n}\n");
   if (w.status == TW_OK && !(*out = tw_text_take(&w.text))) w.status = tw_no_memory(error, NULL);

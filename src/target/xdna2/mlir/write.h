@@ -26,4 +26,7 @@ typedef struct xd_object_name {
 } xd_object_name;
 xd_object_name xd_mlir_object(const xd_program *);
 
+/* The host's buffer for what traced cores record. */
+enum { XD_TRACE_BYTES = 1 << 20 };
+
 #endif

@@ -96,10 +96,23 @@ static void write_word(xd_writer *w, const xd_command *k) {
               xd_write_local(b->name, b->tile).text, k->element, k->value);
 }
 
+/* The buffer of the trace is a further argument, which mlir-aie adds after all others. */
+static void write_start_of_traces(xd_writer *w) {
+  bool any = false;
+  for (size_t i = 0; i < w->program->cores.n; i++) {
+    const xd_core *c = &w->program->cores.at[i];
+    if (!c->traced) continue;
+    if (!any) tw_text_add(&w->text, "      aie.trace.host_config buffer_size = %d\n", XD_TRACE_BYTES);
+    tw_text_add(&w->text, "      aie.trace.start_config @%s\n", xd_write_local("trace", c->tile).text);
+    any = true;
+  }
+}
+
 void xd_write_sequence(xd_writer *w) {
   tw_text_add_string(&w->text, "    aie.runtime_sequence @sequence(");
   write_arguments(w);
   tw_text_add_string(&w->text, ") {\n");
+  write_start_of_traces(w);
   for (size_t i = 0; i < w->program->sequence.n && w->status == TW_OK; i++) {
     const xd_command *k = &w->program->sequence.at[i];
     if (k->kind == XD_START) write_start(w, k);

@@ -25,6 +25,10 @@ struct bfp16ebs8 {
 struct acc32 {};
 struct accfloat {};
 
+/* Marks for the trace unit. */
+inline void event0() {}
+inline void event1() {}
+
 namespace aie {
 
 /* ---- modes of the core ---- */
