@@ -226,8 +226,6 @@ tw_status tw_gemm_packing(const tw_gemm *g, tw_packing *out, tw_error *error) {
   return tw_packing_check(out, error);
 }
 
-static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
-
 static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
   if (g->gelu && g->relu) return tw_fail(error, TW_USAGE, "relu=1 and gelu exclude each other; give one of them");
   if (g->gelu && tw_gemm_numerics_of(g).exact)
@@ -238,7 +236,7 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
                    "glu needs a, b and c of f32, f16 or bf16, and no gelu, relu, bias, scale, packed or quantize");
   if (g->d != g->acc && (g->bias == TW_GEMM_BIAS_NONE || !tw_is_real(g->c) || g->acc != TW_F32))
     return tw_fail(error, TW_USAGE, "d=c needs a bias, and c of f32, f16 or bf16 (found c=%s)", tw_type_name(g->c));
-  if (g->scales && !is_float8(g->a))
+  if (g->scales && !tw_is_float8(g->a))
     return tw_fail(error, TW_USAGE, "scales needs a and b of e4m3 or e5m2, not a=%s b=%s", tw_type_name(g->a),
                    tw_type_name(g->b));
   const bool mx = g->b == TW_MXFP4 || g->b == TW_MXFP6 || g->b == TW_MXFP8;
@@ -256,7 +254,7 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
       (g->a != TW_F32 || g->b != TW_F32))
     return tw_fail(error, TW_USAGE, "arithmetic=%s needs a=f32 b=f32, not a=%s b=%s",
                    g->arithmetic == TW_ARITHMETIC_TF32 ? "tf32" : "bf16", tw_type_name(g->a), tw_type_name(g->b));
-  if (g->arithmetic == TW_ARITHMETIC_FAST8 && !is_float8(g->a))
+  if (g->arithmetic == TW_ARITHMETIC_FAST8 && !tw_is_float8(g->a))
     return tw_fail(error, TW_USAGE, "arithmetic=fast_accum needs a and b of e4m3 or e5m2, not a=%s b=%s",
                    tw_type_name(g->a), tw_type_name(g->b));
   return TW_OK;

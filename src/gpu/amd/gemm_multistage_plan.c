@@ -4,6 +4,7 @@
 #include "gpu/amd/gemm_multistage.h"
 #include "gpu/common/verbs.h"
 #include "op/gemm_problem.h"
+#include "op/numerics.h"
 
 #define PLAN tw_tile_multistage_plan
 
@@ -19,11 +20,10 @@ enum {
 };
 
 static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
-static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
-  const bool sums = g.acc == TW_F32 ? is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
+  const bool sums = g.acc == TW_F32 ? tw_is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
   if (g.glu || g.d != g.acc)
     return tw_fail(error, TW_USAGE, "this machine's GEMM does not support %s", g.glu ? "glu" : "d=c");
   const bool plain = g.a_rounding == TW_GEMM_A_EXACT && !g.quantize;

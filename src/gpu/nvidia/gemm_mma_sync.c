@@ -8,6 +8,7 @@
 #include "gpu/common/verbs.h"
 #include "gpu/nvidia/gemm_before.h"
 #include "op/gemm_problem.h"
+#include "op/numerics.h"
 
 #define PLAN tw_tile_gemm_mma_plan
 
@@ -21,13 +22,12 @@ enum {
   OVERHEAD = 40,    /* registers of a thread in addition to sums and operands */
 };
 
-static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
-static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
 static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
-  const bool sums = g.a == TW_I8 || g.a == TW_U8 ? g.acc == TW_I32 && g.c != TW_BFP16 : is_real(g.c) && g.acc == TW_F32;
+  const bool sums =
+      g.a == TW_I8 || g.a == TW_U8 ? g.acc == TW_I32 && g.c != TW_BFP16 : tw_is_real(g.c) && g.acc == TW_F32;
   if (g.glu) return tw_fail(error, TW_USAGE, "mma.sync kernels do not support glu; use sm_90a");
   if (!machine->multiplies(g.a, g.b) || !sums || g.packed || g.a_rounding != TW_GEMM_A_EXACT)
     return tw_fail(
@@ -37,7 +37,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
         tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
   if (g.a == TW_F32 && g.arithmetic != TW_ARITHMETIC_TF32)
     return tw_fail(error, TW_USAGE, "tensor cores multiply f32 as tf32; use arithmetic=tf32, or the empty schedule");
-  if (is_float8(g.a) && g.arithmetic != TW_ARITHMETIC_FAST8)
+  if (tw_is_float8(g.a) && g.arithmetic != TW_ARITHMETIC_FAST8)
     return tw_fail(error, TW_USAGE,
                    "tensor cores may sum %s in fewer bits; use arithmetic=fast_accum, or the empty schedule",
                    tw_type_name(g.a));

@@ -5,6 +5,7 @@
 #include "gpu/common/verbs.h"
 #include "gpu/nvidia/gemm_warp_specialized.h"
 #include "op/gemm_problem.h"
+#include "op/numerics.h"
 
 enum {
   STAGES_MAX = 12,
@@ -33,14 +34,11 @@ static share usual_share(const tw_tile_gemm_plan *p) {
   return rows / 64 * p->n / 2 > 128 ? (share){24, 240} : (share){40, 232};
 }
 
-static bool is_real(tw_type t) { return t == TW_F32 || t == TW_F16 || t == TW_BF16; }
-static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
-
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   (void)machine;
   const tw_gemm g = tw_gemm_of(problem);
-  const bool real = is_real(g.a) && is_real(g.b) && is_real(g.c) && g.acc == TW_F32;
-  const bool float8 = is_float8(g.a) && is_float8(g.b) && is_real(g.c) && g.acc == TW_F32;
+  const bool real = tw_is_real(g.a) && tw_is_real(g.b) && tw_is_real(g.c) && g.acc == TW_F32;
+  const bool float8 = tw_is_float8(g.a) && tw_is_float8(g.b) && tw_is_real(g.c) && g.acc == TW_F32;
   const bool integer = (g.a == TW_I8 || g.a == TW_U8) && g.b == TW_I8 && g.acc == TW_I32 && g.c != TW_BFP16;
   if ((real || float8 || integer) && g.a_rounding == TW_GEMM_A_EXACT) return TW_OK;
   return tw_fail(error, TW_USAGE,
@@ -84,7 +82,7 @@ static tw_status check_types(const tw_tile_machine *machine, const tw_gemm *g, c
   if (g->a == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32)
     return tw_fail(error, TW_USAGE,
                    "tensor cores multiply f32 as tf32; use arithmetic=tf32, or bf16 parts with 'products 3'");
-  if (is_float8(g->a) && g->arithmetic != TW_ARITHMETIC_FAST8)
+  if (tw_is_float8(g->a) && g->arithmetic != TW_ARITHMETIC_FAST8)
     return tw_fail(error, TW_USAGE, "tensor cores sum %s in 14 bits; use arithmetic=fast_accum, or the empty schedule",
                    tw_type_name(g->a));
   return TW_OK;

@@ -11,18 +11,18 @@
 #include "gpu/common/rows.h"
 #include "op/attention.h"
 #include "op/gemm_problem.h"
+#include "op/numerics.h"
 #include "target/cdna/gemm_model.h"
 #include "target/cdna/layout/swizzle.h"
 #include "target/cdna/loop/loop.h"
 #include "target/cdna/machine.h"
 #include "target/cdna/models.h"
 
-static bool is_float8(tw_type t) { return t == TW_E4M3 || t == TW_E5M2; }
 static bool multiplies(tw_type a, tw_type b) {
-  return (a == b && (a == TW_F32 || a == TW_BF16 || a == TW_F16 || a == TW_I8)) || (is_float8(a) && is_float8(b));
+  return (a == b && (a == TW_F32 || a == TW_BF16 || a == TW_F16 || a == TW_I8)) || (tw_is_float8(a) && tw_is_float8(b));
 }
 static int product_bytes3(tw_type t) { return (void)t, 16; }
-static int product_bytes4(tw_type t) { return is_float8(t) ? 32 : 16; }
+static int product_bytes4(tw_type t) { return tw_is_float8(t) ? 32 : 16; }
 
 /* ---- swizzles ---- */
 
