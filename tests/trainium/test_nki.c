@@ -326,6 +326,8 @@ static const struct {
 } mistakes[] = {
     {"def k(x):\n    return x\n", "no kernel"},
     {"@nki.jit\ndef k(x)\n    return x\n", "line 2: expected ':'"},
+    {"import neuronxcc.nki as nki\nimport nki.isa as nisa\n" KERNEL "    nisa.dma_copy(dst=y, src=x)\n    return y\n",
+     "imports two dialects of NKI, nki and neuronxcc.nki; import one"},
     {"@nki.jit\ndef k(x):\nreturn x\n", "line 3: expected an indented block"},
     {"x = (1,\n", "line 2: expected an expression (found the end of the line)"},
     {"x = 'abc\n", "line 1: the string has no end"},

@@ -611,6 +611,11 @@ static void check_assertion(nki_run *r, const nki_node *n) {
   nki_fail(r, "the kernel's assertion fails%s%s", *text ? ": " : "", text);
 }
 
+static bool begins_with_module(const char *path, const char *module) {
+  const size_t n = strlen(module);
+  return strncmp(path, module, n) == 0 && (path[n] == '.' || !path[n]);
+}
+
 static void import(nki_run *r, const nki_node *n) {
   for (size_t i = 0; i < n->n_items; i++) {
     const nki_node *alias = n->item[i];
@@ -622,7 +627,8 @@ static void import(nki_run *r, const nki_node *n) {
     snprintf(top, sizeof top, "%.*s", (int)strcspn(alias->text, "."), alias->text);
     const bool whole = n->kind == NKI_FROM || alias->b;
     nki_value v = {.type = NKI_V_MODULE, .as.i = nki_library_of(whole ? path : top)};
-    if (strncmp(path, "nki", 3) == 0 && (path[3] == '.' || !path[3])) r->is_newer = true;
+    if (begins_with_module(path, "nki")) r->is_newer = r->imports_newer = true;
+    if (begins_with_module(path, "neuronxcc")) r->imports_older = true;
     if (n->kind == NKI_FROM && v.as.i == NKI_LIB_OTHER && nki_library_of(n->text) != NKI_LIB_OTHER)
       v = nki_library_attribute(r, nki_library_of(n->text), alias->text);
     nki_set(r, r->frame, alias->b ? alias->b->symbol : symbol_of(r, n->kind == NKI_FROM ? alias->text : top), v);
@@ -719,4 +725,6 @@ void nki_run_module(nki_run *r) {
       r->program->n_instructions = r->program->n_tensors = 0;
     }
   }
+  if (r->imports_newer && r->imports_older)
+    nki_fail(r, "the file imports two dialects of NKI, nki and neuronxcc.nki; import one");
 }

@@ -10,17 +10,11 @@ nki_library nki_library_of(const char *module) {
   static const struct {
     const char *name;
     nki_library library;
-  } known[] = {{"neuronxcc", NKI_LIB_NKI},
-               {"neuronxcc.nki", NKI_LIB_NKI},
-               {"nki", NKI_LIB_NKI},
-               {"neuronxcc.nki.language", NKI_LIB_NL},
-               {"nki.language", NKI_LIB_NL},
-               {"neuronxcc.nki.isa", NKI_LIB_NISA},
-               {"nki.isa", NKI_LIB_NISA},
-               {"numpy", NKI_LIB_NUMPY},
-               {"math", NKI_LIB_MATH},
-               {"neuronxcc.nki.typing", NKI_LIB_NKI},
-               {"neuronxcc.starfish.penguin.targets.nki.private_api", NKI_LIB_NKI}};
+  } known[] = {{"neuronxcc", NKI_LIB_NKI},   {"nki", NKI_LIB_NKI},
+               {"nki.language", NKI_LIB_NL}, {"nki.isa", NKI_LIB_NISA},
+               {"numpy", NKI_LIB_NUMPY},     {"math", NKI_LIB_MATH},
+               {"nki.typing", NKI_LIB_NKI},  {"starfish.penguin.targets.nki.private_api", NKI_LIB_NKI}};
+  if (strncmp(module, "neuronxcc.", strlen("neuronxcc.")) == 0) module += strlen("neuronxcc.");
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strcmp(module, known[i].name) == 0) return known[i].library;
   return NKI_LIB_OTHER;

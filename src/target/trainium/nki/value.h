@@ -212,6 +212,7 @@ struct nki_run {
   bool skips;    /* the data of the last instruction are not computed: no wanted result depends on them */
   bool is_newer; /* the dialect with destinations first */
   bool is_muted; /* instructions are computed, but not added to the program */
+  bool imports_older, imports_newer; /* the dialects that the file imports */
   int line;
   int scope, loops; /* index of the current iteration in the program's list; number of loops so far */
   nki_frame *frame, *globals;
