@@ -65,7 +65,7 @@ typedef struct levers {
 typedef struct detail {
   size_t depth;       /* most steps of the chain, the first included */
   uint64_t seed;      /* levers that are hidden from the rest of the chain */
-  double parent_cost; /* maximum number of steps of the chain, including the first */
+  double parent_cost; /* predicted cost of the parent */
   double dropout;
   tw_menu_item item[]; /* the alternatives of the first step */
 } detail;
