@@ -47,8 +47,7 @@ static bool measure(tw_state *s, const tw_candidate *c, series *to) {
   return true;
 }
 
-/* Is there time for one more measurement of each, in addition to the confirmation of the result? */
-static bool has_time(const tw_state *s) {
+bool tw_can_defend(const tw_state *s) {
   return !tw_state_is_interrupted(s) && tw_now() + 2 * s->trial_seconds < s->last_measurement;
 }
 
@@ -79,7 +78,7 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
     *gain = recorded_gain(challenger, incumbent);
     return *gain > 0;
   }
-  for (int round = 0; round < ROUNDS && has_time(s); round++) {
+  for (int round = 0; round < ROUNDS && tw_can_defend(s); round++) {
     const bool turned = round % 2;
     if (!measure(s, turned ? incumbent : challenger, turned ? &b : &a)) break;
     if (!measure(s, turned ? challenger : incumbent, turned ? &a : &b)) break;
