@@ -38,10 +38,17 @@ static double noise(series s) {
   return (s.cost[s.n - 1] - s.cost[0]) / 2;
 }
 
+/* What a comparison showed. */
+typedef struct duel {
+  double gain, within; /* 1 - the ratio of the costs, and its noise; both are 0 if nothing was measured */
+  tw_error why;        /* the failure of a measurement; no text: there was none */
+} duel;
+
 /* False if it could not be measured, for lack of time or by a failure. */
-static bool measure(tw_state *s, const tw_candidate *c, series *to) {
+static bool measure(tw_state *s, const tw_candidate *c, series *to, tw_error *why) {
   tw_outcome o;
   tw_state_measure(s, c, &o);
+  if (o.verdict != TW_CORRECT && o.verdict != TW_SKIPPED) *why = o.error;
   if (o.verdict != TW_CORRECT) return false;
   to->cost[to->n++] = o.measured.cost;
   return true;
@@ -67,35 +74,33 @@ static double recorded_gain(const tw_candidate *c, const tw_candidate *than) {
   return 1 - c->measured.cost / than->measured.cost;
 }
 
-/* Does the challenger beat the incumbent? *gain is 1 - the ratio of their costs, *within the noise of *gain. Both
- * are 0 if nothing was measured. */
-static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, double *gain,
-                  double *within) {
+/* Does the challenger beat the incumbent? */
+static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, duel *out) {
   series a = {0}, b = {0};
-  *gain = *within = 0;
+  *out = (duel){0};
   const bool clearly = tw_is_clearly_faster(challenger, incumbent);
   if (s->target->traits.deterministic) {
-    *gain = recorded_gain(challenger, incumbent);
-    return *gain > 0;
+    out->gain = recorded_gain(challenger, incumbent);
+    return out->gain > 0;
   }
   for (int round = 0; round < ROUNDS && tw_can_defend(s); round++) {
     const bool turned = round % 2;
-    if (!measure(s, turned ? incumbent : challenger, turned ? &b : &a)) break;
-    if (!measure(s, turned ? challenger : incumbent, turned ? &a : &b)) break;
+    if (!measure(s, turned ? incumbent : challenger, turned ? &b : &a, &out->why)) break;
+    if (!measure(s, turned ? challenger : incumbent, turned ? &a : &b, &out->why)) break;
     if (!clearly || round > 0 || CLEARLY * a.cost[0] >= b.cost[0]) continue;
-    *gain = 1 - a.cost[0] / b.cost[0];
+    out->gain = 1 - a.cost[0] / b.cost[0];
     return true;
   }
   if (a.n < ROUNDS_LEAST || b.n < ROUNDS_LEAST) {
     const bool is_contradicted = a.n > 0 && b.n > 0;
     if (!(clearly && !is_contradicted) && !is_beyond_its_rounds(s, challenger, incumbent)) return false;
-    *gain = recorded_gain(challenger, incumbent);
+    out->gain = recorded_gain(challenger, incumbent);
     return true;
   }
   const double least = median(b);
-  *gain = 1 - median(a) / least;
-  *within = fmax(noise(a), noise(b)) / least;
-  return *gain > *within;
+  out->gain = 1 - median(a) / least;
+  out->within = fmax(noise(a), noise(b)) / least;
+  return out->gain > out->within;
 }
 
 static const char *name_of(const tw_state *s, const tw_candidate *incumbent) {
@@ -105,16 +110,16 @@ static const char *name_of(const tw_state *s, const tw_candidate *incumbent) {
 /* True if the known kernel is correct and not slower than the incumbent. Otherwise it is reported once. */
 static bool holds(tw_state *s, struct tw_known *known, const tw_candidate *incumbent) {
   const tw_candidate *c = known->candidate;
-  double gain, within;
+  duel d;
   if (known->lost || c == incumbent) return false;
   if (c->verdict != TW_CORRECT) {
     known->lost = tw_verdict_is_failure(c->verdict) || c->verdict == TW_SLOWER;
     if (known->lost) tw_state_note(s, "the kernel of an earlier search is removed: %s", tw_verdict_name(c->verdict));
     return false;
   }
-  if (beats(s, c, incumbent, &gain, &within) || gain >= 0) return true;
+  if (beats(s, c, incumbent, &d) || d.gain >= 0) return true;
   known->lost = true;
-  tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than %s and is removed", -100 * gain,
+  tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than %s and is removed", -100 * d.gain,
                 incumbent == s->start ? tw_state_start_name(s) : "another one");
   return false;
 }
@@ -135,20 +140,22 @@ static bool has_lost(const tw_state *s, const tw_candidate *c) {
 void tw_defend(tw_state *s) {
   tw_candidate *const incumbent = incumbent_of(s), *const best = s->best;
   const tw_candidate *same = tw_state_evaluated(s, best);
-  double gain, within;
+  duel d;
   if (same == incumbent || best == incumbent || incumbent->verdict != TW_CORRECT) return;
   if (has_lost(s, same)) {
     s->best = incumbent;
     return;
   }
-  if (beats(s, best, incumbent, &gain, &within)) return;
+  if (beats(s, best, incumbent, &d)) return;
   s->best = incumbent;
   if (s->target->traits.deterministic) return;
   const char *what = name_of(s, incumbent);
-  if (gain == 0 && within == 0)
+  if (d.gain == 0 && d.within == 0 && *d.why.text)
+    tw_state_note(s, "the best candidate could not be compared with %s: %s; %s is kept", what, d.why.text, what);
+  else if (d.gain == 0 && d.within == 0)
     tw_state_note(s, "no time was left to compare the best candidate with %s; %s is kept", what, what);
   else
     tw_state_note(s,
                   "measured alternately, the best candidate is %.1f%% %s than %s, with a noise of %.1f%%; %s is kept",
-                  100 * fabs(gain), gain < 0 ? "slower" : "faster", what, 100 * within, what);
+                  100 * fabs(d.gain), d.gain < 0 ? "slower" : "faster", what, 100 * d.within, what);
 }

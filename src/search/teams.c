@@ -135,7 +135,7 @@ void tw_team_set_deadline(tw_state *s) {
   if (s->options.seconds <= 0) return;
   const tw_candidate *like = s->best ? s->best : s->start;
   const double trial = like->seconds - like->build_seconds;
-  const double rounds = s->n_known || !tw_is_clearly_faster(like, s->start) ? 4 * s->trial_seconds : 0;
+  const double rounds = s->n_known || !tw_is_clearly_faster(like, s->start) ? 4 * trial : 0;
   s->last_measurement = fmax(tw_state_end(s) - s->case_seconds - trial, s->began + s->options.seconds);
   const double last_start = s->last_measurement - like->seconds - rounds;
   const double half = s->began + s->options.seconds / 2;
