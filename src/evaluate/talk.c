@@ -27,7 +27,7 @@ static void close_end(int *fd) {
   *fd = -1;
 }
 
-/* Closes its input, so that it ends, and kills it if it does not. */
+/* Closes the input of the process, which ends it. Kills the process if it does not end. */
 void tw_talk_stop(tw_talk *s, bool at_once) {
   close_end(&s->in);
   close_end(&s->out);

@@ -29,8 +29,8 @@ tw_status tw_compare_output(const tw_problem *, void *const buffers[], const tw_
                             const void *actual, int threads, tw_mismatch *, tw_error *);
 
 /* For a run that computed only a part of the outputs: compares a random sample of the elements that hold no poison, and
- * the inputs. *compared counts them. TW_MISSING: an output has no such element, or poison cannot be told from a
- * value. */
+ * the inputs. *compared counts them. TW_MISSING: an output has no such element, or poison may equal
+ * a value. */
 tw_status tw_compare_written(const tw_case *, void *const actual[], uint64_t seed, int threads, size_t *compared,
                              tw_error *);
 

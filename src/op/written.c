@@ -69,7 +69,7 @@ static tw_status compare(const tw_case *c, size_t output, const void *actual, tw
   tw_mismatch found = {0};
   c->problem->op->exact_cost(c->problem, output, &element, &row);
   if (!tw_poison_tells(o->type))
-    return tw_fail(error, TW_MISSING, "poison cannot be told from a value of '%s'", o->name);
+    return tw_fail(error, TW_MISSING, "a value of '%s' may equal the poison that marks unwritten elements", o->name);
   tw_place *place = choose(o, actual, r, BUDGET / element, &n);
   tw_status status = place ? TW_OK : tw_no_memory(error, "the comparison");
   if (status == TW_OK && n == 0) status = tw_fail(error, TW_MISSING, "no element of '%s' was written", o->name);

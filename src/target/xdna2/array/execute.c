@@ -33,7 +33,7 @@ static int64_t part_of(int64_t size, int64_t macro, int count) {
   return size < some ? size : some;
 }
 
-/* Scales are found again only from whole groups. */
+/* A part has whole groups, since each group has one scale. */
 static int64_t depth_of_part(const xd_gemm *g, const xd_gemm_shape *s) {
   if (!xd_scaled_weights(g->kernel)) return part_of(g->k, s->step, 2);
   return g->group ? part_of(g->k, s->step * (g->group / tw_common_divisor(s->step, g->group)), 2) : g->k;

@@ -59,7 +59,7 @@ static void write_walk(xd_writer *w, const xd_descriptor *d) {
     if (p->offset % e || (i ? dim->stride % e : dim->size % e))
       xd_write_fail(w, "a descriptor walks parts of elements");
   }
-  if (d->iterations > 1) xd_write_fail(w, "a descriptor of a ring has a displacement in each turn");
+  if (d->iterations > 1) xd_write_fail(w, "unsupported descriptor in a ring: it moves its address in each iteration");
   if (is_run) return;
   tw_text_add_string(&w->text, ", [");
   for (int i = p->n_dims - 1; i >= 0; i--)
