@@ -134,6 +134,17 @@ static void map_received(const tw_launch_kernel *l, const case_memory *c, cdna_m
   }
 }
 
+/* Workgroups go to the XCDs in turn. */
+static void note_sample(const cdna_machine *m, uint64_t group, const uint64_t did[], const double unit[],
+                        cdna_watch *w) {
+  struct cdna_sampled *s = &w->sampled[group % (uint64_t)m->caches.xcds];
+  double work = 0;
+  for (int k = 0; k < CDNA_KINDS; k++) work += unit[k] * (double)did[k];
+  s->n++;
+  s->work += work;
+  s->squares += work * work;
+}
+
 static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const cdna_manner *how,
                             tw_error *error) {
   cdna_memory *const memory = of->memory;
@@ -187,6 +198,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   /* the next kernel may read all of it */
   for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false;
   for (int i = 0; i < CDNA_KINDS; i++) watch->did[i] += (double)counts.did[i];
+  if (how->group != CDNA_ALL_GROUPS) note_sample(a->machine, (uint64_t)how->group, counts.did, unit, watch);
   watch->most = counts.most > watch->most ? counts.most : watch->most;
   watch->groups += (double)counts.workgroups;
   a->counts.instructions += counts.instructions;

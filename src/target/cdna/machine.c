@@ -30,7 +30,7 @@ static const tw_config_key keys[] = {
     KEY(work_items, INT, 64, 1024),
     KEY(scalars_most, INT, 16, 106),
     KEY(memory_tbs, REAL, 0.01, 1000),
-    CACHE(xcds, INT, 1, 64),
+    CACHE(xcds, INT, 1, CDNA_XCDS_MAX),
     CACHE(cus, INT, 1, 256),
     CACHE(l2_bytes, INT64, 1 << 16, 1 << 30),
     CACHE(llc_bytes, INT64, 1 << 16, (int64_t)1 << 40),

@@ -27,6 +27,8 @@
 #include "target/cdna/grid/order.h"
 #include "tilewright/status.h"
 
+enum { CDNA_XCDS_MAX = 64 };
+
 typedef struct cdna_cache_machine {
   int xcds, cus; /* CUs of an XCD */
   int64_t l2_bytes, llc_bytes;

@@ -15,6 +15,7 @@
 
 enum { PLACES_FIRST = 2, PLACES = 8 };
 static const double EQUAL = 0.02;        /* workgroups whose work differs by less count as equal */
+static const double ROUNDED = 1e-4;      /* the same, as far as sums of floats can tell */
 static const double ALIKE = 0.03;        /* if workgroups' times differ by more, more places are timed */
 static const double LEAST_OF_MEAN = 0.4; /* minimum fraction of the mean work; less is not representative */
 static const double MATERIAL = 0.02;     /* minimum fraction of all work for a kind to count */
@@ -47,6 +48,7 @@ typedef struct timing {
   uint64_t seed;           /* seed of places; 0: not random */
   bool uneven;             /* workgroups are known to do different amounts of work */
   bool foreign;            /* the kernel is untrusted */
+  bool xcds_differ;        /* by the sample of the check */
   const cdna_watch *watch; /* compares the timed work with the check; NULL: no comparison */
   double unit[CDNA_KINDS];
   double mhz;                                    /* clock of the last run of all places */
@@ -115,6 +117,10 @@ static int class_of(const classes *c, double work) {
   return part >= 1 ? CLASSES - 1 : (int)(part * CLASSES);
 }
 
+/* Kinds of work have random weights for an untrusted kernel. A kernel that balances two kinds of work may have equal
+ * sums by chance, which a small tolerance makes rare. */
+static double equal_for(const timing *t) { return t->foreign ? ROUNDED : EQUAL; }
+
 /* False: the work of single workgroups is unknown, or equal for all. */
 static bool divide_by_work(const timing *t, classes *c) {
   const float *work = t->watch ? t->watch->work : NULL;
@@ -123,7 +129,7 @@ static bool divide_by_work(const timing *t, classes *c) {
     c->least = fmin(c->least, (double)work[g]);
     c->most = fmax(c->most, (double)work[g]);
   }
-  if (c->most <= c->least * (1 + EQUAL) || c->most <= 0) return false;
+  if (c->most <= c->least * (1 + equal_for(t)) || c->most <= 0) return false;
   for (uint64_t g = 0; g < t->groups; g++) {
     const int k = class_of(c, (double)work[g]);
     c->work[k] += (double)work[g];
@@ -155,6 +161,9 @@ static uint64_t group_by_work(const timing *t, const classes *c, tw_random *r, i
   return g;
 }
 
+/* Only some workgroups of an untrusted kernel were executed in the check. */
+static bool is_sampled(const timing *t) { return t->foreign && t->watch && !t->watch->work; }
+
 /* Chooses n workgroups at random. */
 static void choose_by_chance(timing *t, int n, uint64_t seed) {
   const uint64_t cus = (uint64_t)t->cus, round = cus * (uint64_t)t->together, xcds = (uint64_t)t->machine->caches.xcds;
@@ -164,8 +173,10 @@ static void choose_by_chance(timing *t, int n, uint64_t seed) {
   classes by_work;
   t->uneven = divide_by_work(t, &by_work);
   for (int i = 0; i < n; i++) {
-    const uint64_t id = t->uneven ? group_by_work(t, &by_work, &r, i, n) : group_by_chance(t, &r, i, n);
+    uint64_t id = t->uneven ? group_by_work(t, &by_work, &r, i, n) : group_by_chance(t, &r, i, n);
     if (id == UINT64_MAX) continue;
+    if (is_sampled(t) && t->of_xcd > id / xcds) id = id / xcds * xcds + (uint64_t)i % xcds; /* each XCD has a place */
+    if (id >= t->groups) continue;
     const uint64_t local = id / xcds;
     const uint64_t place = local / round * round + local % round % cus;
     int at = t->n_places;
@@ -233,7 +244,7 @@ typedef struct durations {
 } durations;
 
 static durations durations_of(const timing *t) {
-  durations d;
+  durations d = {.work = {0}};
   for (int i = 0; i < t->n_places; i++) {
     d.cycles[i] = (double)t->result[i].cycles;
     d.work[i] = work_at(t, i);
@@ -255,8 +266,38 @@ static double duration_by_work(const timing *t, const durations *d, double work)
   return d->cycles[below] + (span > 0 ? (d->cycles[above] - d->cycles[below]) * (work - d->work[below]) / span : 0);
 }
 
+/* Whether workgroups on different XCDs do different amounts of work, as far as the sample of the check shows: the mean of
+ * one XCD is above the mean of all by more than four standard errors. */
+static bool xcds_differ(const timing *t) {
+  double n = 0, work = 0;
+  if (!is_sampled(t)) return false;
+  for (int x = 0; x < t->machine->caches.xcds; x++) {
+    n += t->watch->sampled[x].n;
+    work += t->watch->sampled[x].work;
+  }
+  for (int x = 0; x < t->machine->caches.xcds; x++) {
+    const struct cdna_sampled *s = &t->watch->sampled[x];
+    if (s->n < 2) continue;
+    const double mean = s->work / s->n, error = sqrt(fmax(0, s->squares / s->n - mean * mean) / (s->n - 1));
+    if (mean > work / n * (1 + EQUAL) + 4 * error) return true;
+  }
+  return false;
+}
+
+/* The mean of the places on the XCD. Without one, that of all places. */
+static double duration_on_xcd(const timing *t, const durations *d, int xcd) {
+  double sum = 0, all = 0;
+  int n = 0;
+  for (int i = 0; i < t->n_places; i++) {
+    all += d->cycles[i];
+    if (t->xcd[i] == xcd) sum += d->cycles[i], n++;
+  }
+  return n ? sum / n : all / t->n_places;
+}
+
 static double duration(const timing *t, const durations *d, uint64_t local, int xcd) {
   const uint64_t id = local * (uint64_t)t->machine->caches.xcds + (uint64_t)xcd;
+  if (t->xcds_differ) return duration_on_xcd(t, d, xcd);
   if (t->uneven && id < t->groups) return duration_by_work(t, d, (double)t->watch->work[id]);
   const double cycles = between(t, local, d->cycles);
   if (!t->watch || !t->watch->work || id >= t->groups) return cycles;
@@ -302,9 +343,11 @@ static bool schedule_xcd(const timing *t, const durations *d, int xcd, double *c
   return true;
 }
 
-/* The XCD that ends last. All XCDs are alike if nothing is known about single workgroups. */
-static bool schedule(const timing *t, double *cycles, double *working) {
-  const bool known = t->watch && t->watch->work;
+/* The XCD that ends last. All XCDs are alike if nothing is known about single workgroups, and the sample of the check
+ * shows no difference. */
+static bool schedule(timing *t, double *cycles, double *working) {
+  t->xcds_differ = xcds_differ(t);
+  const bool known = t->xcds_differ || (t->watch && t->watch->work);
   const durations d = durations_of(t);
   *cycles = *working = 0;
   for (int xcd = 0; xcd < (known ? t->machine->caches.xcds : 1); xcd++)
@@ -414,7 +457,7 @@ static tw_status time_grid(timing *t, int jobs, cdna_times *out, tw_error *error
   double mhz = t->has_matrix ? sqrt(t->rates->matrix_mhz * peak) : peak, cycles = 0, working = 0;
   choose_places(t, PLACES_FIRST);
   /* workgroups that do different work may take equal time by chance; a foreign kernel may arrange it */
-  if (t->foreign && (t->uneven || (t->watch && !t->watch->work))) choose_places(t, PLACES);
+  if ((t->foreign && t->uneven) || is_sampled(t)) choose_places(t, PLACES);
   for (int again = 0; again < 2; again++) {
     tw_status status = time_at(t, mhz, jobs, error);
     if (status == TW_OK && !again && t->n_places < PLACES && !are_alike(t)) {
@@ -493,7 +536,6 @@ static tw_status execute_alone(timing *t, cdna_dispatch *d, looking *q, tw_error
 
 /* The workgroup does the work that it did when the grid was checked: else it can tell the two launches apart. */
 static bool did_so_before(const timing *t, int place, int nth) {
-  static const double ROUNDED = 1e-4; /* of floats */
   const float *before = t->watch->work;
   double now = 0;
   for (int k = 0; k < CDNA_KINDS; k++) now += t->unit[k] * (double)t->expected[place][nth].did[k];

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "op/operand.h"
+#include "target/cdna/grid/caches.h"
 #include "target/cdna/time/cu.h"
 
 typedef struct cdna_times {
@@ -41,7 +42,11 @@ typedef struct cdna_watch {
   double did[CDNA_KINDS]; /* work of all executed workgroups */
   /* For each workgroup, in cycles (cdna_work_units), if all of the grid was executed once; else NULL. */
   float *work;
-  size_t room; /* sum of `work` */
+  size_t room; /* number of elements of `work` */
+  /* Where workgroups were sampled: their number, the sum of their work and of its squares, for each XCD. */
+  struct cdna_sampled {
+    double n, work, squares;
+  } sampled[CDNA_XCDS_MAX];
 } cdna_watch;
 
 /* Cycles of a compute unit that work of each kind takes at least. With a seed, each kind weighs half to twice as much:
