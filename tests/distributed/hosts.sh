@@ -33,7 +33,8 @@ grep -q '^good2 env CUDA_VISIBLE_DEVICES=0 ROCR_VISIBLE_DEVICES=0 ' "$folder/sta
 echo "ok: two hosts find what one process finds"
 
 hosts "down jobs=1" "good1 command=$command" "garbage" "hangs seconds=1"
-[ "$(tune --out "$folder/bad" | result)" = "$one" ] || fail "beside bad hosts: $(cat "$folder/err")"
+found=$(tune --out "$folder/bad" | result)
+[ "$found" = "$one" ] || fail "beside bad hosts: $found instead of $one: $(cat "$folder/err")"
 for host in down garbage hangs; do
   grep -q "host $host is excluded after 3 failures in a row" "$folder/err" || fail "$host is not excluded: $(cat "$folder/err")"
 done
