@@ -267,7 +267,7 @@ static double duration_by_work(const timing *t, const durations *d, double work)
 }
 
 /* Whether workgroups on different XCDs do different amounts of work, as far as the sample of the check shows: the mean of
- * one XCD is above the mean of all by more than four standard errors. */
+ * one XCD differs from the mean of all by more than four standard errors. */
 static bool xcds_differ(const timing *t) {
   double n = 0, work = 0;
   if (!is_sampled(t)) return false;
@@ -279,7 +279,7 @@ static bool xcds_differ(const timing *t) {
     const struct cdna_sampled *s = &t->watch->sampled[x];
     if (s->n < 2) continue;
     const double mean = s->work / s->n, error = sqrt(fmax(0, s->squares / s->n - mean * mean) / (s->n - 1));
-    if (mean > work / n * (1 + EQUAL) + 4 * error) return true;
+    if (fabs(mean - work / n) > ROUNDED * work / n + 4 * error) return true;
   }
   return false;
 }
