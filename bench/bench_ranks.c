@@ -401,8 +401,7 @@ static void print_target(const char *name, const char *problem, const char *path
   for (size_t i = 0; i < n_times; i++) mean += times[i] / (double)n_times;
   for (int wide = 1; wide >= 0; wide--) {
     const work *w = work_of_search(t, problem, wide);
-    printf("\n%s, ", wide ? "--beam 64 --plans 20 --kernels 2" : "defaults");
-    printf("%s, ", problem);
+    printf("\n%s, %s, ", wide ? "--beam 64 --plans 20 --kernels 2" : "defaults", problem);
     print_work(name, w);
     if (!path) continue;
     const int candidates = wide ? TRIALS : w->samples < TRIALS ? w->samples : TRIALS;

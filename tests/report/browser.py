@@ -201,7 +201,7 @@ def check_live(browser, command, folder):
     if running:
         expect(browser.wait('return document.querySelector("#detail pre")'), 'a source of the running search')
     browser.js('document.getElementById("detail").close()')
-    seen = browser.errors()  # before the server ends: a page that asks it afterwards reports that nobody answers
+    seen = browser.errors()  # read before the server stops, because the page logs an error once it does
     search.send_signal(2)
     search.wait(60)
     expect(seen == [] or not running, 'the console is empty: %s' % seen)

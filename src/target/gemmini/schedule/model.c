@@ -70,7 +70,7 @@ static bool one_bank_for_all_slots(const gm_config *config, const gm_operand_lay
 static double load_cycles(const model *m, bool cold, double elements, int rows) {
   const double bytes = elements * m->g->input_bytes;
   const double bus = m->config->dma_bus_bits / 8.0;
-  return cold ? bytes / cold_rate : gm_later(bytes / bus, rows) + load_overhead * rows / m->config->dim;
+  return cold ? bytes / cold_rate : gm_larger(bytes / bus, rows) + load_overhead * rows / m->config->dim;
 }
 
 static double store_cycles(const model *m, int rows, int columns) {
@@ -91,7 +91,7 @@ static double pairs_cycles(const model *m, int rows, int nb, int kb) {
   if (m->conflict) pair *= same_bank;
   if (m->g->b_transposed) pair *= transposed_b;
   if (p->reuse_weights && (m->conflict || m->g->b_transposed))
-    pair = (pair + (rows - 1.0) * gm_later(m->config->dim, least_rows)) / rows;
+    pair = (pair + (rows - 1.0) * gm_larger(m->config->dim, least_rows)) / rows;
   double instructions = pair_instructions + (p->hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions);
   if (p->unroll < 3) {
     const int bound[3] = {rows, nb, kb};
@@ -99,7 +99,7 @@ static double pairs_cycles(const model *m, int rows, int nb, int kb) {
     for (int l = 3 - p->unroll; l < 3; l++) body *= bound[p->loops[l] - 'i'];
     instructions += rolled_instructions / body;
   }
-  return pairs * gm_later(pair, instructions);
+  return pairs * gm_larger(pair, instructions);
 }
 
 /* One step: `s` counts steps, `t` tiles. */
@@ -143,7 +143,7 @@ static double last_load(const model *m, const step_place *x, const step_loads *l
   if (m->p->spread_loads == 0) return from;
   const double pairs = (double)x->rows * x->nb * x->kb, places = spread ? floor(pairs / spread) : 0;
   if (rows <= places) return from + (double)rows * spread * d - lead + (l->a + l->b) / rows;
-  const double left = gm_earlier(rows - places, l->a_rows), left_b = rows - places - left;
+  const double left = gm_smaller(rows - places, l->a_rows), left_b = rows - places - left;
   return from + pairs * d - lead + (left ? left * l->a / l->a_rows : 0) + (left_b ? left_b * l->b / l->b_rows : 0);
 }
 
@@ -152,11 +152,11 @@ static double last_load(const model *m, const step_place *x, const step_loads *l
 static double blocked(const model *m, const step_place *x, const step_loads *l, double lead) {
   const gm_plan *p = m->p;
   const double pairs = (double)x->rows * x->nb * x->kb;
-  const double spacing = p->spread_loads ? gm_earlier(m->load_spread, pairs) * m->config->dim : 0;
-  const double behind_b = gm_later(0, l->b - l->b_rows * spacing),
-               behind_a = gm_later(0, behind_b + l->a - l->a_rows * spacing);
+  const double spacing = p->spread_loads ? gm_smaller(m->load_spread, pairs) * m->config->dim : 0;
+  const double behind_b = gm_larger(0, l->b - l->b_rows * spacing),
+               behind_a = gm_larger(0, behind_b + l->a - l->a_rows * spacing);
   const double mvins = l->a_rows * ceil((double)x->kb / p->a.width) + l->b_rows * ceil((double)x->nb / p->b.width);
-  return gm_later(0, gm_later(behind_a, behind_b) - m->config->rs_load * (l->a + l->b) / gm_later(1, mvins) - lead);
+  return gm_larger(0, gm_larger(behind_a, behind_b) - m->config->rs_load * (l->a + l->b) / gm_larger(1, mvins) - lead);
 }
 
 /* The fraction of a step's pairs after the first use of its last row of A. */
@@ -178,13 +178,14 @@ static double finish_tile(model *m, const step_place *x, double pairs_of_step, d
   m->loaded = 0;
   const double commands = x->rows * ceil((double)x->nb / p->store_width);
   const double complete = p->peel[GM_LAST] ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
-  m->store_free = gm_later(gm_later(m->store_free, complete) + cycles, end + cycles / x->rows);
+  m->store_free = gm_larger(gm_larger(m->store_free, complete) + cycles, end + cycles / x->rows);
   if (p->spread_stores == 0) { /* a burst: all commands beyond the store entries block later ones */
-    end = gm_later(end, m->store_free - cycles * m->config->rs_store / gm_later(m->config->rs_store, commands) - lead);
+    end =
+        gm_larger(end, m->store_free - cycles * m->config->rs_store / gm_larger(m->config->rs_store, commands) - lead);
   } else {
     const int spread = m->store_spread;
     const double pairs = (double)x->rows * x->nb * m->g->kb, places = spread ? ceil(pairs / spread) : 0;
-    m->store_free = gm_later(m->store_free, complete + gm_earlier(x->rows, places) * spread * d);
+    m->store_free = gm_larger(m->store_free, complete + gm_smaller(x->rows, places) * spread * d);
     if (places < x->rows) /* the remainder bursts at the end of the next tile */
       end += cycles * (x->rows - places) / x->rows;
     if (!p->c_split || p->peel[GM_LAST]) end += rows * (double)x->nb * acc_conflict;
@@ -217,39 +218,39 @@ static void walk_step(model *m, const step_place *x) {
   const double from = p->prefetch > 0 ? m->begin[x->s % 3] : waits ? before : before - lead;
   double start = before, load_end = 0, stolen_rows = 0;
   if (loads > 0) {
-    const double load_start = gm_later(m->load_free, from);
+    const double load_start = gm_larger(m->load_free, from);
     m->load_free = load_start + loads;
-    if (p->prefetch > 0 && x->s >= p->prefetch) m->load_free = gm_later(m->load_free, last_load(m, x, &l, from, lead));
+    if (p->prefetch > 0 && x->s >= p->prefetch) m->load_free = gm_larger(m->load_free, last_load(m, x, &l, from, lead));
     load_end = m->load_free + load_latency;
     /* loads that arrive after the step began take cycles from the bank that is being read */
-    const double late = gm_earlier(1, gm_later(0, load_end - before) / loads);
+    const double late = gm_smaller(1, gm_larger(0, load_end - before) / loads);
     if (p->prefetch > 0 && x->s >= p->prefetch)
       stolen_rows = late * d * ((x->load_a ? (double)x->rows * x->kb : 0) + (x->load_b ? (double)x->kb * x->nb : 0));
     start =
-        gm_later(start, m->load_free - l.a * (1 - 1.0 / gm_max(1, l.a_rows)) + load_latency); /* B, then a row of A */
+        gm_larger(start, m->load_free - l.a * (1 - 1.0 / gm_max(1, l.a_rows)) + load_latency); /* B, then a row of A */
   }
   if (p->prefetch > 0) {
     const double in_one_bank = (m->a_steals && x->load_a ? (double)x->rows * x->kb * d : 0) +
                                (m->b_steals && x->load_b ? (double)x->kb * x->nb * d : 0);
-    stolen_rows = gm_later(stolen_rows, in_one_bank);
+    stolen_rows = gm_larger(stolen_rows, in_one_bank);
   }
   double pairs = pairs_cycles(m, x->rows, x->nb, x->kb) + stolen_rows * stolen;
   const double core = step_instructions + move_instructions * load_rows;
   if (p->unroll == 0 || !p->hoist[GM_ADDRESSES]) pairs += core;
   /* the tile's accumulator buffer must be stored, and filled unless the first product overwrites it */
   if (x->first_k) {
-    start = gm_later(start, m->stored[slot]);
+    start = gm_larger(start, m->stored[slot]);
     const double fill = fill_cycles(m, x);
     if (gm_fills_ahead(p) && x->t > 0) {
       const double spacing = m->store_spread * d;
       m->load_free += fill;
-      start += gm_later(0, fill - x->rows * spacing - m->config->rs_load * fill / (x->rows * x->nb) - lead);
+      start += gm_larger(0, fill - x->rows * spacing - m->config->rs_load * fill / (x->rows * x->nb) - lead);
     } else if (!p->overwrite) {
       start += fill;
     }
     if (!p->hoist[GM_CONFIGS]) start += config_cycles;
   }
-  double end = gm_later(start + pairs, loads > 0 ? load_end + pairs * behind_last_load(m, x) : 0);
+  double end = gm_larger(start + pairs, loads > 0 ? load_end + pairs * behind_last_load(m, x) : 0);
   if (p->prefetch > 0 && x->s >= p->prefetch) end += blocked(m, x, &l, lead);
   if (x->last_k) end = finish_tile(m, x, pairs, end, lead);
   m->array_free = end;
@@ -286,7 +287,7 @@ static double walk(model *m) {
       }
     }
   }
-  return gm_later(m->array_free, m->store_free) + store_latency;
+  return gm_larger(m->array_free, m->store_free) + store_latency;
 }
 
 /* Every line of code is fetched cold once. */
@@ -330,7 +331,7 @@ static double hardware_loop(model *m) {
   for (int t = 0; t < tiles; t++)
     stores +=
         gm_tile_store_cycles(m->config, &m->lines, drain, written / tiles, g->output_bytes, t > 0 ? loaded / tiles : 0);
-  return gm_later(gm_later(pairs, loads) + 0.3 * gm_earlier(pairs, loads) * 0.2 + 0.25 * drain * tiles, stores) +
+  return gm_larger(gm_larger(pairs, loads) + 0.3 * gm_smaller(pairs, loads) * 0.2 + 0.25 * drain * tiles, stores) +
          steps * 60 + first / 2 + drain;
 }
 
@@ -375,7 +376,7 @@ double gm_least(const gm_config *config, double products, double port_cycles, do
   /* per cycle of the core: one 64-bit multiplication may hold several 8-bit products; one store */
   enum { CORE_PRODUCTS = 4, CORE_BYTES = 8 };
   const double compute = products / (config->dim * config->dim + CORE_PRODUCTS);
-  return gm_later(gm_later(compute, port_cycles), output_bytes / (config->dma_bus_bits / 8.0 + CORE_BYTES));
+  return gm_larger(gm_larger(compute, port_cycles), output_bytes / (config->dma_bus_bits / 8.0 + CORE_BYTES));
 }
 
 tw_status gm_gemm_bound(const tw_target *target, const tw_problem *problem, tw_bound *bound, tw_error *error) {
@@ -391,7 +392,7 @@ tw_status gm_gemm_bound(const tw_target *target, const tw_problem *problem, tw_b
   /* Every block of B stays in the array while all rows of A pass, one per cycle; loading it takes dim cycles, after the
    * previous pairs. All inputs are read through the memory port once, because the L2 is cold; C leaves over the bus. */
   bound->compute_cost = (double)(g.m > config->dim ? g.m : config->dim) * g.nb * g.kb;
-  bound->memory_cost = gm_later(in / port_bytes, out / (config->dma_bus_bits / 8.0));
+  bound->memory_cost = gm_larger(in / port_bytes, out / (config->dma_bus_bits / 8.0));
   bound->least = gm_least(config, problem->op->operations(problem), in / port_bytes, out);
   if (bound->compute_cost >= bound->memory_cost) {
     bound->cost = bound->compute_cost;

@@ -37,7 +37,7 @@ static const double bytes_per_instruction = 3.3;
 
 double gm_load_cycles(const gm_config *c, bool cold, double bytes, double rows, double row_bytes) {
   const double bus = c->dma_bus_bits / 8.0, beats = rows * ceil(row_bytes / bus);
-  return cold ? gm_later(bytes / cold_rate, beats) : beats + load_overhead * rows;
+  return cold ? gm_larger(bytes / cold_rate, beats) : beats + load_overhead * rows;
 }
 
 static bool row_is_line(const gm_config *c, int element_bytes) { return element_bytes * c->dim == c->dma_max_bytes; }
@@ -49,7 +49,7 @@ double gm_store_cycles(const gm_config *c, double rows, int columns, int wide, i
   return rows * commands *
          (full            ? store_full
           : bytes >= line ? store_line * bytes / 64
-                          : gm_earlier(store_part, store_line));
+                          : gm_smaller(store_part, store_line));
 }
 
 /* The share of the L2's lines that this number of new lines replaces. */
@@ -79,8 +79,8 @@ double gm_tile_store_cycles(const gm_config *c, gm_lines *l, double pace, double
                             double loaded) {
   const double lines = written / c->dma_max_bytes, dirty = lines * l->dirty, beat = c->dma_bus_bits / 8.0;
   replace(l, c, lines, true);
-  return gm_later(pace + dirty * (row_is_line(c, element_bytes) ? dirty_victim : dirty_victim_of_i8),
-                  (loaded + written) / beat + dirty * dirty_victim);
+  return gm_larger(pace + dirty * (row_is_line(c, element_bytes) ? dirty_victim : dirty_victim_of_i8),
+                   (loaded + written) / beat + dirty * dirty_victim);
 }
 
 double gm_fill_cycles(bool bias, double rows) { return rows * (bias ? fill_bias : fill_zero); }
@@ -96,11 +96,11 @@ static double lead_of(const gm_walk *w) { return w->plan.config->rs_execute / 2.
  * without a slot follow the pairs in sequence. */
 static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
   const double units = x->a_units + x->b_units, loads = x->a + x->b,
-               pair = w->took[loader] / gm_later(1, w->pairs[loader]);
+               pair = w->took[loader] / gm_larger(1, w->pairs[loader]);
   if (!w->plan.spread_loads || units == 0) return w->begin[loader];
   const double places = w->plan.load_pairs ? floor(w->pairs[loader] / w->plan.load_pairs) : 0;
   if (units <= places) return w->begin[loader] + units * w->plan.load_pairs * pair - lead_of(w) + loads / units;
-  const double left_b = gm_earlier(units - places, x->b_units), left_a = units - places - left_b; /* A goes first */
+  const double left_b = gm_smaller(units - places, x->b_units), left_a = units - places - left_b; /* A goes first */
   const double left = (left_b > 0 ? left_b * x->b / x->b_units : 0) + (left_a > 0 ? left_a * x->a / x->a_units : 0);
   return w->begin[loader] + w->took[loader] - lead_of(w) + left;
 }
@@ -108,23 +108,23 @@ static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
 /* If loads are issued faster than they complete, they fill the load entries of the reservation station. Then no
  * later command is accepted, and the array waits after the accepted pairs are done. */
 static double blocked(const gm_walk *w, const gm_walk_step *x, int loader) {
-  const double pair = w->took[loader] / gm_later(1, w->pairs[loader]), loads = x->a + x->b;
-  const double spacing = w->plan.spread_loads ? gm_earlier(w->plan.load_pairs, w->pairs[loader]) * pair : 0;
+  const double pair = w->took[loader] / gm_larger(1, w->pairs[loader]), loads = x->a + x->b;
+  const double spacing = w->plan.spread_loads ? gm_smaller(w->plan.load_pairs, w->pairs[loader]) * pair : 0;
   const double behind = loads - (x->a_units + x->b_units) * spacing;
-  return gm_later(0, behind - w->plan.config->rs_load * loads / gm_later(1, x->mvins) - lead_of(w));
+  return gm_larger(0, behind - w->plan.config->rs_load * loads / gm_larger(1, x->mvins) - lead_of(w));
 }
 
 /* The stores of a tile that is complete at `end`. Returns the cycle at which the array may continue. */
 static double finish_tile(gm_walk *w, const gm_walk_step *x, double end) {
   const gm_walk_plan *p = &w->plan;
   const int slot = p->c_double ? (int)(w->t & 1) : 0, entries = p->config->rs_store;
-  w->store = gm_later(w->store, end) + x->stores;
+  w->store = gm_larger(w->store, end) + x->stores;
   if (!p->spread_stores) { /* a burst: all commands beyond the store entries block later ones */
-    end = gm_later(end, w->store - x->stores * entries / gm_later(entries, x->store_commands) - lead_of(w));
+    end = gm_larger(end, w->store - x->stores * entries / gm_larger(entries, x->store_commands) - lead_of(w));
   } else {
-    const double pair = x->cycles / gm_later(1, x->pairs),
+    const double pair = x->cycles / gm_larger(1, x->pairs),
                  places = p->store_pairs ? ceil(x->pairs / p->store_pairs) : 0;
-    w->store = gm_later(w->store, end + gm_earlier(x->store_units, places) * p->store_pairs * pair);
+    w->store = gm_larger(w->store, end + gm_smaller(x->store_units, places) * p->store_pairs * pair);
     if (places < x->store_units) end += x->stores * (x->store_units - places) / x->store_units;
     if (!p->c_split) end += x->store_rows * acc_conflict;
   }
@@ -142,24 +142,24 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
   double start = before, rows = p->prefetch > 0 ? x->stolen : 0, loaded = 0;
   if (filled) w->load += x->fill; /* part of the loads of the previous tile */
   if (loads > 0) {
-    w->load = gm_later(w->load, from) + loads;
-    if (ahead) w->load = gm_later(w->load, last_place(w, x, loader));
+    w->load = gm_larger(w->load, from) + loads;
+    if (ahead) w->load = gm_larger(w->load, last_place(w, x, loader));
     loaded = w->load + load_latency;
     /* loads that arrive after the step began take cycles from the bank that is being read */
-    if (ahead) rows = gm_later(rows, gm_earlier(1, gm_later(0, loaded - before) / loads) * x->rows);
+    if (ahead) rows = gm_larger(rows, gm_smaller(1, gm_larger(0, loaded - before) / loads) * x->rows);
     /* A is loaded before B, which comes in while it is used; but all loads stand before the pairs where they are not
      * ahead, and all but what the load entries hold are then done */
-    const double held = ahead ? 1 : gm_earlier(1, p->config->rs_load / gm_later(1, x->mvins));
-    start = gm_later(start, loaded - x->b * held);
+    const double held = ahead ? 1 : gm_smaller(1, p->config->rs_load / gm_larger(1, x->mvins));
+    start = gm_larger(start, loaded - x->b * held);
   }
   if (x->first) { /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
-    start = gm_later(start, w->stored[p->c_double ? (int)(w->t & 1) : 0]) + p->per_tile;
+    start = gm_larger(start, w->stored[p->c_double ? (int)(w->t & 1) : 0]) + p->per_tile;
     if (filled)
-      start = gm_later(start, w->load - loads);
+      start = gm_larger(start, w->load - loads);
     else
       start += x->fill;
   }
-  double end = gm_later(start + x->cycles + rows * stolen, loaded);
+  double end = gm_larger(start + x->cycles + rows * stolen, loaded);
   if (ahead) end += blocked(w, x, loader);
   if (x->last) end = finish_tile(w, x, end);
   w->array = end;
@@ -170,4 +170,4 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
   if (x->last) w->t++;
 }
 
-double gm_walk_end(const gm_walk *w) { return gm_later(w->array, w->store) + store_latency; }
+double gm_walk_end(const gm_walk *w) { return gm_larger(w->array, w->store) + store_latency; }

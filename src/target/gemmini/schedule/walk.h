@@ -57,8 +57,8 @@ double gm_tile_store_cycles(const gm_config *, gm_lines *, double pace, double w
                             double loaded);
 
 /* fmax and fmin without their rules for NaN, which cost a call: the walks need most of their time for these. */
-static inline double gm_later(double a, double b) { return a > b ? a : b; }
-static inline double gm_earlier(double a, double b) { return a < b ? a : b; }
+static inline double gm_larger(double a, double b) { return a > b ? a : b; }
+static inline double gm_smaller(double a, double b) { return a < b ? a : b; }
 
 void gm_walk_add(gm_walk *, const gm_walk_step *);
 double gm_walk_end(const gm_walk *);

@@ -47,9 +47,9 @@ static double run_cycles(const model *m, int rows, int columns) {
   const gm_conv_layout *l = m->l;
   const int blocks = gm_ceil_div(columns, l->block), head = columns - (blocks - 1) * l->block, d = m->config->dim;
   const double low = m->v->transposed ? d : low_pair;
-  double cycles = rows * (gm_later(head, low) + (blocks - 1) * gm_later(l->block, low));
+  double cycles = rows * (gm_larger(head, low) + (blocks - 1) * gm_larger(l->block, low));
   if (m->v->transposed) cycles = (double)rows * blocks * d + transposed_b - d;
-  cycles += d - gm_later(blocks > 1 ? l->block : head, low); /* the last pair */
+  cycles += d - gm_larger(blocks > 1 ? l->block : head, low); /* the last pair */
   return m->conflict ? cycles + same_bank - d : cycles;
 }
 
@@ -89,7 +89,7 @@ static gm_walk_step step_of(model *m, const tile *t, int r, int c) {
         gm_load_cycles(m->config, t->k == 0 || m->cold_again, pixels * channels * bytes, pixels * pieces, wide * bytes);
     if (t->k == 0 || m->cold_again) x.a += gm_cold_cycles(m->config, &m->lines, pixels * channels * bytes);
     m->loaded += pixels * channels * bytes;
-    x.a = gm_later(x.a, pixels * p->pack); /* a repeated pixel is written to one row a cycle */
+    x.a = gm_larger(x.a, pixels * p->pack); /* a repeated pixel is written to one row a cycle */
     x.a_units = rows * ceil(columns / d);
     x.mvins += x.a_units * pieces;
     x.rows += pixels * blocks_c * p->pack;
@@ -108,7 +108,7 @@ static gm_walk_step step_of(model *m, const tile *t, int r, int c) {
     x.stolen += m->b_steals ? rows * gm_ceil_div(columns, d) : 0;
   }
   const double array = runs * run_cycles(m, t->rows, t->columns), core = core_cycles(m, t, runs, &x);
-  x.cycles = p->prefetch ? gm_later(array, core) : array + step_instructions;
+  x.cycles = p->prefetch ? gm_larger(array, core) : array + step_instructions;
   return x;
 }
 
@@ -129,7 +129,7 @@ static void add_tile(model *m, const tile *t, gm_walk_step *x) {
   if (v->pool) { /* every element of a window is read; each row of the result is a separate store */
     const double windows =
         (double)gm_min(p->tile_p, v->out_h - t->y) * gm_min(p->tile_q, v->out_w - t->x) * t->blocks_k;
-    x->stores = gm_later(windows * v->pool * v->pool, gm_store_cycles(m->config, windows, d, d, v->output_bytes));
+    x->stores = gm_larger(windows * v->pool * v->pool, gm_store_cycles(m->config, windows, d, d, v->output_bytes));
     x->store_commands = t->blocks_k;
   } else {
     const int wide = gm_min(p->store_width * d, outs);
@@ -284,8 +284,8 @@ tw_status gm_conv2d_bound(const tw_target *target, const tw_problem *problem, tw
   const double out = (double)v.n * v.out_h * v.out_w * v.k * v.output_bytes;
   *bound = (tw_bound){0};
   bound->compute_cost = v.n * rows.all * columns.all * v.c / d * v.kb;
-  bound->memory_cost = gm_later(in / port_bytes, out / (config->dma_bus_bits / 8.0));
-  bound->cost = gm_later(bound->compute_cost, bound->memory_cost);
+  bound->memory_cost = gm_larger(in / port_bytes, out / (config->dma_bus_bits / 8.0));
+  bound->cost = gm_larger(bound->compute_cost, bound->memory_cost);
   bound->least = gm_least(config, v.n * rows.all * columns.all * v.c * v.k, in / port_bytes, out);
   if (bound->compute_cost >= bound->memory_cost)
     snprintf(bound->limit, sizeof bound->limit,
