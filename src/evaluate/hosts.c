@@ -3,7 +3,10 @@
  * A slot of the pool belongs to no host: it takes any free connection, so that the other hosts do the jobs of an
  * excluded host. A trial that one host does not answer goes to another one. Three failures in a row exclude a host for
  * the rest of the search. A host that differs as a machine from the first one that answered is excluded at once: costs
- * of different machines are not comparable. */
+ * of different machines are not comparable.
+ *
+ * A trial is given up after three failures at hosts that worked before it, because its kernel may be what stops them.
+ * Failures at other hosts say nothing about the trial. Their number is limited, because such hosts are excluded. */
 #include "evaluate/hosts.h"
 
 #include <pthread.h>
@@ -23,13 +26,13 @@ typedef struct host {
   int64_t jobs;
   double seconds;
   int line, failures; /* in a row */
-  bool excluded;
+  bool has_answered, excluded;
 } host;
 
 typedef struct connection {
   host *host;
   char *command;
-  bool busy;
+  bool busy, worked; /* `worked`: when it was reserved, the host's last trial had been answered */
   tw_talk talk;
 } connection;
 
@@ -157,6 +160,7 @@ static connection *reserve_connection(hosts *all, const host * not, const volati
     }
     if (found) {
       found->busy = true;
+      found->worked = found->host->has_answered && found->host->failures == 0;
     } else {
       struct timespec until;
       clock_gettime(CLOCK_REALTIME, &until);
@@ -184,6 +188,7 @@ static bool give_back(hosts *all, connection *c, tw_reply r, const tw_outcome *o
   }
   const bool failed = r != TW_REPLY_ANSWERED || other || out->verdict == TW_UNAVAILABLE;
   h->failures = failed ? h->failures + 1 : 0;
+  h->has_answered |= !failed;
   excluded = !h->excluded && r != TW_REPLY_INTERRUPTED && (other || h->failures >= FAILURES);
   h->excluded |= excluded;
   c->busy = false;
@@ -206,10 +211,11 @@ static void evaluate(tw_backend *b, size_t slot, const tw_trial *trial, const tw
   const host *last = NULL;
   bool done = false;
   tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING, "all hosts are excluded");
-  for (int i = 0; i < TRIES && !done; i++) {
+  for (int failures = 0; failures < TRIES && !done;) {
     connection *c = reserve_connection(all, last, interrupt);
     if (!c) break;
     last = c->host;
+    failures += c->worked;
     const tw_stop until = {.deadline = last->seconds > 0 ? tw_now() + last->seconds : 0, .interrupt = interrupt};
     const tw_reply r = tw_talk_evaluate(&c->talk, c->command, trial, bound, &until, 1, out);
     snprintf(out->place, sizeof out->place, "%.*s", (int)sizeof out->place - 1, last->name);

@@ -13,6 +13,7 @@ shift
 echo "\$host \$*" >>"$folder/started"
 case \$host in
   good*) exec "\$@" ;;
+  slow*) "\$@" | while read -r line; do sleep 0.1; printf '%s\n' "\$line"; done ;;
   down*) sleep 0.1; exit 255 ;;
   garbage*) while read -r line; do echo nonsense; done ;;
   other*) "\$@" | sed -u 's/"evaluator": *"[^"]*"/"evaluator": "another"/' ;;
@@ -32,7 +33,8 @@ hosts "# two good hosts" "good1 jobs=2 command=$command" "good2 devices=0,1 comm
 grep -q '^good2 env CUDA_VISIBLE_DEVICES=0 ROCR_VISIBLE_DEVICES=0 ' "$folder/started" || fail "the device is not given: $(cat "$folder/started")"
 echo "ok: two hosts find what one process finds"
 
-hosts "down jobs=1" "good1 command=$command" "garbage" "hangs seconds=1"
+# The good host is slow, so that candidates meet several bad hosts before it is free.
+hosts "down jobs=1" "slow1 command=$command" "garbage" "hangs seconds=1"
 found=$(tune --out "$folder/bad" | result)
 [ "$found" = "$one" ] || fail "beside bad hosts: $found instead of $one: $(cat "$folder/err")"
 for host in down garbage hangs; do
