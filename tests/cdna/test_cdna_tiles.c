@@ -219,6 +219,21 @@ static void attention_is_right(void **state) {
       {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=70 sk=321 d=128 a=f16", "hand_scheduled"},
       {"cdna3", "attention pass=backward b=1 hq=2 hkv=1 sq=20 sk=37 d=64 causal=1",
        "tile keys=16 queries=32;dq queries=16 keys=64;waves 2;stages 2"},
+      /* rows of LDS whose bytes are no power of two, one product along d, many registers */
+      {"cdna4", "attention b=1 hq=2 hkv=1 sq=50 sk=70 d=32 causal=1",
+       "tile queries=32 keys=64;waves 2;stages 3;pingpong;mfma 32"},
+      {"cdna4", "attention b=1 hq=1 hkv=1 sq=33 sk=90 d=96 a=f16",
+       "tile queries=32 keys=32;waves 2;mfma 32;overlap_softmax"},
+      {"cdna4", "attention b=1 hq=1 hkv=1 sq=33 sk=90 d=192", "tile queries=16 keys=64;waves 4;overlap_softmax"},
+      {"cdna3", "attention b=1 hq=1 hkv=1 sq=33 sk=90 d=160 causal=1", "tile queries=16 keys=32;waves 2"},
+      {"cdna3", "attention b=1 hq=1 hkv=1 sq=33 sk=70 d=256", "tile queries=32 keys=32;waves 2;mfma 32"},
+      {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=33 sk=70 d=32 causal=1",
+       "tile keys=16 queries=32;overlap_softmax;waves 2"},
+      {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=33 sk=70 d=96 a=f16",
+       "tile keys=32 queries=32;dq queries=32 keys=32;mfma 32;waves 2;stages 2"},
+      {"cdna3", "attention pass=backward b=1 hq=1 hkv=1 sq=33 sk=50 d=192 causal=1", "tile keys=16 queries=32;waves 2"},
+      {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=33 sk=50 d=256",
+       "tile keys=16 queries=64;dq queries=16 keys=64;overlap_softmax;waves 4"},
   };
   (void)state;
   EXPECT_RIGHT(all);
@@ -347,6 +362,9 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna3", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "hand_scheduled"}, "requires gfx950"},
       {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "hand_scheduled;overlap_softmax"},
        "and excludes overlap_softmax"},
+      {{"cdna4", "attention b=1 hq=1 hkv=1 sq=64 sk=64 d=80", ""}, "d a multiple of 32 up to 256"},
+      {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=256", "hand_scheduled"},
+       "supports d=64 and 128"},
       {{"cdna4", "gemm m=512 n=512 k=512", "mfma 24"}, "16 or 32"},
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=128 n=128 k=64;pingpong 4;waves m=2 n=2"},
        "pingpong requires 8 waves"},

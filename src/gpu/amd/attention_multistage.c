@@ -9,7 +9,18 @@
 
 #define PLAN tw_tile_attention_multistage_plan
 
-enum { SIDE = 16, ELEMENT = 2, WORDS = 4, PIECE = 1024, STAGES_MAX = 4, OVERHEAD = 48, AHEAD = 6, FEW = 24 };
+enum {
+  SIDE = 16,
+  ELEMENT = 2,
+  WORDS = 4,
+  PIECE = 1024,
+  STAGES_MAX = 4,
+  OVERHEAD = 48,
+  AHEAD = 6,
+  FEW = 24,
+  COLUMNS = 32,
+  COLUMNS_MAX = 256
+};
 
 tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
@@ -18,11 +29,13 @@ tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *machine, 
       &a, TW_ATTENTION_WINDOW | TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE | TW_ATTENTION_TOKENS,
       "tile kernels here", error);
   if (without != TW_OK) return without;
-  if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
+  /* A product with P adds 32 columns of O at least, and a shared tile's swizzle repeats with 32 columns. */
+  const bool divides = a.d % COLUMNS == 0 && a.d <= COLUMNS_MAX;
+  if ((a.type == TW_BF16 || a.type == TW_F16) && divides && a.scale > 0) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "tile kernels support attention with a=bf16 or f16, d=64 or 128 and scale >= 0 (found a=%s d=%" PRId64
-                 "); run a kernel of your own instead",
-                 tw_type_name(a.type), a.d);
+                 "tile kernels support attention with a=bf16 or f16, d a multiple of %d up to %d and scale >= 0 (found "
+                 "a=%s d=%" PRId64 "); run a kernel of your own instead",
+                 COLUMNS, COLUMNS_MAX, tw_type_name(a.type), a.d);
 }
 
 static tw_status settle_attention_multistage(const tw_tile_machine *machine, const tw_problem *problem, void *plan,

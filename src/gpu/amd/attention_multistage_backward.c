@@ -13,6 +13,8 @@ enum {
   SIDE = 16,
   ELEMENT = 2,
   PIECE = 1024,
+  CHUNK = 16,     /* bytes of a lane's load */
+  LANES_MAX = 16, /* lanes that exchange a sum without LDS */
   STAGES_MAX = 4,
   OVERHEAD = 48,
   PINNED_KEYS = 64,
@@ -78,6 +80,9 @@ static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_p
                                       tw_error *error) {
   const tw_attention a = tw_attention_of(problem);
   const tw_tile_back_loop loop = hand_scheduled_loop(problem);
+  if (a.d != 64 && a.d != 128)
+    return tw_fail(error, TW_USAGE, "hand_scheduled supports d=64 and 128 (found d=%" PRId64 "); leave the step out",
+                   a.d);
   if (!machine->back_loop || !machine->direct_bytes || p->registers)
     return tw_fail(error, TW_USAGE, "hand_scheduled requires gfx950 and direct-to-LDS loads (copy direct_to_lds)");
   if (p->keys != PINNED_KEYS || p->queries != PINNED_QUERIES || p->groups != PINNED_GROUPS || p->stages != 2 ||
@@ -204,6 +209,12 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 
 /* ---- the kernels ---- */
 
+/* Lanes that add the products of a row of O and dO together: a power of two that divides the row's 16 bytes. */
+static int64_t lanes_of_row(int64_t d) {
+  const int64_t chunks = d * ELEMENT / CHUNK, lanes = chunks & -chunks;
+  return lanes < LANES_MAX ? lanes : LANES_MAX;
+}
+
 static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
                        tw_error *error) {
   const PLAN *p = plan;
@@ -211,6 +222,7 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_tile_access access = {
       .rows = p->dq_keys, .row_bytes = (int)tw_attention_of(problem).d * ELEMENT, .side = p->product};
   tw_tile_attention_multistage_slots(&s, machine, problem, p);
+  tw_slots_number(&s, "lanes", lanes_of_row(tw_attention_of(problem).d));
   tw_slots_number(&s, "dq_queries", p->dq_queries);
   tw_slots_number(&s, "dq_keys", p->dq_keys);
   tw_slots_number(&s, "dq_at_once", p->dq_at_once);

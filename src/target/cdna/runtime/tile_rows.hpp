@@ -17,13 +17,13 @@ template <class Reduce> TW_FN float over_16(float x) {
   return Reduce::of(x, moved<0x140>(x)); /* row_mirror */
 }
 
-/* Over `Lanes` neighbours, 8 or 16; all get it. */
+/* Over `Lanes` neighbours, 4, 8 or 16; all get it. */
 template <class Reduce, int Lanes> TW_FN float over_lanes(float x) {
-  static_assert(Lanes == 8 || Lanes == 16, "half a row of lanes, or a row");
+  static_assert(Lanes == 4 || Lanes == 8 || Lanes == 16, "a part of a row of lanes, or a row");
   if constexpr (Lanes == 16) return over_16<Reduce>(x);
   x = Reduce::of(x, moved<0xB1>(x));
   x = Reduce::of(x, moved<0x4E>(x));
-  return Reduce::of(x, moved<0x141>(x));
+  return Lanes == 4 ? x : Reduce::of(x, moved<0x141>(x));
 }
 
 /* Over the 64 threads of a wave; all get it. */
