@@ -3,6 +3,7 @@
 #include "search_fixture.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,10 @@ static double cost_of(const tw_target *t, const tw_problem *p, const tw_case *k,
   tw_error error = {0};
   char *source;
   if (tw_target_emit(t, p, s, &source, &error) != TW_OK) fail_msg("%s: %s", step, error.text);
+  const bool older = tw_problem_int(p, "dialect");
+  if (older != (strstr(source, "import neuronxcc.nki.isa as nisa") != NULL) ||
+      older != (strstr(source, "nl.par_dim(") != NULL) || older != (strstr(source, "= nisa.") != NULL))
+    fail_msg("%s: not the dialect\n%s", step, source);
   if (t->build(t, p, source, strlen(source), &(tw_evaluation){0}, &a, &error) != TW_OK)
     fail_msg("%s: %s\n%s", step, error.text, source);
   if (t->check(t, a, k, &(tw_evaluation){0}, &error) != TW_OK) fail_msg("%s: %s\n%s", step, error.text, source);
@@ -58,17 +63,20 @@ static const char *const problems[] = {
 
 static void every_offered_step_is_correct(void **state) {
   (void)state;
-  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+  enum { N = sizeof problems / sizeof *problems };
+  for (size_t i = 0; i < 2 * N; i++) { /* the second half in the older dialect */
     const tw_target *t = tw_target_find(i % 2 ? "trn1" : "trn2");
-    const tw_problem p = problem_of(t, problems[i]);
+    char text[160];
+    snprintf(text, sizeof text, "%s dialect=nki%d", problems[i % N], i < N ? 2 : 1);
+    const tw_problem p = problem_of(t, text);
     tw_case k;
     tw_error error = {0};
     tw_menu menu;
     tw_schedule start = {0};
     if (tw_target_case(t, &p, 3, 1, &k, &error) != TW_OK) fail_msg("%s", error.text);
-    cost_of(t, &p, &k, &start, problems[i]);
+    cost_of(t, &p, &k, &start, text);
     if (tw_target_steps(t, &p, &start, &menu, &error) != TW_OK) fail_msg("%s", error.text);
-    if (menu.n < 2) fail_msg("%s: %zu steps", problems[i], menu.n);
+    if (menu.n < 2) fail_msg("%s: %zu steps", text, menu.n);
     for (size_t s = 0; s < menu.n; s += (size_t)example_stride()) {
       tw_schedule one = {0};
       double predicted;

@@ -2,9 +2,6 @@
 #include "target/trainium/config.h"
 
 #include <stddef.h>
-#include <stdio.h>
-
-#include "base/embedded.h"
 
 #define KEY(record, field, kind, low, high)                                                                            \
   { #field, TW_CONFIG_##kind, offsetof(record, field), low, high, 1, NULL, NULL }
@@ -62,6 +59,7 @@ static const tw_config_key vector_keys[] = {
     CYCLES(trn_config_vector, memset),
     CYCLES(trn_config_vector, bn_aggregate),
     NS(trn_config_vector, transpose_ns),
+    NS(trn_config_vector, transpose_across_ns),
 };
 static const tw_config_key scalar_keys[] = {
     GHZ(trn_config_scalar),
@@ -125,11 +123,3 @@ const tw_config_schema trn_config_schema = {.what = "machine",
                                             .n = sizeof sections / sizeof sections[0],
                                             .bytes = sizeof(trn_config),
                                             .words = "name summary error error_of"};
-
-tw_status trn_config_load(const char *name, trn_config *out, tw_error *error) {
-  char path[128];
-  snprintf(path, sizeof path, "trainium/configs/%s.txt", name);
-  const tw_embedded *file = tw_embedded_find(path);
-  if (!file) return tw_fail(error, TW_USAGE, "%s: unknown machine file", path);
-  return tw_config_read(&trn_config_schema, (const char *)file->data, file->name, NULL, out, NULL, error);
-}

@@ -43,7 +43,7 @@ typedef struct trn_config_vector {
   double copy_32, copy_16, widen, psum; /* copies and tensor_scalar */
   double tensor_tensor_32, tensor_tensor_16, tensor_tensor_psum;
   double reduce, reciprocal, scan, select, memset, bn_aggregate;
-  double transpose_ns; /* 32 x 32 */
+  double transpose_ns, transpose_across_ns; /* 32 x 32, inside a quadrant of partitions and to another one */
 } trn_config_vector;
 
 typedef struct trn_config_scalar {
@@ -99,7 +99,7 @@ typedef struct trn_config {
 } trn_config;
 
 extern const tw_config_schema trn_config_schema;
-/* The machine file trainium/configs/NAME.txt of the library. */
+/* A machine of the library (target.c). */
 tw_status trn_config_load(const char *name, trn_config *out, tw_error *);
 
 #endif

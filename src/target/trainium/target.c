@@ -110,6 +110,11 @@ static const tw_key options[] = {
      .fallback = "nothing",
      .choices = "nothing|copies|loads|engines|merging|arguments|order|all",
      .help = "part of the compiler model to switch off"},
+    {.name = "dialect",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "nki2",
+     .choices = "nki2|nki1",
+     .help = "of emitted kernels: nki, with destinations first, or neuronxcc.nki (SDK 2.26)"},
     {.name = "descriptors",
      .kind = TW_KEY_CHOICE,
      .fallback = "dynamic",
@@ -358,3 +363,13 @@ tw_machine_list trn_machine_list = {
 };
 
 const tw_target *trn_target_at(size_t index) { return tw_machines_at(&trn_machine_list, index); }
+
+tw_status trn_config_load(const char *name, trn_config *out, tw_error *error) {
+  const tw_target *t;
+  for (size_t i = 0; (t = trn_target_at(i)); i++) {
+    if (strcmp(t->name, name) != 0) continue;
+    *out = *config(t);
+    return TW_OK;
+  }
+  return tw_fail(error, TW_USAGE, "%s: unknown machine", name);
+}

@@ -68,10 +68,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
     return tw_fail(error, TW_USAGE, "unsupported section %d with ahead %d: %lld banks of PSUM; expected at most %d",
                    p->section, p->ahead, (long long)banks, s->config->memory.psum_banks);
   const int64_t bytes = sk * size * 2 + 2 * p->section * size + 2 * p->load * d * size + 64 * d + 16 * 1024;
-  if (bytes > s->config->memory.sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "unsupported sk=%lld: %lld bytes of a partition of SBUF; expected at most %lld",
-                   (long long)sk, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "sk=", sk, bytes, error);
 }
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
@@ -127,8 +124,6 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const int64_t sq = trn_key(s, "sq"), sk = trn_key(s, "sk"), d = trn_key(s, "d");
   const bool causal = trn_key(s, "causal");
   const double scale = tw_problem_real(s->problem, "scale");
-  static const char *const keys[] = {"b", "hq", "hkv", "sq", "sk", "d"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) tw_slots_number(slots, keys[i], trn_key(s, keys[i]));
   tw_slots_number(slots, "group", trn_key(s, "hq") / trn_key(s, "hkv"));
   tw_slots_number(slots, "key_tiles", sk / 128);
   tw_slots_number(slots, "query_tiles", sq / 128);

@@ -57,10 +57,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
                 bytes = c_tiles * taps * trn_key(s, "k") * small + 2 * trn_key(s, "c") * taps * size +
                         2 * c_tiles * tile * (size + (is_cut(s) ? 2 : 0)) +
                         2 * rows * out_w(s) * trn_key_bytes(s, "out");
-  if (bytes > s->config->memory.sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "unsupported block %d: %lld bytes of a partition of SBUF; expected at most %lld",
-                   p->block, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "block ", p->block, bytes, error);
 }
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
@@ -92,16 +89,11 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   trn_offer_powers(m, "block", "larger blocks load fewer rows twice, and their transfers are longer", "block ", 1, 256);
   for (int64_t n = 512 / (out_w(s) < 512 ? out_w(s) : 512); n >= 1; n = n > 8 ? n / 2 : n - 1)
     tw_menu_offer(m, "lines", "wide tiles need fewer instructions", "lines %d", (int)n);
-  static const tw_offer offers[] = {{"copy", "copy vector", "Scalar stays free"},
-                                    {"copy", "copy scalar", "Vector stays free"},
-                                    {"copy", "copy any", "the engine that is free first copies"}};
-  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  trn_offer_copies(m);
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  static const char *const keys[] = {"n", "h", "w", "c", "k", "r", "s"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) tw_slots_number(slots, keys[i], trn_key(s, keys[i]));
   tw_slots_number(slots, "out_h", out_h(s));
   tw_slots_number(slots, "out_w", out_w(s));
   tw_slots_number(slots, "taps", trn_key(s, "r") * trn_key(s, "s"));

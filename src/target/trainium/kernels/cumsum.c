@@ -25,10 +25,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
                 bytes = part * (3 * trn_key_bytes(s, "a") + 2 * 4 + 2 * trn_key_bytes(s, "a"));
   if (cols % p->split)
     return tw_fail(error, TW_USAGE, "unsupported split %d; it must divide cols=%lld", p->split, (long long)cols);
-  if (bytes > s->config->memory.sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "unsupported split %d: %lld bytes of a partition of SBUF; expected at most %lld",
-                   p->split, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "split ", p->split, bytes, error);
 }
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
@@ -49,8 +46,6 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  tw_slots_number(slots, "rows", trn_key(s, "rows"));
-  tw_slots_number(slots, "cols", trn_key(s, "cols"));
   tw_slots_number(slots, "tiles", (trn_key(s, "rows") + 127) / 128);
   tw_slots_number(slots, "split", p->split);
   tw_slots_number(slots, "part", trn_key(s, "cols") / p->split);

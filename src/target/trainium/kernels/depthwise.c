@@ -31,10 +31,7 @@ static void start(const trn_subject *s, void *out) {
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;
   const int64_t bytes = 2 * (p->width + 64) * (trn_key_bytes(s, "a") + 4 * 4);
-  if (bytes > s->config->memory.sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "unsupported width %d: %lld bytes of a partition of SBUF; expected at most %lld",
-                   p->width, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "width ", p->width, bytes, error);
 }
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
@@ -69,8 +66,6 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  static const char *const keys[] = {"n", "c", "w", "taps", "pad"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) tw_slots_number(slots, keys[i], trn_key(s, keys[i]));
   tw_slots_number(slots, "out", out_width(s));
   tw_slots_number(slots, "width", p->width);
   tw_slots_flag(slots, "first_scalar", p->first);

@@ -56,10 +56,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   if (banks > most)
     return tw_fail(error, TW_USAGE, "a block needs %lld banks of PSUM; expected at most %lld", (long long)banks,
                    (long long)most);
-  if (sbuf_bytes(s, p) > memory->sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "panels need %lld bytes of a partition of SBUF; expected at most %lld",
-                   (long long)sbuf_bytes(s, p), (long long)memory->sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "k=", trn_key(s, "k"), sbuf_bytes(s, p), error);
 }
 
 /* One tile at a time, as wide as n allows. */
@@ -100,11 +97,9 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
       {"keep", "keep columns", "B is loaded once"},
       {"keep", "keep rows", "A is loaded once"},
       {"keep", "keep nothing", "SBUF holds two generations of both panels"},
-      {"copy", "copy vector", "the Scalar engine stays free"},
-      {"copy", "copy scalar", "the Vector engine stays free"},
-      {"copy", "copy any", "the engine that is free first copies"},
   };
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  trn_offer_copies(m);
   trn_offer_powers(m, "load", "fewer and longer transfers", "load k=", 1, LOAD_MAX);
 }
 
@@ -115,10 +110,7 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const struct {
     const char *name;
     int64_t value;
-  } numbers[] = {{"m", m},
-                 {"n", n},
-                 {"k", k},
-                 {"load", p->load},
+  } numbers[] = {{"load", p->load},
                  {"depth", TILE * p->load},
                  {"turn_extent", (TILE - 1) * p->load + 1},
                  {"panels", k / (TILE * p->load)},

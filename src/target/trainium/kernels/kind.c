@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int64_t trn_key(const trn_subject *s, const char *key) { return tw_problem_int(s->problem, key); }
@@ -28,8 +29,22 @@ void trn_copy_slots(const trn_subject *s, tw_slots *slots, const char *call, con
   tw_slots_text(slots, engine, by_activation ? "" : trn_engine_argument(c));
 }
 
+tw_status trn_fits(const trn_subject *s, const char *what, int64_t value, int64_t bytes, tw_error *error) {
+  const int64_t most = s->config->memory.sbuf_bytes;
+  if (bytes <= most) return TW_OK;
+  return tw_fail(error, TW_USAGE, "unsupported %s%lld: %lld bytes of a partition of SBUF; expected at most %lld", what,
+                 (long long)value, (long long)bytes, (long long)most);
+}
+
 void trn_offer_powers(tw_menu_builder *m, const char *lever, const char *why, const char *format, int least, int most) {
   for (int n = least; n <= most; n *= 2) tw_menu_offer(m, lever, why, "%s%d", format, n);
+}
+
+void trn_offer_copies(tw_menu_builder *m) {
+  static const tw_offer offers[] = {{"copy", "copy vector", "Scalar stays free"},
+                                    {"copy", "copy scalar", "Vector stays free"},
+                                    {"copy", "copy any", "the engine that is free first copies"}};
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
 }
 
 typedef struct context {
@@ -101,10 +116,20 @@ tw_status trn_kind_emit(const trn_kind *kind, const tw_target *t, const tw_probl
   tw_text text = {0};
   tw_status status = plan_of(&c, schedule, plan, error);
   if (status != TW_OK) return status;
+  const bool older = tw_problem_int(p, "dialect");
+  for (size_t i = 0; i < p->op->n_keys; i++)
+    if (p->op->keys[i].kind == TW_KEY_INT) tw_slots_number(&slots, p->op->keys[i].name, p->value[i].i);
   kind->fill(&c.subject, plan, &slots);
-  status = tw_template_add(&text, kind->template, &slots, error);
+  tw_slots_flag(&slots, "older", older);
+  status = tw_template_add(&text, "trainium/kernels/head.py.in", &slots, error);
+  if (status == TW_OK) status = tw_template_add(&text, kind->template, &slots, error);
   tw_slots_free(&slots);
-  if (status == TW_OK && !(*source = tw_text_take(&text))) status = tw_no_memory(error, "a kernel");
-  if (status != TW_OK) tw_text_free(&text);
+  if (status == TW_OK) status = tw_text_finish(&text, source, error);
+  if (status == TW_OK && older) {
+    trn_add_older(&text, *source);
+    free(*source);
+    status = tw_text_finish(&text, source, error);
+  }
+  tw_text_free(&text);
   return status;
 }

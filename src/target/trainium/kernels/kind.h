@@ -1,6 +1,6 @@
 /* kind.h - an op with schedules on Trainium: a plan, the language of its steps, its menu, a model, and a template.
  *
- * A kind fills a plan's fields from steps and the template's slots from the plan. kind.c has the common parts of all
+ * A kind fills a plan's fields from steps and the template's slots from the plan; integer keys of the op are slots, too. kind.c has the common parts of all
  * kinds: reading schedules, judging plans, offering steps, filling the template in one of the two dialects. */
 #ifndef TW_TRAINIUM_KERNELS_KIND_H
 #define TW_TRAINIUM_KERNELS_KIND_H
@@ -49,11 +49,16 @@ tw_status trn_kind_emit(const trn_kind *, const tw_target *, const tw_problem *,
 tw_status trn_kind_predict(const trn_kind *, const tw_target *, const tw_problem *, const tw_schedule *, double *cost,
                            tw_error *);
 
+/* Adds an emitted kernel in the older dialect (dialect.c). */
+void trn_add_older(tw_text *, const char *source);
+
 /* ---- for kinds ---- */
 
 int64_t trn_key(const trn_subject *, const char *key);
 int trn_key_bytes(const trn_subject *, const char *key);
 const char *trn_type_name_of(tw_type); /* nl.NAME */
+/* TW_USAGE with `what` and `value` ("width ", 512) unless these bytes of a partition fit in SBUF. */
+tw_status trn_fits(const trn_subject *, const char *what, int64_t value, int64_t bytes, tw_error *);
 /* The engine's argument of an instruction: ", engine=nisa.vector_engine"; empty for any. */
 typedef enum trn_choice { TRN_CHOOSE_ANY, TRN_CHOOSE_VECTOR, TRN_CHOOSE_SCALAR, TRN_CHOOSE_GPSIMD } trn_choice;
 #define TRN_CHOICES "any|vector|scalar|gpsimd"
@@ -63,6 +68,7 @@ void trn_copy_slots(const trn_subject *, tw_slots *, const char *call, const cha
                     trn_choice);
 /* Offers "NAME 1", "NAME 2", ... by powers of two up to `most`. */
 void trn_offer_powers(tw_menu_builder *, const char *lever, const char *why, const char *format, int least, int most);
+void trn_offer_copies(tw_menu_builder *); /* "copy ENGINE" */
 
 extern const trn_kind trn_gemm, trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_maxpool, trn_depthwise,
     trn_rotary, trn_mamba, trn_attention, trn_conv2d;

@@ -46,10 +46,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
       (p->c == BY_PRODUCT && p->c_engine == TRN_CHOOSE_GPSIMD))
     return tw_fail(error, TW_USAGE, "unsupported engine gpsimd: it cannot read PSUM; expected vector, or 'transfer'");
   const int64_t bytes = p->width * (tiles * (2 * size + 3 * 4) + 4 * size + 8 * 4) + tiles * trn_key(s, "n") * 8;
-  if (bytes > s->config->memory.sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "unsupported width %d: %lld bytes of a partition of SBUF; expected at most %lld",
-                   p->width, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "width ", p->width, bytes, error);
 }
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
@@ -105,8 +102,6 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  static const char *const keys[] = {"b", "c", "s", "n"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) tw_slots_number(slots, keys[i], trn_key(s, keys[i]));
   tw_slots_number(slots, "tiles", (trn_key(s, "c") + 127) / 128);
   tw_slots_number(slots, "width", p->width);
   tw_slots_text(slots, "b_spread", p->b == BY_PRODUCT ? "by_product" : "by_transfer");

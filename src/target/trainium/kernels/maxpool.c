@@ -29,10 +29,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   if (p->rows == TRN_CHOOSE_SCALAR || p->columns == TRN_CHOOSE_SCALAR)
     return tw_fail(error, TW_USAGE, "unsupported engine scalar; expected vector or gpsimd for two tiles");
   const int64_t bytes = 2 * size * w * (3 * p->height + pool - 1);
-  if (bytes > s->config->memory.sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "unsupported height %d: %lld bytes of a partition of SBUF; expected at most %lld",
-                   p->height, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "height ", p->height, bytes, error);
 }
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
@@ -69,10 +66,6 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
   const int64_t pool = trn_key(s, "pool"), h = trn_key(s, "h"), w = trn_key(s, "w");
-  tw_slots_number(slots, "n", trn_key(s, "n"));
-  tw_slots_number(slots, "h", h);
-  tw_slots_number(slots, "w", w);
-  tw_slots_number(slots, "pool", pool);
   tw_slots_number(slots, "less", pool - 1);
   tw_slots_number(slots, "second", pool > 1 ? 1 : 0);
   tw_slots_number(slots, "out_h", h - pool + 1);

@@ -29,10 +29,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
     return tw_fail(error, TW_USAGE, "unsupported transposed=0: schedules on %s have positions last; add transposed=1",
                    s->config->name);
   if (d > 256) return tw_fail(error, TW_USAGE, "unsupported d=%lld; expected at most 256", (long long)d);
-  if (bytes > s->config->memory.sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "unsupported width %d: %lld bytes of a partition of SBUF; expected at most %lld",
-                   p->width, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "width ", p->width, bytes, error);
 }
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
@@ -61,8 +58,6 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const int64_t d = trn_key(s, "d");
   static const char *const names[] = {"product3", "sum1", "product2",
                                       "product1", "sum0", "product0"}; /* moved in this order */
-  static const char *const keys[] = {"b", "h", "d", "s"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) tw_slots_number(slots, keys[i], trn_key(s, keys[i]));
   for (int i = 0; i < INSTRUCTIONS; i++)
     tw_slots_text(slots, names[i], trn_engine_argument(i < p->share ? TRN_CHOOSE_GPSIMD : TRN_CHOOSE_VECTOR));
   tw_slots_number(slots, "heads", trn_key(s, "b") * trn_key(s, "h"));

@@ -72,11 +72,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
     return tw_fail(error, TW_USAGE, "unsupported split %d; it must divide cols=%lld", p->split, (long long)cols);
   if (is_norm(s) && (p->add == TRN_CHOOSE_SCALAR || p->multiply == TRN_CHOOSE_SCALAR))
     return tw_fail(error, TW_USAGE, "unsupported engine scalar; expected vector or gpsimd for two tiles");
-  const int64_t bytes = sbuf_bytes(s, p->split);
-  if (bytes > s->config->memory.sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "unsupported cols=%lld: %lld bytes of a partition of SBUF; expected at most %lld",
-                   (long long)cols, (long long)bytes, (long long)s->config->memory.sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "cols=", cols, sbuf_bytes(s, p->split), error);
 }
 
 static double elements(const trn_subject *s) { /* of a partition, over all tiles */
@@ -135,8 +131,6 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  tw_slots_number(slots, "rows", trn_key(s, "rows"));
-  tw_slots_number(slots, "cols", trn_key(s, "cols"));
   tw_slots_number(slots, "tiles", (trn_key(s, "rows") + 127) / 128);
   tw_slots_number(slots, "split", p->split);
   tw_slots_number(slots, "part", trn_key(s, "cols") / p->split);

@@ -30,10 +30,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
     return tw_fail(error, TW_USAGE, "unsupported cols=%lld; expected a multiple of %d", (long long)cols,
                    128 * p->columns);
   const int64_t bytes = 2 * size * (rows / 128 * cols + p->columns * rows);
-  if (bytes > s->config->memory.sbuf_bytes)
-    return tw_fail(error, TW_USAGE, "unsupported size: %lld bytes of a partition of SBUF; expected at most %lld",
-                   (long long)bytes, (long long)s->config->memory.sbuf_bytes);
-  return TW_OK;
+  return trn_fits(s, "cols=", cols, bytes, error);
 }
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
@@ -62,18 +59,12 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
     for (int columns = 1; columns <= 16; columns *= 2)
       tw_menu_offer(m, "near", "neighbouring rows give fewer and longer DMA descriptors", "near rows=%d columns=%d",
                     rows, columns);
-  static const tw_offer offers[] = {{"copy", "copy vector", "Scalar stays free"},
-                                    {"copy", "copy scalar", "Vector stays free"},
-                                    {"copy", "copy any", "the engine that is free first copies"}};
-  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  trn_offer_copies(m);
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
   const int64_t rows = trn_key(s, "rows"), cols = trn_key(s, "cols");
-  tw_slots_number(slots, "b", trn_key(s, "b"));
-  tw_slots_number(slots, "rows", rows);
-  tw_slots_number(slots, "cols", cols);
   tw_slots_number(slots, "row_near", p->rows);
   tw_slots_number(slots, "column_near", p->columns);
   tw_slots_number(slots, "row_groups", rows / 128 / p->rows);

@@ -148,20 +148,17 @@ static bool can_be_removed(const trn_compiled *c, const uses *u, int i) {
 }
 
 /* Readers of a copy read its source instead. */
-static tw_status remove_copies(trn_compiled *c, tw_error *error) {
+static void remove_copies(trn_compiled *c, const uses *u) {
   const trn_program *p = c->program;
-  uses u = {0};
-  tw_status status = TW_OK;
-  if (!find_uses(p, &u)) status = tw_no_memory(error, "the timing of a kernel");
-  for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
+  for (size_t i = 0; i < p->n_instructions; i++) {
     const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
     if (p->instruction[i].opcode != TRN_COPY) continue;
-    if (u.first[to->tensor + 1] - u.first[to->tensor] > ACCESSES_MAX ||
-        u.first[from->tensor + 1] - u.first[from->tensor] > ACCESSES_MAX)
+    if (u->first[to->tensor + 1] - u->first[to->tensor] > ACCESSES_MAX ||
+        u->first[from->tensor + 1] - u->first[from->tensor] > ACCESSES_MAX)
       continue;
-    if (!is_plain_copy(c, &u, (int)i) || !can_be_removed(c, &u, (int)i)) continue;
-    for (size_t k = u.first[to->tensor]; k < u.first[to->tensor + 1]; k++) {
-      const entry e = u.entry[k];
+    if (!is_plain_copy(c, u, (int)i) || !can_be_removed(c, u, (int)i)) continue;
+    for (size_t k = u->first[to->tensor]; k < u->first[to->tensor + 1]; k++) {
+      const entry e = u->entry[k];
       if (overlap_of(&p->instruction[e.instruction].operand[e.operand], to) == APART) continue;
       c->place[c->first_operand[e.instruction] + (size_t)e.operand] =
           (trn_place){from->tensor, from->offset - to->offset, from->first_partition - to->first_partition};
@@ -169,9 +166,6 @@ static tw_status remove_copies(trn_compiled *c, tw_error *error) {
     c->is_removed[i] = true;
     c->copies_removed++;
   }
-  free(u.first);
-  free(u.entry);
-  return status;
 }
 
 /* --- loads --- */
@@ -247,23 +241,20 @@ static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant,
   }
 }
 
-static tw_status remove_loads(trn_compiled *c, int64_t budget, tw_error *error) {
+static bool remove_loads(trn_compiled *c, const uses *u, int64_t budget) {
   const trn_program *p = c->program;
   const size_t slots = 2 * p->n_instructions + 1;
-  uses u = {0};
   bool *is_constant = calloc(p->n_tensors + 1, sizeof *is_constant);
   int *table = malloc(slots * sizeof *table);
   int64_t *last_use = calloc(p->n_instructions + 1, sizeof *last_use);
-  const bool has_memory = is_constant && table && last_use && find_uses(p, &u);
+  const bool has_memory = is_constant && table && last_use;
   for (size_t t = 0; has_memory && t < p->n_tensors; t++)
-    is_constant[t] = p->tensor[t].memory == TRN_HBM && !is_written_at_all(p, &u, (int)t);
-  if (has_memory) reuse_loads(c, &u, is_constant, budget, table, slots, last_use);
-  free(u.first);
-  free(u.entry);
+    is_constant[t] = p->tensor[t].memory == TRN_HBM && !is_written_at_all(p, u, (int)t);
+  if (has_memory) reuse_loads(c, u, is_constant, budget, table, slots, last_use);
   free(is_constant);
   free(table);
   free(last_use);
-  return has_memory ? TW_OK : tw_no_memory(error, "the timing of a kernel");
+  return has_memory;
 }
 
 /* --- addresses --- */
@@ -428,11 +419,6 @@ static void find_lives(allocator *m) {
   }
 }
 
-static int compare_lives(const void *x, const void *y) {
-  const birth *a = x, *b = y;
-  return (a->now > b->now) - (a->now < b->now);
-}
-
 /* The lifetimes of the tensors in SBUF, in instructions. */
 static int median_life(const allocator *m, birth *space) {
   const trn_program *p = m->c->program;
@@ -440,7 +426,7 @@ static int median_life(const allocator *m, birth *space) {
   for (size_t t = 0; t < p->n_tensors; t++)
     if (m->life[t].first >= 0 && p->tensor[t].memory == TRN_SBUF)
       space[n++] = (birth){m->life[t].last - m->life[t].first, (int)t};
-  qsort(space, n, sizeof *space, compare_lives);
+  qsort(space, n, sizeof *space, compare_births);
   return n ? space[n / 2].now + 1 : 1;
 }
 
@@ -596,8 +582,12 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
     for (int k = 0; k < p->instruction[i].n_operands; k++)
       c.place[operands++] = (trn_place){p->instruction[i].operand[k].tensor, 0, 0};
   }
-  if (status == TW_OK && reused_bytes) status = remove_loads(&c, reused_bytes, error);
-  if (status == TW_OK && compiler->remove_copies) status = remove_copies(&c, error);
+  uses u = {0};
+  if (status == TW_OK && (!find_uses(p, &u) || (reused_bytes && !remove_loads(&c, &u, reused_bytes))))
+    status = tw_no_memory(error, "the timing of a kernel");
+  if (status == TW_OK && compiler->remove_copies) remove_copies(&c, &u);
+  free(u.first);
+  free(u.entry);
   for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
     c.order[i] = c.leader[i] = (int)i;
     c.members[i] = 1;

@@ -13,11 +13,6 @@ const trn_tensor *trn_tensor_of(const trn_compiled *c, const trn_instruction *in
   return &c->program->tensor[trn_place_of(c, in, k).tensor];
 }
 
-static int64_t type_bytes(tw_type type) {
-  const int bits = tw_type_bits(type);
-  return bits > 8 ? bits / 8 : 1;
-}
-
 /* Elements of a partition that an instruction and its members step over, in all passes. */
 static double elements_of(const trn_compiled *c, const trn_instruction *in) {
   const int members = c->members ? c->members[in - c->program->instruction] : 1;
@@ -33,7 +28,7 @@ typedef struct data {
 } data;
 
 static bool is_dense(const trn_region *r) {
-  return r->n_dims == 0 || r->size[r->n_dims - 1] == 1 || r->stride[r->n_dims - 1] == type_bytes(r->type);
+  return r->n_dims == 0 || r->size[r->n_dims - 1] == 1 || r->stride[r->n_dims - 1] == trn_element_bytes(r->type);
 }
 
 static data data_of(const trn_compiled *c, const trn_instruction *in) {
@@ -45,7 +40,7 @@ static data data_of(const trn_compiled *c, const trn_instruction *in) {
       d.pointers++;
       continue;
     }
-    const bool is_psum = trn_tensor_of(c, in, i)->memory == TRN_PSUM, is_16 = type_bytes(r->type) <= 2;
+    const bool is_psum = trn_tensor_of(c, in, i)->memory == TRN_PSUM, is_16 = trn_element_bytes(r->type) <= 2;
     d.touches_psum |= is_psum;
     d.all_16 &= is_16;
     d.is_dense &= is_dense(r);
@@ -83,10 +78,16 @@ static double vector_cycles(const trn_config_vector *v, const trn_instruction *i
   }
 }
 
+/* A transpose of 32 x 32 in each block. On the diagonal, data stays in its quadrant of partitions. */
+static double transpose_ns(const trn_config_vector *v, const trn_instruction *in, double elements) {
+  const double rows = ceil(in->partitions / 32.0), columns = ceil(elements / 32), stay = fmin(rows, columns);
+  return stay * v->transpose_ns + (rows * columns - stay) * v->transpose_across_ns;
+}
+
 static trn_cost vector_cost(const trn_config_vector *v, const trn_instruction *in, double elements, data d) {
   const double n = elements * (in->passes > 1 ? in->passes : 1);
   double issue = (vector_cycles(v, in, d) * n + v->start_cycles) / v->ghz;
-  if (in->opcode == TRN_TRANSPOSE) issue = v->transpose_ns * ceil(elements / 32);
+  if (in->opcode == TRN_TRANSPOSE) issue = transpose_ns(v, in, elements);
   if (d.pointers) issue += v->pointer_ns;
   return (trn_cost){issue, issue + v->done_ns};
 }
@@ -101,8 +102,9 @@ static bool is_slow(const char *function) {
 
 static trn_cost scalar_cost(const trn_config_scalar *s, const trn_instruction *in, double elements, data d) {
   const bool is_function = in->opcode == TRN_ACTIVATION && trn_table_of(in->function);
-  /* a function always reads a bias: the compiler adds one of zeros */
-  const int pointers = is_function && !d.pointers ? 1 : d.pointers;
+  /* an activation other than a copy always reads a bias: the compiler adds one of zeros */
+  const bool has_bias = in->opcode == TRN_ACTIVATION && in->function && strcmp(in->function, "copy") != 0;
+  const int pointers = has_bias && !d.pointers ? 1 : d.pointers;
   const double cycles = s->cycles * (is_function && d.reads_psum && is_slow(in->function) ? s->slow_cycles : 1);
   double issue = elements * cycles / s->ghz + (d.reads_psum ? s->psum_ns : s->sbuf_ns) + pointers * s->pointer_ns;
   if (in->passes > 1) issue += s->accumulate_ns;
@@ -122,7 +124,8 @@ trn_cost trn_cost_of(const trn_config *c, const trn_compiled *program, const trn
 trn_tensor_cost trn_cost_of_tensor(const trn_config *c, const trn_compiled *program, const trn_instruction *in) {
   const trn_config_tensor *t = &c->tensor;
   bool is_32 = false;
-  for (int i = 0; i < in->n_operands; i++) is_32 |= !in->operand[i].is_written && type_bytes(in->operand[i].type) > 2;
+  for (int i = 0; i < in->n_operands; i++)
+    is_32 |= !in->operand[i].is_written && trn_element_bytes(in->operand[i].type) > 2;
   (void)program;
   const bool is_transpose = in->opcode == TRN_PE_TRANSPOSE || in->is_transpose;
   const double cycles = !is_32 ? t->row_cycles_16 : is_transpose ? t->transpose_cycles_32 : t->row_cycles_32;
@@ -136,7 +139,7 @@ trn_tensor_cost trn_cost_of_tensor(const trn_config *c, const trn_compiled *prog
 
 /* Bytes of each contiguous run of a pattern. */
 static int64_t run_bytes(const trn_region *r) {
-  int64_t bytes = type_bytes(r->type);
+  int64_t bytes = trn_element_bytes(r->type);
   for (int i = r->n_dims - 1; i >= 0; i--) {
     if (r->size[i] == 1) continue;
     if (r->stride[i] != bytes) return bytes;
@@ -190,7 +193,7 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
     if (r->is_pointer) continue;
     int64_t n = r->partitions > 0 ? r->partitions : 1;
     for (int k = 0; k < r->n_dims; k++) n *= r->size[k];
-    const int64_t size = type_bytes(r->type);
+    const int64_t size = trn_element_bytes(r->type);
     if (n > elements) elements = n;
     if (size > widest) widest = size;
     if (size < narrowest) narrowest = size;
