@@ -165,8 +165,7 @@ static nki_value do_load_transpose(nki_run *r, const nki_builtin *b, nki_argumen
   if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->n != 2)
     nki_fail(r, "load_transpose2d needs a tensor of two dimensions in HBM");
   const nki_view *given = nki_view_of(a->at[0]);
-  if (trn_type_bytes(given->type) > 2 && !nki_given(a->at[1]) && given->size[1] <= 128 &&
-      given->tensor->memory == TRN_HBM)
+  if (trn_type_bytes(given->type) > 2 && given->size[1] <= 128 && given->tensor->memory == TRN_HBM)
     return load_transposed_by_tensor(r, given, result_of(r, a, a->at[2], a->at[1]));
   nki_view *src = nki_turn(r, nki_view_of(a->at[0]));
   return nki_of(nki_do_dma(r, src, result_of(r, a, a->at[2], a->at[1])));

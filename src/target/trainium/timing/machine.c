@@ -52,7 +52,7 @@ typedef struct queue {
   bool is_stale;
 } queue;
 
-enum { WAITS_MAX = 64 };
+enum { WAITS_MAX = 64, STATIC_LOOK_AHEAD = 64 };
 
 typedef struct machine {
   const trn_config *config;
@@ -150,8 +150,10 @@ static void find_candidate(machine *m, trn_engine e) {
   q->is_stale = false;
   q->candidate = -1;
   while (q->head < q->n && m->engine[q->instruction[q->head]] >= 0) q->head++;
+  /* static descriptors wait for their own data alone, not for the transfers before them */
+  const int most = e == TRN_SYNC && m->c->static_dma && m->c->look_ahead > 1 ? STATIC_LOOK_AHEAD : m->c->look_ahead;
   int seen = 0;
-  for (size_t k = q->head; k < q->n && seen < m->c->look_ahead; k++) {
+  for (size_t k = q->head; k < q->n && seen < most; k++) {
     const int i = q->instruction[k];
     if (m->engine[i] >= 0) continue;
     seen++;
