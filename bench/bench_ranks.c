@@ -9,7 +9,8 @@
  *    answers at once, --beam 64 --plans 20 --kernels 2, and with the defaults. On one core, so that the time of an agent's call is known
  *    for each parent; an agent's call is divided among cores, up to its number of requests or orders. All else is serial.
  * 3. From both, and FILE's times drawn at random: the share of time that ranks evaluate, in a simulation of iterations like the largest of
- *    part 2; with the options of wide searches its parents are repeated until they have 2,560 evaluations. Rank 0 makes kernels for a few parents at a time, as src/search/propose.c does, and ranks evaluate meanwhile. An answer is
+ *    part 2; with the options of wide searches its parents are repeated until they have 2,560 evaluations, and twice as
+ *    many, as --beam 128 would make. `--exhaustive` is one iteration, of at most 10,240 kernels. Rank 0 makes kernels for a few parents at a time, as src/search/propose.c does, and ranks evaluate meanwhile. An answer is
  *    seen after half a millisecond, as ranks and rank 0 look each millisecond. No memory, network or file system is modelled. */
 #include <float.h>
 #include <math.h>
@@ -33,6 +34,7 @@
 enum {
   RANKS_MAX = 1000,
   TRIALS = 2560,
+  KERNELS_MAX = 10240,
   CORES = 64,
   TIMES_MAX = 100000,
   ITERATIONS = 4,
@@ -280,6 +282,85 @@ static const work *work_of_search(const tw_target *t, const char *problem, bool 
   return &watched.largest;
 }
 
+/* ---- a search of all kernels ---- */
+
+/* `tune --exhaustive`: what the searching thread does. */
+typedef struct exhaustive_work {
+  int kernels;
+  double parents;  /* menus for each kernel */
+  double parallel; /* seconds for each kernel in menus, texts and digests, which are divided among cores */
+  double serial;   /* seconds for each kernel in all else */
+} exhaustive_work;
+
+/* The family whose work is timed. */
+static struct {
+  const tw_family *family;
+  double made, digests; /* seconds in menus and texts; in digests that this program computes besides */
+  size_t menus;
+} timed;
+
+static tw_status time_steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out,
+                            tw_error *error) {
+  const double before = thread_seconds();
+  const tw_status status = timed.family->steps(t, p, s, out, error);
+  timed.made += thread_seconds() - before;
+  timed.menus++;
+  return status;
+}
+
+static tw_status time_emit(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **source,
+                           tw_error *error) {
+  const double before = thread_seconds();
+  const tw_status status = timed.family->emit(t, p, s, source, error);
+  const double made = thread_seconds();
+  if (status == TW_OK) tw_target_source_digest(t, *source);
+  tw_schedule_digest(s);
+  timed.made += made - before;
+  timed.digests += thread_seconds() - made;
+  return status;
+}
+
+/* At most `most` kernels; fewer if the menu leads to fewer. */
+static exhaustive_work work_of_all(const tw_target *t, const char *problem, int most) {
+  tw_problem p;
+  tw_error error;
+  char *directory = NULL;
+  if (tw_problem_parse(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
+      tw_directory_temporary(&directory, &error) != TW_OK)
+    fail(error.text);
+  memset(&timed, 0, sizeof timed);
+  timed.family = tw_family_of(t, p.op);
+  tw_family family = *timed.family;
+  family.steps = time_steps, family.emit = time_emit;
+  tw_target watching = *t;
+  watching.n_families = 1, watching.family = &family;
+  char *journal = tw_path_join(directory, "journal.sqlite");
+  tw_backend instant = {.name = "instant", .is_own = true, .is_elsewhere = true, .evaluate = answer_at_once};
+  tw_search_options o = {.size = sizeof o,
+                         .exhaustive = true,
+                         .samples = most,
+                         .jobs = 1,
+                         .inputs = 1,
+                         .dropout = -1,
+                         .journal = journal,
+                         .backend = &instant};
+  tw_member member = {.share = 1};
+  if (tw_agent_open("rules", &watching, NULL, &member, &error) != TW_OK) fail(error.text);
+  const tw_search_subject subject = {.target = &watching, .problem = &p, .n_members = 1, .member = &member};
+  tw_search_result r = {0};
+  const double before = thread_seconds();
+  if (tw_search_by(&subject, &o, &r, &error) != TW_OK) fail(error.text);
+  const double used = thread_seconds() - before;
+  const exhaustive_work w = {r.samples, (double)timed.menus / r.samples, (timed.made + timed.digests) / r.samples,
+                             (used - timed.made - 2 * timed.digests) / r.samples};
+  member.agent->close(member.agent, NULL);
+  tw_search_result_clear(&r);
+  tw_directory_remove(directory);
+  free(directory);
+  free(journal);
+  return w;
+}
+
 static void print_work(const char *name, const work *w) {
   double agent = w->plan.seconds, serial = w->serial;
   size_t orders = 0, first = 0, rounds = 0;
@@ -351,15 +432,32 @@ static double hand_over_times(const work *w, int n, int cores, double per_trial,
   return clock;
 }
 
-/* Share of time that `ranks` ranks evaluate. *starved: share of the ranks' time before a trial for which it waited. */
-static double busy_share(int ranks, const work *w, int candidates, int cores, const trial_work *trial, double *starved,
-                         double *per_second) {
-  static double idle_from[RANKS_MAX], answered[RANKS_MAX], at[TRIALS]; /* answered HUGE_VAL: idle */
+/* The same for a search of all kernels. The menus of four kernels a core are followed at a time, as in
+ * src/search/exhaustive.c. */
+static double hand_over_times_of_all(const exhaustive_work *w, int cores, double per_trial, double at[]) {
+  double clock = 0, made = 1;
+  for (int sent = 0, followed = 0; sent < w->kernels;) {
+    const double left = fmax(1, made - followed);
+    const int parents = left < 4 * cores ? (int)left : 4 * cores, turns = (parents + cores - 1) / cores;
+    clock += turns * w->parallel / w->parents;
+    followed += parents;
+    for (made += parents / w->parents; sent < w->kernels && sent < made; sent++) {
+      clock += w->serial + per_trial;
+      at[sent] = clock;
+    }
+  }
+  return clock;
+}
+
+/* Share of time that `ranks` ranks evaluate in `iterations` of candidates that are handed over at the times `at`, the
+ * last one at `made`. *starved: share of the ranks' time before a trial for which it waited. */
+static double busy_share(int ranks, int iterations, int candidates, const double at[], double made,
+                         const trial_work *trial, double *starved, double *per_second) {
+  static double idle_from[RANKS_MAX], answered[RANKS_MAX]; /* answered HUGE_VAL: idle */
   double clock = 0, evaluated = 0, waited = 0, receiver = 0;
   tw_random random;
   tw_random_seed(&random, 36);
-  const double made = hand_over_times(w, candidates, cores, trial->search, at);
-  for (int iteration = 0; iteration < ITERATIONS; iteration++) {
+  for (int iteration = 0; iteration < iterations; iteration++) {
     int sent = 0, ended = 0;
     for (int i = 0; i < ranks; i++) idle_from[i] = clock, answered[i] = HUGE_VAL;
     double end = clock + made;
@@ -389,8 +487,59 @@ static double busy_share(int ranks, const work *w, int candidates, int cores, co
     clock = end;
   }
   *starved = waited / ranks / clock;
-  *per_second = ITERATIONS * candidates / clock;
+  *per_second = iterations * candidates / clock;
   return evaluated / ranks / clock;
+}
+
+/* One row: 64 cores at rank 0, and one core. */
+static void print_row(int i, const double busy[2], double starved, double rate) {
+  printf("| %d | %.1f%% | %.1f%% | %.4g | %.1f%% |\n", sizes[i], 100 * busy[1], 100 * starved, rate, 100 * busy[0]);
+}
+
+static void print_heads(int candidates, double mean) {
+  printf("%d evaluations in an iteration; %zu times, mean %.3g s\n| ranks | busy, %d cores at rank 0 | wait for rank "
+         "0 | evaluations/s | busy, 1 core |\n",
+         candidates, n_times, mean, CORES);
+}
+
+static const int cores[2] = {1, CORES};
+static double at[KERNELS_MAX];
+
+/* Iterations of a beam search; `candidates` 0: as many as this problem has. */
+static void print_search(const tw_target *t, const char *problem, bool wide, int candidates, double mean,
+                         const trial_work per_trial[SIZES]) {
+  const work *w = work_of_search(t, problem, wide);
+  printf("\n%s, %s, ", wide ? "--beam 64 --plans 20 --kernels 2" : "defaults", problem);
+  print_work(t->name, w);
+  if (!mean) return;
+  if (!candidates) candidates = w->samples;
+  print_heads(candidates, mean);
+  for (int i = 0; i < SIZES; i++) {
+    double starved, rate, busy[2];
+    for (int k = 0; k < 2; k++) {
+      const double made = hand_over_times(w, candidates, cores[k], per_trial[i].search, at);
+      busy[k] = busy_share(sizes[i], ITERATIONS, candidates, at, made, &per_trial[i], &starved, &rate);
+    }
+    print_row(i, busy, starved, rate);
+  }
+}
+
+static void print_all(const tw_target *t, const char *problem, int most, double mean,
+                      const trial_work per_trial[SIZES]) {
+  const exhaustive_work w = work_of_all(t, problem, most);
+  printf("\n--exhaustive --samples %d, %s, %s: %d kernels, %.2f menus for each; rank 0, for each: %.0f us in menus, "
+         "texts and digests, %.0f us serial\n",
+         most, problem, t->name, w.kernels, w.parents, 1e6 * w.parallel, 1e6 * w.serial);
+  if (!mean) return;
+  print_heads(w.kernels, mean);
+  for (int i = 0; i < SIZES; i++) {
+    double starved, rate, busy[2];
+    for (int k = 0; k < 2; k++) {
+      const double made = hand_over_times_of_all(&w, cores[k], per_trial[i].search, at);
+      busy[k] = busy_share(sizes[i], 1, w.kernels, at, made, &per_trial[i], &starved, &rate);
+    }
+    print_row(i, busy, starved, rate);
+  }
 }
 
 static void print_target(const char *name, const char *problem, const char *path, const trial_work per_trial[SIZES]) {
@@ -399,23 +548,10 @@ static void print_target(const char *name, const char *problem, const char *path
   if (!t) fail("unknown target; `tilewright targets` lists them");
   if (path) read_times(path);
   for (size_t i = 0; i < n_times; i++) mean += times[i] / (double)n_times;
-  for (int wide = 1; wide >= 0; wide--) {
-    const work *w = work_of_search(t, problem, wide);
-    printf("\n%s, %s, ", wide ? "--beam 64 --plans 20 --kernels 2" : "defaults", problem);
-    print_work(name, w);
-    if (!path) continue;
-    const int candidates = wide ? TRIALS : w->samples < TRIALS ? w->samples : TRIALS;
-    printf("%d evaluations in an iteration; %zu times, mean %.3g s\n| ranks | busy, %d cores at rank 0 | wait for rank "
-           "0 | evaluations/s | "
-           "busy, 1 core |\n",
-           candidates, n_times, mean, CORES);
-    for (int i = 0; i < SIZES; i++) {
-      double starved, rate, other;
-      const double one = busy_share(sizes[i], w, candidates, 1, &per_trial[i], &other, &rate);
-      const double large = busy_share(sizes[i], w, candidates, CORES, &per_trial[i], &starved, &rate);
-      printf("| %d | %.1f%% | %.1f%% | %.4g | %.1f%% |\n", sizes[i], 100 * large, 100 * starved, rate, 100 * one);
-    }
-  }
+  print_search(t, problem, true, TRIALS, mean, per_trial);
+  if (path) print_search(t, problem, true, 2 * TRIALS, mean, per_trial);
+  print_all(t, problem, KERNELS_MAX, mean, per_trial);
+  print_search(t, problem, false, 0, mean, per_trial);
   fflush(stdout);
 }
 

@@ -9,7 +9,8 @@
  * never on `jobs` or timing, unless `seconds` ends the search. tw_search neither reads nor writes wisdom: tw_tune (tune.h) does.
  *
  * With `exhaustive` the search has no beam: every kernel that the menu leads to, step by step from the baseline, is
- * built, checked and measured, if there are at most TW_EXHAUSTIVE_MOST of them. */
+ * built, checked and measured, if there are at most TW_EXHAUSTIVE_MOST of them. With `samples`, the first of them are,
+ * in the order of the number of their steps, and there may be more. */
 #ifndef TILEWRIGHT_SEARCH_H
 #define TILEWRIGHT_SEARCH_H
 

@@ -154,7 +154,8 @@ static const cli_option table[] = {
     {"hosts", 0, TEXT, offsetof(cli_options, hosts), 0, 0, "FILE",
      "evaluate kernels by ssh on the computers of this file; docs/guide/many-computers.md describes it"},
     {"exhaustive", 0, FLAG, offsetof(cli_options, exhaustive), 0, 0, NULL,
-     "evaluate every kernel that the menu reaches, instead of a beam search"},
+     "evaluate every kernel that the menu reaches, up to 4,000, instead of a beam search; with --samples N the first "
+     "N, which may be more"},
     {"samples", 0, INTEGER, offsetof(cli_options, samples), 1, 100000000, "N",
      "stop after N evaluated candidates [default: no limit]"},
     {"seconds", 0, REAL, offsetof(cli_options, seconds), 0.001, 1e9, "S",

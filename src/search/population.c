@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/utilization.h"
 #include "evaluate/plausible.h"
 #include "search/state.h"
@@ -250,6 +251,9 @@ static void start_evaluation(tw_state *s, tw_candidate *c) {
   s->in_flight++;
   tw_batch_add(s->batch, job);
 }
+
+/* Evaluations on other computers use no core of this one. */
+int tw_state_planners(const tw_state *s) { return s->backend->is_elsewhere ? tw_cores() : s->options.jobs; }
 
 void tw_state_poll(tw_state *s) {
   if (!s->batch) return;

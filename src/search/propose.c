@@ -142,9 +142,6 @@ static size_t recorded_plans(const tw_state *s, size_t member) {
   return s->recordings->n_plans - recorded_before(s);
 }
 
-/* Number of threads that make plans and kernels. Evaluations on other computers use no core of this one. */
-static int planners(const tw_state *s) { return s->backend->is_elsewhere ? tw_cores() : s->options.jobs; }
-
 static tw_request request_of(const tw_round *r, const family *f, size_t place, size_t member, size_t plans) {
   const tw_state *s = r->state;
   const tw_search_options *o = &s->options;
@@ -172,7 +169,7 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .dropout = o->dropout,
       .without = o->without,
       .place = stream << TW_PLACE_BITS,
-      .jobs = planners(s),
+      .jobs = tw_state_planners(s),
       .stop = &r->stop,
       .memo = &s->memo,
       .translates = tw_translates(s, member) && s->beam[place]->complete < 100,
@@ -349,7 +346,7 @@ static void implement_with(void *context, size_t member) {
     all.by[all.n++] = r->by[i];
   }
   if (has_room) agent->implement(agent, n, all.order, all.kernel);
-  if (has_room) tw_parallel_for(planners(r->state), n, make_candidate, &all);
+  if (has_room) tw_parallel_for(tw_state_planners(r->state), n, make_candidate, &all);
   for (size_t i = 0, k = 0; i < r->n_orders; i++) {
     asking *a = r->by[i];
     if (a->member != member) continue;
@@ -454,7 +451,7 @@ static void make_kernels(tw_round *r, size_t from, size_t to) {
  * and small, so that its first kernels are evaluated soon. */
 static size_t end_of_slice(const tw_round *r, size_t from) {
   if (r->state->member[0].agent->asks_models) return r->n; /* all agents of a team, or none */
-  const size_t wanted = TW_ORDERS_PER_THREAD * (size_t)planners(r->state);
+  const size_t wanted = TW_ORDERS_PER_THREAD * (size_t)tw_state_planners(r->state);
   size_t to = from;
   for (size_t orders = 0; to < r->n && orders < wanted; to++)
     orders += r->asking[to].proposal.n * r->asking[to].request.kernels;

@@ -144,6 +144,8 @@ void tw_state_await(tw_state *);
 void tw_state_abandon(tw_state *);
 /* Takes available outcomes, without waiting. */
 void tw_state_poll(tw_state *);
+/* Number of threads that make plans and kernels. */
+int tw_state_planners(const tw_state *);
 /* Builds and checks a candidate on the inputs of another seed; the verdict is returned, not recorded. */
 void tw_state_check(tw_state *, const tw_candidate *, uint64_t seed, const tw_case *, tw_outcome *);
 /* Builds, checks and measures a candidate again, alone. Its recorded cost stays. */

@@ -59,6 +59,30 @@ static void finds_the_optimum_whatever_the_seed(void **state) {
   }
 }
 
+/* Every kernel of the menu, or the first ones; more threads make the same candidates. */
+static void exhaustive_is_the_same_for_any_jobs(void **state) {
+  (void)state;
+  const int samples[] = {100000, 1, 7, 100};
+  for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+    tw_search_options o = fake_options(3, 1);
+    o.exhaustive = true;
+    o.samples = samples[i];
+    tw_search_result one = search(&o);
+    o.jobs = 4;
+    tw_search_result four = search(&o);
+    assert_same_result(&one, &four);
+    if (samples[i] < 1000) {
+      assert_int_equal(one.samples, samples[i]);
+      assert_non_null(strstr(one.notes, "the menu leads to more"));
+    } else {
+      assert_true(one.samples > TW_EXHAUSTIVE_MOST && one.best.cost == fake_optimum());
+      assert_non_null(strstr(one.notes, "all are evaluated"));
+    }
+    tw_search_result_clear(&one);
+    tw_search_result_clear(&four);
+  }
+}
+
 static void the_result_is_the_same_for_any_jobs(void **state) {
   (void)state;
   fake.delay_ms = 1;
@@ -495,6 +519,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(finds_the_optimum_whatever_the_seed, start),
       cmocka_unit_test_setup(the_result_is_the_same_for_any_jobs, start),
+      cmocka_unit_test_setup(exhaustive_is_the_same_for_any_jobs, start),
       cmocka_unit_test_setup(kernels_are_evaluated_elsewhere_while_others_are_made_and_the_result_is_the_same, start),
       cmocka_unit_test_setup(seeds_take_different_ways, start),
       cmocka_unit_test_setup(every_kernel_is_built_once, start),
