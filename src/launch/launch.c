@@ -246,6 +246,21 @@ static tw_status parts_word(header *h, const char *p, tw_error *error) {
   return status != TW_OK || !*p ? status : tw_fail(error, TW_USAGE, "expected one number (found more: '%.40s')", p);
 }
 
+static tw_status compile_word(header *h, const char *p, tw_error *error) {
+  tw_launch *o = h->out;
+  tw_status status = TW_OK;
+  for (bool more = true; status == TW_OK && more;) {
+    if (o->n_options == TW_LAUNCH_OPTIONS)
+      return tw_fail(error, TW_USAGE, "expected at most %d options", TW_LAUNCH_OPTIONS);
+    tw_launch_option *option = &o->option[o->n_options++];
+    option->value = 1;
+    status = read_name(&p, option->name, sizeof option->name, "the name of an option", error);
+    if (status == TW_OK && *p == '=') status = tw_expression(skip(p + 1), &p, h->scope, &option->value, error);
+    if (status == TW_OK) status = separator(&p, &more, error);
+  }
+  return status;
+}
+
 static tw_status close_cast(const char **p, tw_error *error) {
   if (**p != ')') return tw_fail(error, TW_USAGE, "expected ')' at '%.40s'", *p);
   *p = skip(*p + 1);
@@ -472,7 +487,7 @@ static const struct {
 } words[] = {{"kernel", kernel_word},   {"before", before_word},       {"after", after_word}, {"let", let_word},
              {"require", require_word}, {"grid", grid_word},           {"block", block_word}, {"cluster", cluster_word},
              {"shared", shared_word},   {"workspace", workspace_word}, {"parts", parts_word}, {"map", map_word},
-             {"args", args_word},       {"overlap", overlap_word}};
+             {"args", args_word},       {"overlap", overlap_word},     {"compile", compile_word}};
 enum { WORDS = sizeof words / sizeof *words };
 
 /* ---- the whole header ---- */
@@ -483,7 +498,7 @@ static tw_status read_line(header *h, const char *line, tw_error *error) {
     if (is_word(line, length, words[i].word)) return words[i].read(h, skip(line + length), error);
   return tw_fail(error, TW_USAGE,
                  "unknown word '%.*s' of a launch; expected kernel, before, after, let, require, grid, block, cluster, "
-                 "overlap, shared, workspace, parts, map or args",
+                 "overlap, shared, workspace, parts, map, args or compile",
                  length ? (int)length : 20, line);
 }
 

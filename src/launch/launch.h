@@ -14,6 +14,7 @@
  *   //: workspace 4 * m * n zeroed                   bytes; poisoned or, on demand, zeroed before every launch
  *   //: map       tma = A box(64, BM) swizzle(128)   a tensor map over an operand, or over a part of the workspace
  *   //: args      A, B, C, m, i64(n), f32(scale)     parameters; without: the operands in the op's order
+ *   //: compile   preload_arguments=16               options of the target's compiler, for all kernels of the source
  *
  * The lines after a `before`, `kernel` or `after`, up to the next of these, give its grid, block, cluster, shared
  * memory and arguments. Kernels are started in the order of their lines, each after the previous one has ended.
@@ -32,7 +33,7 @@
 #include "tilewright/extend/op.h"
 
 enum { TW_LAUNCH_LETS = 48, TW_LAUNCH_ARGUMENTS = 48, TW_LAUNCH_MAPS = 12, TW_LAUNCH_NAME = 64, TW_MAP_RANK = 5 };
-enum { TW_LAUNCH_KERNELS = 4, TW_LAUNCH_NO_OPERAND = -1 };
+enum { TW_LAUNCH_OPTIONS = 4, TW_LAUNCH_KERNELS = 4, TW_LAUNCH_NO_OPERAND = -1 };
 
 typedef enum tw_launch_kind {
   TW_LAUNCH_OPERAND,   /* pointer to operand `index` */
@@ -73,7 +74,15 @@ typedef struct tw_launch_kernel {
   tw_launch_argument argument[TW_LAUNCH_ARGUMENTS];
 } tw_launch_kernel;
 
+/* An option of the compiler, by the target's name for it. */
+typedef struct tw_launch_option {
+  char name[TW_LAUNCH_NAME];
+  int64_t value; /* 1 for an option without a number */
+} tw_launch_option;
+
 typedef struct tw_launch {
+  size_t n_options;
+  tw_launch_option option[TW_LAUNCH_OPTIONS];
   size_t n_lets;
   struct {
     char name[TW_SCOPE_NAME];

@@ -205,7 +205,7 @@ static void kernels_before_and_after_have_their_own_lines(void **state) {
                      "//: kernel multiply\n//: grid 4\n//: cluster 2\n//: overlap\n//: block 256\n//: shared 1024\n"
                      "//: workspace 512 + 2 * m * k\n"
                      "//: map t = workspace(bf16, 512) dims(k, m) pitch(2 * k) box(64, 128)\n//: args t, C\n"
-                     "//: after finish\n//: grid 9\n//: block 64\n";
+                     "//: after finish\n//: grid 9\n//: block 64\n//: compile fast, words = m / 125\n";
   tw_launch o;
   tw_error error = {0};
   if (read_text(text, &o, &error) != TW_OK) fail_msg("%s", error.text);
@@ -218,6 +218,9 @@ static void kernels_before_and_after_have_their_own_lines(void **state) {
   assert_true(!o.kernel[0].clustered && o.kernel[1].clustered && !o.kernel[0].shared && o.kernel[1].shared == 1024);
   assert_true(o.kernel[0].argument[1].kind == TW_LAUNCH_WORKSPACE && o.kernel[0].argument[1].integer == 256);
   assert_int_equal(o.kernel[2].n_arguments, 3);
+  assert_int_equal(o.n_options, 2);
+  assert_true(!strcmp(o.option[0].name, "fast") && o.option[0].value == 1);
+  assert_true(!strcmp(o.option[1].name, "words") && o.option[1].value == 8);
   const tw_launch_map *m = &o.map[0];
   assert_true(m->operand == TW_LAUNCH_NO_OPERAND && m->offset == 512 && m->type == TW_BF16 && m->rank == 2);
   assert_true(m->dims[0] == 96 && m->dims[1] == 1000 && m->strides[0] == 192);
@@ -258,6 +261,8 @@ static void what_is_wrong_is_named_with_its_line(void **state) {
       {"//: args E", "unknown name 'E'"},
       {"//: args m * 3000000", "does not fit an int; write i64(...)"},
       {"//: args f32(nonsense)", "a key or a number"},
+      {"//: compile 3", "expected the name of an option"},
+      {"//: compile a, b, c, d, e", "at most 4 options"},
       {"//: cluster 2", "blocks is not a multiple of clusters of"},
   };
   (void)state;

@@ -131,17 +131,29 @@ static tw_status add_object(const tw_target *target, const tw_launch *l, const c
   return TW_OK;
 }
 
+/* The options of `compile` lines as arguments of either compiler. */
+static void flags_of(const tw_launch *l, tw_text *out) {
+  char flag[CDNA_FLAG];
+  for (size_t i = 0; i < l->n_options; i++)
+    if (cdna_compile_option(&l->option[i], flag, NULL) == TW_OK) tw_text_add(out, " -mllvm %s", flag);
+}
+
 static tw_status add_all(const tw_target *target, tw_export *e, const tw_launch *l, const char *source, tw_files *out,
                          tw_error *error) {
   const char *processor = cdna_processor(((const cdna_machine *)target->config)->arch);
-  tw_text kernel = {0}, host = {0}, launch = {0}, readme = {0}, described = {0};
+  tw_text kernel = {0}, host = {0}, launch = {0}, readme = {0}, described = {0}, flags = {0};
   device_code(&kernel, e, l, processor, source);
   host_code(&host, e, l, processor);
   launch_in_words(&launch, e, l);
   char *words = tw_text_take(&launch);
-  const char *const pairs[][2] = {{"MACHINE", target->name}, {"PROCESSOR", processor}, {"LAUNCH", words ? words : ""}};
-  tw_export_fill(&readme, "cdna/export/README.md", e, 3, pairs);
+  flags_of(l, &flags);
+  const char *const pairs[][2] = {{"MACHINE", target->name},
+                                  {"PROCESSOR", processor},
+                                  {"FLAGS", flags.data ? flags.data : ""},
+                                  {"LAUNCH", words ? words : ""}};
+  tw_export_fill(&readme, "cdna/export/README.md", e, 4, pairs);
   free(words);
+  tw_text_free(&flags);
   tw_status status = tw_export_add(out, "kernel.hip", &kernel, error);
   if (status == TW_OK) status = tw_export_add(out, "host.cpp", &host, error);
   if (status == TW_OK) status = tw_export_add(out, "README.md", &readme, error);

@@ -135,10 +135,53 @@ static void find_libraries(language of, libraries *l) {
   }
 }
 
+/* ---- options of a source ---- */
+
+/* Options of `//: compile` lines (docs/reference/kernel-header.md), and LLVM's for them. */
+static const struct {
+  const char *name, *flag;
+  int64_t most;
+  bool counts; /* the value follows the flag */
+} compile_options[] = {{"preload_arguments", "-amdgpu-kernarg-preload-count=", 16, true},
+                       {"sums_in_vgprs", "-amdgpu-mfma-vgpr-form", 1, false}};
+enum { OPTIONS = sizeof compile_options / sizeof *compile_options };
+
+tw_status cdna_compile_option(const tw_launch_option *o, char flag[CDNA_FLAG], tw_error *error) {
+  for (size_t i = 0; i < OPTIONS; i++) {
+    if (strcmp(o->name, compile_options[i].name) != 0) continue;
+    if (o->value < 1 || o->value > compile_options[i].most)
+      return tw_fail(error, TW_FAILED, "compile %s=%" PRId64 ": the number must be in 1..%" PRId64, o->name, o->value,
+                     compile_options[i].most);
+    if (compile_options[i].counts)
+      snprintf(flag, CDNA_FLAG, "%s%" PRId64, compile_options[i].flag, o->value);
+    else
+      snprintf(flag, CDNA_FLAG, "%s", compile_options[i].flag);
+    return TW_OK;
+  }
+  return tw_fail(error, TW_FAILED, "compile %s: unknown option; expected %s or %s", o->name, compile_options[0].name,
+                 compile_options[1].name);
+}
+
+/* Arguments of the compiler that a launch adds: its constants and its options. */
+typedef struct launch_arguments {
+  char define[DEFINES_MAX][64], flag[TW_LAUNCH_OPTIONS][CDNA_FLAG];
+  int n_defines, n_flags;
+} launch_arguments;
+
+static tw_status arguments_of(const tw_launch *l, launch_arguments *out, tw_error *error) {
+  tw_status status = TW_OK;
+  out->n_defines = out->n_flags = 0;
+  for (size_t i = 0; l && i < l->n_lets; i++)
+    snprintf(out->define[out->n_defines++], sizeof *out->define, "-D%s=%" PRId64, l->let[i].name, l->let[i].value);
+  for (size_t i = 0; l && i < l->n_options && status == TW_OK; i++)
+    status = cdna_compile_option(&l->option[i], out->flag[out->n_flags++], error);
+  return status;
+}
+
 /* ---- one compilation ---- */
 
 typedef struct command {
-  const char *argv[80 + 2 * TW_HEADERS_MAX + DEFINES_MAX];
+  const char *argv[80 + 2 * TW_HEADERS_MAX + DEFINES_MAX + 2 * TW_LAUNCH_OPTIONS];
   int n;
 } command;
 
@@ -204,7 +247,7 @@ static tw_status refuse_debugging(const char *source, tw_error *error) {
 }
 
 static tw_status compile_in(const tw_toolchain *tools, const char *directory, cdna_arch arch, const char *source,
-                            size_t length, bool trust, const headers *own, char define[][64], int n_defines,
+                            size_t length, bool trust, const headers *own, const launch_arguments *given,
                             char **object, size_t *size, tw_error *error) {
   static const char *const names[] = {"kernel.s", "kernel.cpp", "kernel.cl", "kernel.hip", "kernel.c"};
   const language l = language_of(source);
@@ -226,7 +269,8 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   /* clang's headers use ROCm's functions, so these are needed if there is an #include */
   for (int i = 0; i < found.n && (l == OPENCL || includes); i++)
     ADD(&c, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", found.path[i]);
-  for (int i = 0; i < n_defines; i++) c.argv[c.n++] = define[i];
+  for (int i = 0; i < given->n_defines; i++) c.argv[c.n++] = given->define[i];
+  for (int i = 0; i < given->n_flags; i++) ADD(&c, "-mllvm", given->flag[i]);
   ADD(&c, name, "-o", l == HIP ? CDNA_ASSEMBLY : CDNA_OBJECT);
   /* HIP sources may include headers of C and C++ for their host code */
   static const char *const usual[] = {"/usr/include", "/usr/lib/gcc", "/usr/lib/clc"};
@@ -253,12 +297,13 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
 
 tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, const tw_evaluation *how,
                        const tw_launch *launch, char **object, size_t *size, tw_error *error) {
-  char define[DEFINES_MAX][64], key[TW_HASH_TEXT], *directory = NULL;
-  int n = 0;
+  char key[TW_HASH_TEXT], *directory = NULL;
+  launch_arguments given;
   tw_hash h;
   tw_toolchain tools;
   headers own;
   tw_status status = find_headers(&how->headers, &own, error);
+  if (status == TW_OK) status = arguments_of(launch, &given, error);
   if (status == TW_OK) status = tw_toolchain_open(&kind, &tools, error);
   if (status != TW_OK) return status;
   tw_hash_start(&h);
@@ -273,15 +318,13 @@ tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, const 
   libraries found;
   find_libraries(l, &found);
   for (int i = 0; i < found.n; i++) tw_hash_add_string(&h, found.path[i]);
-  for (size_t i = 0; launch && i < launch->n_lets; i++, n++) {
-    snprintf(define[n], sizeof define[n], "-D%s=%" PRId64, launch->let[i].name, launch->let[i].value);
-    tw_hash_add_string(&h, define[n]);
-  }
+  for (int i = 0; i < given.n_defines; i++) tw_hash_add_string(&h, given.define[i]);
+  for (int i = 0; i < given.n_flags; i++) tw_hash_add_string(&h, given.flag[i]);
   tw_hash_finish_text(&h, key);
   if (!own.n && tw_cache_get(CACHE, key, object, size)) return TW_OK;
   status = tw_directory_temporary(&directory, error);
   if (status == TW_OK)
-    status = compile_in(&tools, directory, arch, source, length, how->trust, &own, define, n, object, size, error);
+    status = compile_in(&tools, directory, arch, source, length, how->trust, &own, &given, object, size, error);
   if (status == TW_OK && !own.n) tw_cache_put(CACHE, key, *object, *size);
   if (directory) tw_directory_remove(directory);
   free(directory);

@@ -20,9 +20,13 @@ tw_status cdna_toolchain_find(tw_error *);
 /* The name by which tile kernels include a file of the library; NULL: it is not a header for them. */
 const char *cdna_header(const tw_embedded *);
 
+/* LLVM's option for one of a `//: compile` line. TW_FAILED if the name or its number is unknown. */
+enum { CDNA_FLAG = 64 };
+tw_status cdna_compile_option(const tw_launch_option *, char flag[CDNA_FLAG], tw_error *);
+
 /* The compiler runs confined; where the system cannot confine it, only trusted sources are compiled. It may read the
  * user's folders of headers (-I); code objects with such headers are not cached. `launch` gives macros (its lets)
- * and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the compiler's message, TW_USAGE if a
+ * and options, and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the compiler's message, TW_USAGE if a
  * folder cannot be read. */
 tw_status cdna_compile(cdna_arch, const char *source, size_t length, const tw_evaluation *, const tw_launch *launch,
                        char **object, size_t *size, tw_error *);

@@ -50,6 +50,9 @@ static tw_status check_kernel(const cuda_config *c, const tw_launch_kernel *l, t
 }
 
 tw_status cuda_launch_check(const cuda_config *c, const tw_launch *l, tw_error *error) {
+  if (l->n_options)
+    return tw_fail(error, TW_FAILED, "%s has no option '%s' of 'compile' lines; remove it from the header", c->name,
+                   l->option[0].name);
   for (size_t i = 0; i < l->n_kernels; i++) {
     const tw_status status = check_kernel(c, &l->kernel[i], error);
     if (status != TW_OK) return status;
