@@ -190,12 +190,31 @@ static void c_is_compiled(void **state) {
 }
 
 /* Quantized by each rule of scales, to the bit. */
+/* A short kernel waits for its arguments (arguments_ns of the machine, 0.417 us) unless they are preloaded. */
+static void preloaded_arguments_take_no_time(void **state) {
+  const char *const problem = "gemm m=4 n=96 k=512 a=bf16 b=mxfp4 quantize=mxfp4 b_transposed=1";
+  const sample all[] = {{"cdna4", problem, "register_prefetch 2"},
+                        {"cdna4", problem, "register_prefetch 2;preload_arguments"}};
+  tw_measurement m[2] = {0};
+  tw_error error = {0};
+  (void)state;
+  for (int i = 0; i < 2; i++)
+    if (run(&all[i], &m[i], &error) != TW_OK) fail_msg("%s", error.text);
+  assert_true(m[0].cost - m[1].cost > 0.3e-6 && m[0].cost - m[1].cost < 0.5e-6);
+}
+
 static void block_scaled_gemms_are_right(void **state) {
   static const sample all[] = {
       {"cdna4", "gemm m=4 n=96 k=512 a=bf16 b=mxfp4 quantize=mxfp4 scale_rule=even b_transposed=1", ""},
       {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp6 quantize=mxfp6 scale_rule=up c=f32 bias=row relu=1",
        "tile m=32 n=128;waves 4;register_prefetch 3;rasterize window=2 chunk=1"},
       {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 scale_rule=ceil c=f32", "tile m=16 n=32;split_k 2"},
+      {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 c=bf16 lda=528 ldc=72",
+       "tile m=16 n=32;split_k 2;fixed_shape;preload_arguments"},
+      {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp4 quantize=mxfp4 scale=0.5 bias=full ldc=80",
+       "tile m=32 n=64;waves 2;register_prefetch 2;fixed_shape;sums_in_vgprs"},
+      {"cdna4", "gemm m=200 n=272 k=512 a=mxfp4 b=mxfp4",
+       "tile m=128 n=128;hand_scheduled;split_k 2;fixed_shape;preload_arguments"},
       {"cdna4", "gemm m=37 n=64 k=771 a=mxfp6 b=mxfp8 a_transposed=1",
        "tile m=32 n=64;waves 2;register_prefetch 2;split_k 2"},
   };
@@ -480,6 +499,7 @@ int main(void) {
                                      cmocka_unit_test(rows_are_right),
                                      cmocka_unit_test(attention_is_right),
                                      cmocka_unit_test(block_scaled_gemms_are_right),
+                                     cmocka_unit_test(preloaded_arguments_take_no_time),
                                      cmocka_unit_test(exported_files_are_complete),
                                      cmocka_unit_test(what_is_not_possible_is_refused),
                                      cmocka_unit_test(menus_are_legal),

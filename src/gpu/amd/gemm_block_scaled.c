@@ -142,6 +142,11 @@ static const tw_verb verbs[] = {
      .help = "Set the rasterization of tiles over XCDs (HipKittens' window and chunk).",
      .needs = 2,
      .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)}},
+    {TW_FLAG("fixed_shape", "Compile the kernel for the sizes and pitches of the problem.", PLAN, fixed_shape)},
+    {TW_FLAG("preload_arguments", "Let the hardware load kernel arguments into scalar registers before a wave starts.",
+             PLAN, preload)},
+    {TW_FLAG("sums_in_vgprs", "Keep the sums of matrix instructions in VGPRs (--amdgpu-mfma-vgpr-form).", PLAN,
+             sums_in_vgprs)},
 };
 static const tw_language language = {"block-scaled gemm on AMD GPUs", sizeof verbs / sizeof *verbs, verbs};
 
@@ -161,6 +166,9 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   for (int i = 1; i <= 8; i *= 2)
     tw_menu_offer(m, "rasterize", "workgroups of one XCD read the same rows and columns: its L2 holds them",
                   "rasterize window=%d chunk=%d", i, 2 * i);
+  tw_menu_offer(m, "preload_arguments", "short kernels wait for the load of their arguments", "preload_arguments");
+  tw_menu_offer(m, "fixed_shape", "divisions by constants become multiplications and shifts", "fixed_shape");
+  tw_menu_offer(m, "sums_in_vgprs", "sums need no copies between AGPRs and VGPRs", "sums_in_vgprs");
   tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop; all waves share both operands in LDS",
                 "hand_scheduled");
   for (int i = 16; i <= 32 && now->hand_scheduled; i *= 2)
@@ -195,6 +203,9 @@ void tw_tile_block_scaled_slots(tw_slots *s, const tw_tile_machine *machine, con
   tw_slots_number(s, "group_threads", machine->group_threads);
   tw_slots_number(s, "split", p->split);
   tw_slots_flag(s, "splits", p->split > 1);
+  tw_slots_flag(s, "fixed_shape", p->fixed_shape);
+  tw_slots_flag(s, "preload", p->preload);
+  tw_slots_flag(s, "sums_in_vgprs", p->sums_in_vgprs);
   tw_slots_number(s, "columns", p->columns);
   tw_slots_number(s, "deep", p->deep);
   tw_slots_number(s, "shared", p->shared_bytes);

@@ -76,6 +76,7 @@ static void set_parts(tw_slots *s, const PLAN *p) {
                            *const parts[] = {NULL, "SPLIT", "SHARES", "(SPLIT * SHARES)"};
   const int kind = (p->split > 1) + 2 * (p->shares > 1);
   tw_slots_number_or_empty(s, "split", p->split > 1 ? p->split : 0);
+  tw_slots_flag(s, "fixed_shape", false);
   tw_slots_number_or_empty(s, "shares", p->shares > 1 ? p->shares : 0);
   tw_slots_text(s, "part", part[kind]);
   tw_slots_text(s, "parts", parts[kind]);

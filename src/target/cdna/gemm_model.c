@@ -78,6 +78,15 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   return fmax(seconds, LATENCY + operands / stream); /* each operand passes at least once */
 }
 
+/* Cycles of a workgroup beside its steps. A division of scalars takes about 30 instructions, one after the other, on
+ * the vector unit, 8 cycles each. A workgroup finds its tile with two: by the columns of tiles, and by the rows of a
+ * band. The number of parts is a constant already. */
+static double beside_cycles(const cdna_machine *m, const tw_tile_block_scaled_plan *p) {
+  enum { DIVISION = 30 * 8, DIVISIONS = 2 };
+  return OVERHEAD_CYCLES - (p->preload ? m->rates.arguments_ns * 1e-3 * m->clock_mhz : 0) -
+         (p->fixed_shape ? DIVISIONS * DIVISION : 0);
+}
+
 /* The hand-scheduled plan: its loop has the cost of other hand-scheduled GEMM loops; the kernels that pack are added
  * if they are part of the cost. */
 static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
@@ -89,7 +98,7 @@ static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_t
   const double pack = g->quantize ? (double)g->m * (double)g->k * (tw_type_bits(g->a) / 8.0 + size) / 2e12 : 0;
   const double add = p->split > 1 ? 2e-6 + (double)g->m * (double)g->n * 4 * p->split / (m->memory_tbs * 1e12) : 0;
   const double each = ceil_div((double)g->k, step) / p->split * (fmax(multiply, fetch) + BARRIER_CYCLES) +
-                      OVERHEAD_CYCLES + LATENCY * clock + p->m * (double)p->n * 4 / 64;
+                      beside_cycles(m, p) + LATENCY * clock + p->m * (double)p->n * 4 / 64;
   return ceil_div(rows * cols * p->split, cus) * each / clock + pack + add;
 }
 
@@ -109,5 +118,5 @@ double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_bl
   const double at_once = fmin(blocks, cus * 4), fetch = bytes / fmin(m->memory_tbs * 1e12 / at_once * 2, 5e10) * clock;
   const double work = fmax(fmax(multiply + quantize + BARRIER_CYCLES, fetch), LATENCY * clock / p->ahead);
   const double add = p->split > 1 ? 2e-6 + (double)g->m * (double)g->n * 4 * p->split / (m->memory_tbs * 1e12) : 0;
-  return ceil_div(blocks, cus * 4) * (steps * work + OVERHEAD_CYCLES) / clock + 2 * LATENCY + add;
+  return ceil_div(blocks, cus * 4) * (steps * work + beside_cycles(m, p)) / clock + 2 * LATENCY + add;
 }
