@@ -105,7 +105,7 @@ static xd_gemm design2(const data *x, size_t row) {
   const bool baseline = !strcmp(cell(&x->two, row, "source"), "mlir-aie"), bf16 = d.kernel->a == TW_BF16;
   xd_gemm g = gemm_of(x, &x->two, row, baseline && bf16 ? "bf16-emulated" : d.kernel->name, d.tile);
   if (baseline) g.depth = 1;
-  g.in_rows = baseline && !bf16;
+  g.in_rows = g.await_groups = baseline && !bf16;
   return g;
 }
 

@@ -3,6 +3,7 @@
  *
  *   build/tests/test_xdna2_elsewhere --points       prints every point
  *   build/tests/test_xdna2_elsewhere --constants    prints what each source says of the constants, and the files' values
+ *   build/tests/test_xdna2_elsewhere --sweep        compares a whole published sweep, of which the points have 15 rows
  *   build/tests/test_xdna2_elsewhere --write        writes the tables of docs/reference/accuracy-xdna2.md anew */
 #include "page.h"
 #include "target/xdna2/array/cost.h"
@@ -62,7 +63,7 @@ static xd_gemm design_of(const data *x, const xd_config *c, size_t row) {
     g.depth = k->a == TW_BF16 ? 8 : 1; /* config1/n32_core_placed.py: 512 of K in L2 */
   const char *runs = cell(&x->points, row, "runs");
   g.b_transposed = strncmp(runs, "row", 3) != 0;
-  g.in_rows = !strcmp(runs, "rows");
+  g.in_rows = g.await_groups = !strcmp(runs, "rows"); /* both as in the design's whole_array.py */
   if (tw_parse_int(runs + (g.b_transposed ? 0 : 3), &run)) g.depth = (int)(run / tile.k);
   g.b_transposed &= run > 0;
   return g;
@@ -362,6 +363,50 @@ static void the_page_says_what_is_simulated(void **state) {
   page_must_say(&the_page, tables(x, x->result));
 }
 
+/* ---- a sweep ---- */
+
+enum { SWEEP_GFLOP = 70 /* larger products take long, and have neighbours of the same kind */ };
+
+/* The design of the sweep, bfp16 in rows, with constants to which its source gave nothing. */
+static double swept_us(const xd_config *c, const table *t, size_t i) {
+  const tw_tile tile = {(int64_t)number(t, i, "t_mc"), (int64_t)number(t, i, "t_k"), (int64_t)number(t, i, "t_n"), 1};
+  xd_gemm g = xd_gemm_default(c, kernel_of(c, "mlir-aie-bfp16"), &tile, (int64_t)number(t, i, "m"),
+                              (int64_t)number(t, i, "n"), (int64_t)number(t, i, "k"));
+  const xd_run_options options = {.timing_only = true, .cost = xd_cost_of(c)};
+  xd_program p;
+  xd_run_result r;
+  tw_error error;
+  g.in_rows = g.await_groups = true;
+  must(xd_gemm_program(c, &g, &p, &error), &error);
+  must(xd_run(c, &p, &options, &r, &error), &error);
+  xd_program_free(&p);
+  return r.cycles / c->clock_mhz + c->array.dispatch_us;
+}
+
+/* Errors of rates for each tile, against the mean and the least of 40 measured times. */
+static void print_sweep(const data *x) {
+  const table t = read_table("sweep.csv");
+  const estimates e = estimate(x);
+  const xd_config c = machine_without(x, &e, "strix", "l-roro");
+  static const char *const tiles[][3] = {{"64", "64", "64"}, {"64", "128", "64"}, {"96", "128", "64"}};
+  for (int j = 0; j < 3; j++) {
+    errors means = {0}, bests = {0};
+    for (size_t i = 0; i < t.n; i++) {
+      const double gflop = 2e-9 * number(&t, i, "m") * number(&t, i, "n") * number(&t, i, "k");
+      if (strcmp(cell(&t, i, "t_mc"), tiles[j][0]) || strcmp(cell(&t, i, "t_k"), tiles[j][1]) || gflop > SWEEP_GFLOP)
+        continue;
+      const double us = swept_us(&c, &t, i), mean_us = number(&t, i, "mean_us"), best_us = number(&t, i, "best_us");
+      note(&means, mean_us / us - 1);
+      note(&bests, best_us / us - 1);
+      printf("%s x %s x %s, %sx%sx%s: %.0f us, least %.0f; simulated %.0f, %+.1f%%, %+.1f%%\n", cell(&t, i, "m"),
+             cell(&t, i, "k"), cell(&t, i, "n"), tiles[j][0], tiles[j][1], tiles[j][2], mean_us, best_us, us,
+             100 * (mean_us / us - 1), 100 * (best_us / us - 1));
+    }
+    printf("%sx%sx%s: %d rows; means: %.1f%%, worst %.1f%%; least: %.1f%%, worst %.1f%%\n", tiles[j][0], tiles[j][1],
+           tiles[j][2], means.n, 100 * mean(&means), 100 * means.worst, 100 * mean(&bests), 100 * bests.worst);
+  }
+}
+
 /* ---- the files ---- */
 
 static void files_say_what_the_sources_give(void **state) {
@@ -414,6 +459,10 @@ int main(int argc, char *argv[]) {
   x.three = read_table("table3.csv");
   if (argc > 1 && !strcmp(argv[1], "--constants")) {
     print_constants(&x);
+    return 0;
+  }
+  if (argc > 1 && !strcmp(argv[1], "--sweep")) {
+    print_sweep(&x);
     return 0;
   }
 #ifdef __SANITIZE_ADDRESS__ /* half a minute of the same code that other tests run */

@@ -104,6 +104,7 @@ static void steps_of_a_schedule_say_what_keys_say(void **state) {
   refused(PAPER, "tile m=128 k=64 q=128;", "unexpected 'q'");
   refused(PAPER, "tile m=128 k=64 n=128 rho=4;cores rows=2 columns=8;", "the model is of all cores, rows=4 columns=8");
   refused(PAPER, "tile m=128 k=64 n=128 rho=4;layout rows;", "the model is of operands in tiles (found rows)");
+  refused(PAPER, "tile m=128 k=64 n=128 rho=4;await_groups;", "the model has no waits between rows of tiles");
   refused(PAPER, "tile=128x64x128 depth=0", "depth=0: expected a whole number from 1 to 64");
 }
 

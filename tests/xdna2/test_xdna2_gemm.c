@@ -382,6 +382,39 @@ static void bfp16_in_rows_of_the_matrix(void **state) {
   refused(g, "layout rows is for bfp16 operands; kernel int8 has none");
 }
 
+/* Rows of macro-tiles that are in flight between waits: four, then two at a time. */
+static void groups_are_awaited_before_the_next_begin(void **state) {
+  (void)state;
+  static const struct { int64_t m, groups[4]; } cases[] = {{128 * 3, {3}}, {128 * 4, {4}}, {128 * 7 - 5, {4, 2, 1}}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    xd_gemm g = gemm_of("atb", (tw_tile){32, 32, 32, 1}, cases[i].m, 64, 100);
+    g.columns = 2;
+    g.await_groups = true;
+    if (i != 2) g.k = 96, g.in_rows = true;
+    if (i == 2) {
+      refused(g, "await_groups: k=100 requires too many descriptors; make it a multiple of 32");
+      g.k = 96;
+    }
+    check_bfp(&g);
+    xd_program p;
+    tw_error error;
+    assert_int_equal(xd_gemm_program(&machine, &g, &p, &error), TW_OK);
+    int64_t waits = 0, begun = 0, ended = 0; /* begun and ended: tasks of C since the last wait for all of them */
+    for (size_t at = 0; at < p.sequence.n; at++) {
+      const xd_command *k = &p.sequence.at[at];
+      begun += k->kind == XD_START && k->token;
+      ended += k->kind == XD_AWAIT;
+      assert_false(k->kind == XD_START && ended); /* all or none are awaited */
+      if (!ended || ended < begun) continue;
+      assert_int_equal(begun, cases[i].groups[waits++] * g.columns);
+      begun = ended = 0;
+    }
+    assert_int_equal(begun, 0);
+    assert_int_equal(cases[i].groups[waits], 0);
+    xd_program_free(&p);
+  }
+}
+
 /* ---- covers ---- */
 
 /* Blocks of bfp16 lie as the clusters want them; what is computed is the same. */
@@ -483,6 +516,7 @@ int main(void) {
       cmocka_unit_test_setup(weights_of_4_bits_are_scaled, setup),
       cmocka_unit_test_setup(int16_is_exact, setup),
       cmocka_unit_test_setup(bfp16_in_rows_of_the_matrix, setup),
+      cmocka_unit_test_setup(groups_are_awaited_before_the_next_begin, setup),
       cmocka_unit_test_setup(clusters_of_any_shape_are_exact, setup),
       cmocka_unit_test_setup(covers_cost_what_their_schedules_say, setup),
       cmocka_unit_test_setup(wrong_gemms_are_refused, setup),

@@ -15,7 +15,7 @@
 #include "base/strings.h"
 #include "target/xdna2/rate.h"
 
-enum { ROWS_MAX = 56, CELLS = 20, CELL = 96 };
+enum { ROWS_MAX = 200, CELLS = 20, CELL = 96 };
 
 /* A table as text, so that the digits that were printed are known. */
 typedef struct table {

@@ -45,6 +45,7 @@ typedef struct xd_gemm {
   int trace;            /* cores that the emitted design records, columns first; the simulated design has none of it */
   int64_t group;        /* of scaled weights: elements along k that share a scale; 0: all of a column */
   bool in_rows;         /* bfp16 operands are rows of the matrix in DDR, each tile a part of many (pack.h) */
+  bool await_groups;    /* tasks of the shims do not overlap with the previous ones: gemm_sequence.c */
   bool runtime_sizes;   /* cores read the numbers of their tiles and of steps of K: one configuration for many sizes */
 } xd_gemm;
 

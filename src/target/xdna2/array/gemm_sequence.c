@@ -2,12 +2,15 @@
  *
  * A group is one row of macro-tiles. It is a part of a row where tiles need separate tasks (the last one overlaps its
  * neighbour, the last step of K is moved back). The tasks of two groups are in flight: group n begins when the C of
- * group n - 2 has been written, so that the descriptors of n - 2 (the same half of the shim's table) are free. */
+ * group n - 2 has been written, so that the descriptors of n - 2 (the same half of the shim's table) are free.
+ *
+ * With `await_groups`, all tasks in flight end before the next ones begin: of the first four groups, then of two each.
+ * So do mlir-aie's designs in IRON: whole_array.py finishes a task group after each pair of rows but the first. */
 #include <string.h>
 
 #include "target/xdna2/array/gemm_array.h"
 
-enum { HALF = 8, IN_FLIGHT = 2 };
+enum { HALF = 8, IN_FLIGHT = 2, FIRST_IN_FLIGHT = 4 /* with await_groups */ };
 
 typedef struct writer {
   const xd_gemm *g;
@@ -17,14 +20,16 @@ typedef struct writer {
   bool short_k; /* the last step of K overlaps the previous one, B is not packed */
   int first_buffer;
   int64_t groups; /* begun so far */
-  int next_id[8]; /* for each column's shim, within its half of the table */
+  int in_flight;  /* groups not awaited yet */
+  int next_id[8]; /* for each column's shim, from first_id on */
+  int first_id;   /* of the half of the table that the group may use */
 } writer;
 
 static void add_task(writer *w, int channel, int buffer, const xd_pattern *pattern, int64_t iterations, int64_t stride,
                      int64_t repeat, bool token) {
   const int column = w->p->channels.at[channel].tile.column;
   const xd_descriptor d = {.channel = channel,
-                           .id = (int)(w->groups % IN_FLIGHT) * HALF + w->next_id[column]++,
+                           .id = w->first_id + w->next_id[column]++,
                            .buffer = w->first_buffer + buffer,
                            .pattern = *pattern,
                            .iterations = iterations,
@@ -153,15 +158,29 @@ static void await_group(writer *w) {
     const xd_command await = {.kind = XD_AWAIT, .channel = w->p->fifos.at[w->f->c_out[c]].sink[0]};
     XD_ADD(w->p, sequence, &await);
   }
+  w->in_flight--;
+}
+
+/* Frees descriptors for the next group. */
+static void make_room(writer *w) {
+  const bool all = w->g->await_groups;
+  if (w->in_flight < (all && w->groups <= FIRST_IN_FLIGHT ? FIRST_IN_FLIGHT : IN_FLIGHT)) {
+    if (all) return; /* the group takes the next descriptors */
+  } else {
+    do await_group(w);
+    while (all && w->in_flight);
+  }
+  w->first_id = all ? 0 : (int)(w->groups % IN_FLIGHT) * HALF;
+  memset(w->next_id, 0, sizeof w->next_id);
 }
 
 static void add_group(writer *w, int64_t i, int64_t j, int64_t count) {
-  if (w->groups >= IN_FLIGHT) await_group(w);
-  for (int c = 0; c < 8; c++) w->next_id[c] = 0;
+  make_room(w);
   move_c(w, i, j, count);
   move_a(w, i, count);
   move_b(w, j, count);
   w->groups++;
+  w->in_flight++;
 }
 
 /* How many macro-tiles from j on one group can take. */
@@ -213,5 +232,5 @@ void xd_gemm_sequence(const xd_config *c, const xd_gemm *g, const xd_gemm_fifos 
   set_sizes(&w);
   for (int64_t i = 0; i < w.s.tiles_m; i++)
     for (int64_t j = 0, count; j < w.s.tiles_n; j += count) add_group(&w, i, j, count = group_size(c, &w, j));
-  for (int64_t i = 0; i < w.groups && i < IN_FLIGHT; i++) await_group(&w);
+  while (w.in_flight) await_group(&w);
 }

@@ -176,6 +176,10 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
                    "layout rows: parts of %" PRId64 " and %" PRId64
                    " elements of bfp16 are no whole words; make k and n of the tile multiples of %" PRId64,
                    g->tile.k, g->tile.n, least);
+  if (g->await_groups && g->kernel->a != TW_BFP16 && g->k % s.step)
+    return tw_fail(error, TW_USAGE,
+                   "await_groups: k=%" PRId64 " requires too many descriptors; make it a multiple of %" PRId64, g->k,
+                   s.step);
   if (g->in_rows && packed[0] && s.a_parts > 1 && g->depth > 1)
     return tw_fail(error, TW_USAGE, "layout rows with fewer columns than rows requires depth 1 (found %d)", g->depth);
   return check_sizes(g, &s, error);

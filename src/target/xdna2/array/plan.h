@@ -9,6 +9,7 @@
  *   unroll 4                      clusters in straight-line code
  *   layout rows                   bfp16 operands are stored in DDR as rows of the matrix, or as tiles
  *   trace 4                       cores that the emitted design records
+ *   await_groups                  rows of macro-tiles are awaited before the next ones begin
  *   runtime_sizes                 numbers of tiles and steps of K are read at run time
  *
  * A later step replaces an earlier one of the same verb. The text of a design has one line for each verb, so it is
