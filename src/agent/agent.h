@@ -49,6 +49,7 @@ typedef struct tw_request {
   const tw_bound *bound;
   const tw_candidate *parent;
   const tw_diagnosis *diagnosis; /* diagnosis of the parent, for a prompt (tw_prompt_diagnose); NULL: none */
+  const char *inner_loop;        /* its compiled inner loop, for a prompt (tw_prompt_inner_loop); NULL: none */
   size_t n_lineage;
   const tw_candidate *const *lineage; /* from the start to the parent, both included */
   size_t n_relatives;

@@ -171,6 +171,8 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
     tw_diagnosis diagnosis;
     tw_request own = with_texts(m, request[i]);
     if (!own.n_recorded && tw_prompt_diagnose(&own, &diagnosis)) own.diagnosis = &diagnosis;
+    char *inner_loop = own.n_recorded ? NULL : tw_prompt_inner_loop(&own);
+    own.inner_loop = inner_loop;
     own.more_menu = more_menu ? more_menu[i] : NULL;
     const tw_request *r = &own;
     tw_random random = r->random;
@@ -180,6 +182,7 @@ static void plan(tw_agent *agent, size_t n, const tw_request *const request[], t
       const tw_request drawn = with_draws(m, r, j);
       q->status = r->n_recorded ? TW_MISSING : tw_prompt_plan(&drawn, &random, &q->prompt, &q->error);
     }
+    free(inner_loop);
   }
   if (question) tw_ask(&m->options, &m->account, agent->name, wanted, question);
   k = 0;
@@ -235,7 +238,11 @@ static tw_status write_direct(const llm *m, const tw_order *o, const tw_request 
   tw_request drawn = with_draws(m, own, detail->number);
   drawn.mate = own->mate;
   tw_random_seed_stream(&random, own->place, (uint64_t)(detail->number + 1) << 16 | o->alternative);
-  return tw_prompt_direct(&drawn, &random, prompt, error);
+  char *inner_loop = tw_prompt_inner_loop(own);
+  drawn.inner_loop = inner_loop;
+  const tw_status status = tw_prompt_direct(&drawn, &random, prompt, error);
+  free(inner_loop);
+  return status;
 }
 
 static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kernel kernel[]) {

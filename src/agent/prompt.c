@@ -103,6 +103,14 @@ bool tw_prompt_diagnose(const tw_request *r, tw_diagnosis *out) {
   return known;
 }
 
+char *tw_prompt_inner_loop(const tw_request *r) {
+  const tw_candidate *c = r->parent;
+  char *text = NULL;
+  if (r->target->inner_loop && c->source)
+    r->target->inner_loop(r->target, r->problem, c->source, strlen(c->source), c->recipe != NULL, &text, NULL);
+  return text;
+}
+
 static char *write_findings(const tw_request *r) {
   const tw_diagnosis *d = r->diagnosis;
   tw_text t = {0};
@@ -390,6 +398,7 @@ static tw_status write_plan_prompt(const tw_request *r, tw_random *random, const
   const bool feedback = !leaves_out(r, TW_WITHOUT_FEEDBACK);
   set_owned(&p, "feedback", feedback ? write_feedback(r) : NULL);
   set_owned(&p, "findings", feedback ? write_findings(r) : NULL);
+  set(&p, "inner_loop", feedback ? r->inner_loop : NULL);
   set_owned(&p, "history", feedback ? write_history(r) : NULL);
   set_owned(&p, "attempts", feedback ? write_attempts(r) : NULL);
   set_owned(&p, "menu", r->translates ? NULL : write_options(r, random));

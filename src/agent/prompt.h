@@ -23,6 +23,8 @@ tw_status tw_prompt_available(const tw_target *, const tw_problem *, tw_error *)
 /* The parent's bottleneck, on a target that can determine it (tw_rewriter). This takes simulations, so it is done once
  * for all plans of a parent. False if it is unknown or the simulations would take too long. */
 bool tw_prompt_diagnose(const tw_request *, tw_diagnosis *out);
+/* The inner loop of the request's parent as compiled: text, malloc'ed. NULL: none. */
+char *tw_prompt_inner_loop(const tw_request *);
 /* The planning prompt, malloc'ed. Each option is hidden with the request's dropout, by draws of the stream; the last
  * one ("other") never is, so there is always one. */
 tw_status tw_prompt_plan(const tw_request *, tw_random *, char **out, tw_error *);

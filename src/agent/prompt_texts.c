@@ -41,9 +41,9 @@ enum { N_TOPICS = sizeof TOPICS / sizeof *TOPICS };
 #define COMMON                                                                                                         \
   "machine", "architecture", "isa", "kernel", "rules", "problem", "summary", "operands", "context", "other",           \
       "other_cost", "language", "source", "vocabulary"
-static const char *const PLAN_SLOTS[] = {COMMON,      "feedback", "findings",  "history",    "attempts",
-                                         "ancestors", "invent",   "direct",    "two_steps",  "translate",
-                                         "complete",  "menu",     "iteration", "iterations", NULL};
+static const char *const PLAN_SLOTS[] = {COMMON,      "feedback",  "findings",   "inner_loop", "history",   "attempts",
+                                         "ancestors", "invent",    "direct",     "two_steps",  "translate", "complete",
+                                         "menu",      "iteration", "iterations", NULL};
 static const char *const IMPLEMENT_SLOTS[] = {COMMON,  "plan",    "example", "failed",    "failure",
                                               "reply", "trouble", "earlier", "translate", NULL};
 

@@ -34,7 +34,7 @@ typedef struct parameter {
 #define SEED                                                                                                           \
   { "seed", "integer", "of the random inputs", false }
 
-enum { PARAMETERS_MAX = 9, RESULTS_MAX = 10 };
+enum { PARAMETERS_MAX = 9, RESULTS_MAX = 11 };
 typedef struct tool {
   const char *name, *title, *help;
   parameter parameter[PARAMETERS_MAX]; /* ended by one without a name */
@@ -238,6 +238,18 @@ static json_t *call_diagnose(const json_t *a, const mcp_listener *listener) { re
 /* So short that nothing is rewritten. */
 static const char NO_REWRITES[] = "0.01";
 
+/* The compiled inner loop of the argument `source`, for machines whose kernels are compiled to loops. */
+static json_t *inner_loop(const tw_target *target, const json_t *a) {
+  tw_problem problem;
+  char *text = NULL;
+  const char *source = text_of(a, "source");
+  tw_status status = tw_problem_parse(target, text_of(a, "problem"), &problem, NULL);
+  if (status == TW_OK) status = target->inner_loop(target, &problem, source, strlen(source), false, &text, NULL);
+  json_t *found = text ? tw_json_text(text) : NULL;
+  free(text);
+  return found;
+}
+
 /* With `diagnose` the result has findings, or the reason why the machine has none. */
 static json_t *call_run(const json_t *a, const mcp_listener *listener) {
   json_t *object = measure(a, "source", json_is_true(json_object_get(a, "timeline")), listener);
@@ -245,6 +257,8 @@ static json_t *call_run(const json_t *a, const mcp_listener *listener) {
   if (!correct || !json_is_true(json_object_get(a, "diagnose"))) return object;
   const tw_target *target;
   if (cli_find_target(text_of(a, "target"), &target, NULL) == TW_OK && !target->rewriter) {
+    json_t *loop = target->inner_loop ? inner_loop(target, a) : NULL;
+    if (loop) json_object_set_new(object, "inner_loop", loop);
     json_object_set_new(object, "no_diagnosis", json_string("this machine has no diagnosis; Gemmini and Trainium do"));
     return object;
   }
@@ -353,7 +367,9 @@ static const tool tools[] = {
       SOURCE,
       SEED,
       {"timeline", "boolean", "add a picture of the run (SVG)", false},
-      {"diagnose", "boolean", "add where the time goes: causes with their cost (Gemmini and Trainium)", false}},
+      {"diagnose", "boolean",
+       "add where the time goes: causes with their cost (Gemmini and Trainium), or the inner loop's assembly (x86)",
+       false}},
      call_run,
      {CORRECT,
       CYCLES,
@@ -363,6 +379,7 @@ static const tool tools[] = {
       {"bound", "object", "the lower bound of the problem", false},
       {"timeline", "string", "the picture (SVG)", false},
       {"diagnosis", "array", "causes: what, cost, count, an example", false},
+      {"inner_loop", "string", "the loop with the most multiplications, as compiled, and its spilled registers", false},
       {"no_diagnosis", "string", "why there is no diagnosis", false}}},
     {"compare",
      "Compare two kernels",

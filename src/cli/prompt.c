@@ -59,9 +59,13 @@ static tw_status write_prompt(const cli *c, const cli_subject *s, const tw_promp
                         .dropout = c->options.dropout < 0 ? 0 : c->options.dropout};
   tw_diagnosis diagnosis;
   if (planning && !c->options.no_run && tw_prompt_diagnose(&request, &diagnosis)) request.diagnosis = &diagnosis;
+  char *inner_loop = planning && !c->options.no_run ? tw_prompt_inner_loop(&request) : NULL;
+  request.inner_loop = inner_loop;
   tw_random_seed(&request.random, (uint64_t)c->options.seed);
-  return planning ? tw_prompt_plan(&request, &request.random, out, error)
-                  : tw_prompt_implement(&request, plan, NULL, out, error);
+  status = planning ? tw_prompt_plan(&request, &request.random, out, error)
+                    : tw_prompt_implement(&request, plan, NULL, out, error);
+  free(inner_loop);
+  return status;
 }
 
 static tw_status write_texts(const cli *c, tw_error *error) {

@@ -17,6 +17,7 @@
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/tune/apply.h"
+#include "target/x86/tune/inner_loop.h"
 #include "target/x86/tune/measure.h"
 #include "tilewright/extend/extend.h"
 
@@ -347,6 +348,51 @@ static void look_ups_have_a_limit_of_their_own(void **state) {
   tw_gemm_plan_destroy(plan);
 }
 
+/* The expected text, or NULL if no loop is expected. */
+static void expect_inner_loop(const char *assembly, const char *expected) {
+  char *found = x86_inner_loop_text(assembly, 4);
+  if (expected)
+    assert_string_equal(found, expected);
+  else
+    assert_null(found);
+  free(found);
+}
+
+static void the_inner_loop_is_the_one_that_multiplies_most(void **state) {
+  (void)state;
+  /* the outer loop has more multiplications in all; the loop without memory measures the peak; two values are spilled */
+  expect_inner_loop("test:\n.L1:\n\tvmulps\t%zmm1, %zmm1, %zmm2\n\tvmulps\t(%rax), %zmm1, %zmm3\n.L2:\n"
+                    "\tvmovups\t(%rsi), %zmm0\n\tvfmadd231ps\t%zmm0, %zmm1, %zmm2\n\tvmovaps\t64(%rsp), %zmm4\n"
+                    "\tvfmadd231ps\t128(%rsp), %zmm0, %zmm4\n\tvmovaps\t%zmm4, 64(%rsp)\n\tjne\t.L2\n\tjne\t.L1\n"
+                    ".L3:\n\tvfmadd231ps\t%zmm0, %zmm0, %zmm1\n\tvfmadd231ps\t%zmm0, %zmm0, %zmm2\n"
+                    "\tvfmadd231ps\t%zmm0, %zmm0, %zmm3\n\tjne\t.L3\n\tret\n",
+                    "6 instructions, 2 of them multiplications; registers do not suffice: 2 loads from the stack and 1 "
+                    "stores to it\n\n.L2:\n  vmovups\t(%rsi), %zmm0\n  vfmadd231ps\t%zmm0, %zmm1, %zmm2\n"
+                    "  vmovaps\t64(%rsp), %zmm4\n  vfmadd231ps\t128(%rsp), %zmm0, %zmm4\n  (2 more)\n");
+  expect_inner_loop(".L5:\n\tmulps\t(%rdi), %xmm0\n\tjmp\t.L6\n.L6:\n\tret\n", NULL); /* a jump forward is no loop */
+  expect_inner_loop(".L5:\n\taddps\t(%rdi), %xmm0\n\tjne\t.L5\n", NULL);
+  expect_inner_loop("", NULL);
+  expect_inner_loop("j\njne\n:\n.L:\njne .L\n\tjmp *%rax", NULL);
+}
+
+static void the_inner_loop_of_a_kernel_is_shown(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("m=64 n=64 k=64 threads=1");
+  tw_schedule baseline = {0};
+  char *source = NULL, *text = NULL;
+  tw_error error;
+  if (tw_target_baseline(target(), &p, &baseline, &error) || tw_target_emit(target(), &p, &baseline, &source, &error) ||
+      target()->inner_loop(target(), &p, source, strlen(source), true, &text, &error))
+    fail_msg("%s", error.text);
+  assert_non_null(strstr(text, " of them multiplications; "));
+  assert_non_null(strstr(text, "mul"));
+  free(text);
+  text = NULL;
+  assert_int_equal(target()->inner_loop(target(), &p, "error", 5, true, &text, &error), TW_FAILED);
+  assert_null(text);
+  free(source);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_peak_does_not_depend_on_the_kernel),
@@ -360,6 +406,8 @@ int main(void) {
       cmocka_unit_test(a_stopped_bound_is_not_kept),
       cmocka_unit_test(repeats_end_in_time_for_the_last_checks),
       cmocka_unit_test(a_short_search_finds_a_better_kernel),
+      cmocka_unit_test(the_inner_loop_is_the_one_that_multiplies_most),
+      cmocka_unit_test(the_inner_loop_of_a_kernel_is_shown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

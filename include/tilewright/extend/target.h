@@ -389,6 +389,10 @@ struct tw_target {
 
   /* The languages of the target's schedules by index, NULL past the last, for the reference page. NULL: the target has none. */
   const tw_language *(*language)(size_t index);
+  /* The machine code of the loop that does most of the kernel's arithmetic, with a summary of its registers: text for people
+   * and models, to a malloc'ed string, or NULL if no loop was found. `trust` as for build. NULL: the target has none. */
+  tw_status (*inner_loop)(const tw_target *, const tw_problem *, const char *source, size_t length, bool trust,
+                          char **text, tw_error *);
 };
 
 /* ---- functions of the core ---- */

@@ -9,6 +9,8 @@
 #include "op/gemm_problem.h"
 #include "target/x86/bench.h"
 #include "target/x86/cpu.h"
+#include "target/x86/tune/build.h"
+#include "target/x86/tune/inner_loop.h"
 #include "target/x86/tune/known.h"
 #include "target/x86/tune/measure.h"
 #include "target/x86/tune/tuning.h"
@@ -112,6 +114,19 @@ static const tw_library library = {.bench = x86_bench, .learn = x86_learn};
 
 static const tw_language *language(size_t index) { return index ? NULL : &x86_language; }
 
+enum { INNER_LOOP_LINES = 80 };
+
+static tw_status inner_loop(const tw_target *t, const tw_problem *p, const char *source, size_t length, bool trust,
+                            char **text, tw_error *error) {
+  (void)t, (void)p;
+  char *assembly = NULL;
+  *text = NULL;
+  const tw_status status = x86_assembly(source, length, trust, &assembly, error);
+  if (status == TW_OK) *text = x86_inner_loop_text(assembly, INNER_LOOP_LINES);
+  free(assembly);
+  return status;
+}
+
 static const tw_target x86 = {
     .name = "x86",
     .summary = "the CPU of this machine: kernels in C with AVX2, AVX-512, BF16, VNNI and AMX, run natively",
@@ -133,6 +148,7 @@ static const tw_target x86 = {
     .release = x86_release,
     .library = &library,
     .language = language,
+    .inner_loop = inner_loop,
 };
 
 const tw_target *x86_target_at(size_t index) { return index == 0 ? &x86 : NULL; }

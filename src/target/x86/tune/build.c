@@ -117,9 +117,11 @@ static const char *openmp(const tw_toolchain *tools) {
   return tw_toolchain_is_clang(tools) ? "-fopenmp=libgomp" : "-fopenmp";
 }
 
-static tw_status compile(const maker *m, const char *const flag[], tw_error *error) {
-  static const char *const fixed[] = {"-std=gnu17", "-g0", "-w",       "-fPIC",    "-fno-plt", "-I.",
-                                      "-c",         "-o",  "kernel.o", "kernel.c", NULL};
+/* `kind`: "-c" makes kernel.o, "-S" makes kernel.s. */
+static tw_status compile(const maker *m, const char *const flag[], const char *kind, tw_error *error) {
+  const char *const output = strcmp(kind, "-S") ? "kernel.o" : "kernel.s";
+  const char *const fixed[] = {"-std=gnu17", "-g0", "-w",   "-fPIC",    "-fno-plt", "-I.",
+                               kind,         "-o",  output, "kernel.c", NULL};
   /* GCC compiles as for the library's own kernels (target.cmake): a quarter of the time of -O3. */
   static const char *const gcc[] = {"-O2", "-fvect-cost-model=dynamic", NULL}, *const clang[] = {"-O3", NULL};
   const char *const *level = tw_toolchain_is_clang(m->tools) ? clang : gcc;
@@ -150,15 +152,20 @@ static tw_status link_object(const maker *m, tw_error *error) {
   return run(m, argv, "linking the kernel", error);
 }
 
+/* A folder with the source and the headers. */
+static tw_status prepare(const char *source, size_t length, char **directory, tw_error *error) {
+  tw_status status = tw_directory_temporary(directory, error);
+  if (status == TW_OK) status = write_headers(*directory, error);
+  return status == TW_OK ? tw_tool_write(*directory, "kernel.c", source, length, error) : status;
+}
+
 static tw_status make(const tw_toolchain *tools, const char *source, size_t length, const char *const flag[],
                       bool trust, char **object, size_t *bytes, tw_error *error) {
   char *directory = NULL, *compiled = NULL;
   size_t size = 0;
-  tw_status status = tw_directory_temporary(&directory, error);
+  tw_status status = prepare(source, length, &directory, error);
   const maker m = {tools, directory, trust};
-  if (status == TW_OK) status = write_headers(directory, error);
-  if (status == TW_OK) status = tw_tool_write(directory, "kernel.c", source, length, error);
-  if (status == TW_OK) status = compile(&m, flag, error);
+  if (status == TW_OK) status = compile(&m, flag, "-c", error);
   if (status == TW_OK) status = tw_tool_read(directory, "kernel.o", &compiled, &size, error);
   if (status == TW_OK) status = tw_object_check(compiled, size, &rules, error);
   if (status == TW_OK) status = link_object(&m, error);
@@ -181,5 +188,22 @@ tw_status x86_build(const char *source, size_t length, bool trust, char **object
   if (tw_cache_get(KIND, key, object, bytes)) return TW_OK;
   status = make(&tools, source, length, flag, trust, object, bytes, error);
   if (status == TW_OK) tw_cache_put(KIND, key, *object, *bytes);
+  return status;
+}
+
+tw_status x86_assembly(const char *source, size_t length, bool trust, char **text, tw_error *error) {
+  char copy[512], *directory = NULL;
+  const char *flag[FLAGS_MAX];
+  size_t bytes;
+  tw_toolchain tools;
+  tw_status status = open_compiler(&tools, error);
+  if (status != TW_OK) return status;
+  flags_of(source, copy, sizeof copy, flag);
+  status = prepare(source, length, &directory, error);
+  const maker m = {&tools, directory, trust};
+  if (status == TW_OK) status = compile(&m, flag, "-S", error);
+  if (status == TW_OK) status = tw_tool_read(directory, "kernel.s", text, &bytes, error);
+  if (directory) tw_directory_remove(directory);
+  free(directory);
   return status;
 }

@@ -15,5 +15,7 @@
  * `object` is malloc'ed. TW_FAILED with the compiler's message; TW_NO_COMPILER without a compiler, TW_MISSING where the system
  * cannot confine it and the source is not trusted. */
 tw_status x86_build(const char *source, size_t length, bool trust, char **object, size_t *bytes, tw_error *);
+/* The compiler's assembly of the same kernel, malloc'ed. */
+tw_status x86_assembly(const char *source, size_t length, bool trust, char **text, tw_error *);
 
 #endif
