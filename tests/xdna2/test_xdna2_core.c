@@ -8,6 +8,7 @@
 
 #include "base/embedded.h"
 #include "base/strings.h"
+#include "base/random.h"
 #include "target/xdna2/core/check.h"
 #include "target/xdna2/core/gemm_core.h"
 #include "target/xdna2/core/plan.h"
@@ -271,6 +272,105 @@ static void passes_take_cycles_by_their_turns(void **state) {
     assert_true(part == more);
     assert_true(more - few == 100 * each[i]);
   }
+}
+
+/* ---- ternary weights by look-up, and unpacked beside products ---- */
+
+/* The definition of lookup.c: a table of 3^group sums in 16 bits for each group of columns, an index for each group of
+ * weights. Extreme activations, and depths that no group divides. */
+static void sums_by_look_up_are_the_products(void **state) {
+  (void)state;
+  enum { DEPTH = 255, GROUP_MAX = 5, ENTRIES_MAX = 243 };
+  tw_random r;
+  tw_random_seed(&r, 5);
+  for (int group = 1; group <= GROUP_MAX; group++)
+    for (int extreme = 0; extreme < 3; extreme++) {
+      int8_t a[DEPTH], w[DEPTH];
+      int32_t expected = 0;
+      int16_t sum = 0;
+      for (int i = 0; i < DEPTH; i++) {
+        w[i] = (int8_t)(extreme ? (extreme == 1 ? -1 : 1) : tw_random_between(&r, -1, 1));
+        a[i] = (int8_t)(extreme ? -128 : tw_random_between(&r, -128, 127));
+        expected += a[i] * w[i];
+      }
+      for (int first = 0; first < DEPTH; first += group) {
+        int16_t table[ENTRIES_MAX];
+        int index = 0, entries = 1;
+        for (int i = 0; i < group; i++) entries *= 3;
+        for (int entry = 0; entry < entries; entry++) {
+          int32_t entry_sum = 0;
+          for (int i = 0, rest = entry; i < group; i++, rest /= 3)
+            entry_sum += (rest % 3 - 1) * (first + i < DEPTH ? a[first + i] : 0);
+          assert_true(entry_sum == (int16_t)entry_sum);
+          table[entry] = (int16_t)entry_sum;
+        }
+        for (int i = group - 1; i >= 0; i--) index = 3 * index + (first + i < DEPTH ? w[first + i] : 0) + 1;
+        assert_true(index < 256); /* a byte */
+        assert_true(sum + table[index] == (int16_t)(sum + table[index]));
+        sum = (int16_t)(sum + table[index]);
+      }
+      assert_int_equal(sum, expected);
+    }
+}
+
+static void look_ups_are_bound_by_their_slots(void **state) {
+  (void)state;
+  static const int entries[] = {0, 3, 9, 27, 81, 243};
+  tw_error error = {0};
+  xd_core_look_up l;
+  for (int group = 1; group <= 5; group++) {
+    must(xd_core_look_up_of(group, 16, 64, 32, &l, &error), &error);
+    const int groups = (64 + group - 1) / group, blocks = (entries[group] + 7) / 8, bands = 2, columns = 2;
+    /* 8 reads of a group by one slot; 8 stores of 8 entries; 4 of 64 addresses */
+    assert_true(l.look_up >= 8 * groups * bands * columns && l.look_up <= 1.25 * 8 * groups * bands * columns + 100);
+    assert_true(l.tables >= 8 * blocks * groups * bands && l.tables <= 8 * blocks * groups * bands + 30);
+    assert_true(l.addresses >= 4 * (groups * 32 / 64) && l.cycles == l.addresses + l.tables + l.look_up);
+    assert_int_equal(l.table_bytes, groups * blocks * 8 * 16 * 4);
+  }
+  static const struct {
+    int group, m, k, n;
+    const char *part;
+  } bad[] = {{6, 8, 64, 16, "at most 5 weights are an index"},
+             {0, 8, 64, 16, "at most 5 weights are an index"},
+             {3, 8, 256, 16, "allow a depth of 255"},
+             {3, 12, 64, 16, "rows must be a multiple of 8"},
+             {3, 8, 64, 24, "columns of 16"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_int_equal(xd_core_look_up_of(bad[i].group, bad[i].m, bad[i].k, bad[i].n, &l, &error), TW_USAGE);
+    if (!strstr(error.text, bad[i].part)) fail_msg("'%s' does not say '%s'", error.text, bad[i].part);
+  }
+}
+
+/* Never slower than two passes; with C in 8 bits unpacking takes no time, where each cluster has room for its
+ * share. What remains is a pass. */
+static void unpacking_hides_beside_products(void **state) {
+  (void)state;
+  static const xd_core_mac macs[] = {XD_CORE_I8, XD_CORE_I8_I4};
+  tw_error error = {0};
+  for (int i = 0; i < 2; i++)
+    for (int c = XD_CORE_C_32; c <= XD_CORE_C_I8; c++) {
+      const xd_core_pass pass = i ? XD_PASS_UNPACK_I4 : XD_PASS_UNPACK_I8;
+      xd_core_kernel k = xd_core_kernel_of(macs[i], (xd_core_form)c, 64, 64, 64);
+      double alone, unpacking, hidden, half, deep, rest;
+      must(xd_core_cycles(&k, &alone, &error), &error);
+      must(xd_core_pass_cycles(pass, 64 * 64, &unpacking, &error), &error);
+      must(xd_core_hidden_cycles(&k, &hidden, &error), &error);
+      assert_true(hidden >= alone && hidden < alone + unpacking);
+      if (c == XD_CORE_C_I8) assert_true(hidden == alone);
+      k.m = 128; /* half of the clusters suffice */
+      must(xd_core_cycles(&k, &alone, &error), &error);
+      must(xd_core_hidden_cycles(&k, &half, &error), &error);
+      assert_true(half >= 128 * 64 * 64 / 512 && half <= alone + unpacking);
+      k.m = 32; /* each cluster unpacks one of two vectors */
+      must(xd_core_cycles(&k, &alone, &error), &error);
+      must(xd_core_pass_cycles(pass, 64 * 32, &rest, &error), &error);
+      must(xd_core_hidden_cycles(&k, &deep, &error), &error);
+      assert_true(deep >= alone + rest && deep < alone + unpacking);
+    }
+  xd_core_kernel k = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_32, 64, 64, 64);
+  double cycles;
+  assert_int_equal(xd_core_hidden_cycles(&k, &cycles, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "unpack the next tile of B"));
 }
 
 static void refused_kernel(xd_core_kernel k, const char *part) {
@@ -560,6 +660,9 @@ int main(void) {
       cmocka_unit_test(all_kernels_are_scheduled_in_all_ways),
       cmocka_unit_test(the_scheduler_does_as_well_as_a_published_kernel),
       cmocka_unit_test(buffers_in_one_bank_cost_cycles),
+      cmocka_unit_test(sums_by_look_up_are_the_products),
+      cmocka_unit_test(look_ups_are_bound_by_their_slots),
+      cmocka_unit_test(unpacking_hides_beside_products),
       cmocka_unit_test(conversions_are_scheduled),
       cmocka_unit_test(passes_take_cycles_by_their_turns),
       cmocka_unit_test(remembered_cycles_are_those_of_the_schedule),

@@ -108,12 +108,78 @@ static void print_unpacking(FILE *f) {
           (four - fours) / 16);
 }
 
+/* ---- the ways, by schedule ---- */
+
+enum { SIDE = 64, MACS = SIDE * SIDE * SIDE };
+
+static xd_core_kernel call(xd_core_mac mac, xd_core_form c, xd_core_way way) {
+  xd_core_kernel k = xd_core_kernel_of(mac, c, SIDE, SIDE, SIDE);
+  k.way = way;
+  if (mac == XD_CORE_I8_I2) k.cluster[0] = 4, k.cluster[1] = 1; /* for 2x2 there are too few registers */
+  return k;
+}
+
+static double separate_cycles(xd_core_mac mac, xd_core_form c, xd_core_way way) {
+  const xd_core_kernel k = call(mac, c, way);
+  double products = 0, unpacking = 0;
+  assert_int_equal(xd_core_cycles(&k, &products, NULL), TW_OK);
+  if (mac != XD_CORE_I8_I2)
+    xd_core_pass_cycles(mac == XD_CORE_I8 ? XD_PASS_UNPACK_I8 : XD_PASS_UNPACK_I4, SIDE * SIDE, &unpacking, NULL);
+  return products + unpacking;
+}
+
+static double hidden_cycles(xd_core_mac mac, xd_core_form c, xd_core_way way) {
+  const xd_core_kernel k = call(mac, c, way);
+  double cycles = 0;
+  assert_int_equal(xd_core_hidden_cycles(&k, &cycles, NULL), TW_OK);
+  return cycles;
+}
+
+static void print_way(FILE *f, const char *name, double cycles(xd_core_mac, xd_core_form, xd_core_way), xd_core_mac mac,
+                      int buffer) {
+  static const xd_core_form forms[] = {XD_CORE_C_32, XD_CORE_C_I8};
+  static const xd_core_way ways[] = {XD_CORE_IN_TURN, XD_CORE_PIPELINED};
+  fprintf(f, "| %s |", name);
+  for (int i = 0; i < 2; i++)
+    for (int j = 0; j < 2; j++) {
+      const double taken = cycles(mac, forms[i], ways[j]);
+      fprintf(f, " %.0f (%.0f) |", taken, MACS / taken);
+    }
+  fprintf(f, " %d |\n", buffer);
+}
+
+static void print_ways(FILE *f) {
+  fprintf(f,
+          "\n### Ways to multiply\n\nCycles of a call of %dx%dx%d with its share of unpacking, as scheduled; in "
+          "brackets multiply-accumulates a cycle. Clusters in turn, and overlapped. Bytes: buffers beside A, B and "
+          "C.\n\n| way | C i32, in turn | C i32, overlapped | C i8, in turn | C i8, overlapped | bytes |\n"
+          "| --- | ---: | ---: | ---: | ---: | ---: |\n",
+          SIDE, SIDE, SIDE);
+  print_way(f, "`ternary-int8`", separate_cycles, XD_CORE_I8, SIDE * SIDE);
+  print_way(f, "to int8, the next tile beside products", hidden_cycles, XD_CORE_I8, 2 * SIDE * SIDE);
+  print_way(f, "`ternary-int4`", separate_cycles, XD_CORE_I8_I4, SIDE * SIDE / 2);
+  print_way(f, "to int4, the next tile beside products", hidden_cycles, XD_CORE_I8_I4, SIDE * SIDE);
+  print_way(f, "`ternary-registers`", separate_cycles, XD_CORE_I8_I2, 0);
+  fprintf(f, "\nBy table look-up (LUT-mpGeMM), C i32:\n\n| weights of an index | n | cycles | addresses | tables | "
+             "look-up | multiply-accumulates a cycle | bytes of tables |\n"
+             "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  for (int group = 2; group <= 4; group++)
+    for (int n = SIDE; n <= 4 * SIDE; n *= 4) {
+      xd_core_look_up l;
+      assert_int_equal(xd_core_look_up_of(group, SIDE, SIDE, n, &l, NULL), TW_OK);
+      fprintf(f, "| %d | %d | %.0f | %.0f | %.0f | %.0f | %.1f | %d%s |\n", group, n, l.cycles, l.addresses, l.tables,
+              l.look_up, (double)SIDE * SIDE * n / l.cycles, (int)l.table_bytes,
+              l.table_bytes > machine.l1_bytes ? ", more than L1" : "");
+    }
+}
+
 static char *tables(void) {
   char *text = NULL;
   size_t size = 0;
   FILE *f = open_memstream(&text, &size);
   fprintf(f, "### Unpacking\n\nCycles of a core, as scheduled.\n\n");
   print_unpacking(f);
+  print_ways(f);
   fprintf(f,
           "\n### Over shapes\n\nThe best design of each kernel, simulated. Time in microseconds, of which %.0f are the "
           "dispatch; faster than int8 by; megabytes from and\nto DDR; how long cores compute and DDR moves data, of "

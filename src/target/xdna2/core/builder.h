@@ -52,6 +52,11 @@ int xc_turned_a(xc_builder *, int block, int row, int step);
 int xc_column_of_a(xc_builder *, int turned, int row, int step);
 int xc_row_of_b(xc_builder *, int block, int element, int column, int step);
 
+/* Unpacks 256 codes of B to the operands of the kernel (int8, or int4 for XD_CORE_I8_I4); the vectors of constants
+ * that this needs. */
+void xc_add_unpacking(xc_builder *);
+int xc_unpacking_constants(xd_core_mac);
+
 /* ---- FIFOs ---- */
 
 void xc_seek(xc_builder *, char role, int fifo);

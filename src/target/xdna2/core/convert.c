@@ -40,38 +40,59 @@ tw_status xc_from_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *
   return xc_finish(out, error);
 }
 
-tw_status xc_unpack_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
-  const xc_mac *mac = &xc_macs[XD_CORE_I8_I2];
-  xc_builder b = plain_builder(m, bank, mac, out);
+static void add_unpacking_i8(xc_builder *b) {
   int packed = 0;
-  out->constants[XC_VECTOR] = mac->constants;
   for (int i = 0; i < XC_UNPACK_BLOCKS; i++) {
-    const int block = xc_unpacked_block(&b, &packed, -1, i);
-    xc_store(&b, "vst", 'B', b.bank_c, block, 1, -1, -1);
+    const int block = xc_unpacked_block(b, &packed, -1, i);
+    xc_store(b, "vst", 'B', b->bank_c, block, 1, -1, -1);
   }
-  return xc_finish(out, error);
 }
 
 /* Bytes of four codes: two alternate ones are nibbles already; the other two are moved down through an accumulator. */
-tw_status xc_unpack_i4_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
-  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_I8_I2], out);
-  out->constants[XC_VECTOR] = 3; /* two masks; 0x11 */
-  const int packed = xc_add_value(out, XC_VECTOR, 1, -1);
-  xc_load(&b, "vld", 'B', b.bank_b, packed, 1, -1, -1, -1);
+static void add_unpacking_i4(xc_builder *b) {
+  const int packed = xc_add_value(b->g, XC_VECTOR, 1, -1);
+  xc_load(b, "vld", 'B', b->bank_b, packed, 1, -1, -1, -1);
   for (int i = 0; i < 2; i++) {
-    int nibbles = xc_add_value(out, XC_VECTOR, 1, -1);
-    xc_move(&b, "vband", 'B', nibbles, packed, -1, -1, -1);
+    int nibbles = xc_add_value(b->g, XC_VECTOR, 1, -1);
+    xc_move(b, "vband", 'B', nibbles, packed, -1, -1, -1);
     if (i) {
-      const int wide = xc_add_value(out, XC_ACCUMULATOR, 1, -1), low = xc_add_value(out, XC_VECTOR, 1, -1);
-      xc_move(&b, "vups4", 'B', wide, nibbles, -1, -1, -1);
-      xc_move(&b, "vsrs4", 'B', low, wide, -1, -1, -1);
+      const int wide = xc_add_value(b->g, XC_ACCUMULATOR, 1, -1), low = xc_add_value(b->g, XC_VECTOR, 1, -1);
+      xc_move(b, "vups4", 'B', wide, nibbles, -1, -1, -1);
+      xc_move(b, "vsrs4", 'B', low, wide, -1, -1, -1);
       nibbles = low;
     }
-    const int weights = xc_add_value(out, XC_VECTOR, 1, -1);
-    xc_move(&b, "vsub", 'B', weights, nibbles, -1, -1, -1);
-    xc_store(&b, "vst", 'B', b.bank_c, weights, 1, -1, -1);
+    const int weights = xc_add_value(b->g, XC_VECTOR, 1, -1);
+    xc_move(b, "vsub", 'B', weights, nibbles, -1, -1, -1);
+    xc_store(b, "vst", 'B', b->bank_c, weights, 1, -1, -1);
   }
+}
+
+int xc_unpacking_constants(xd_core_mac mac) {
+  return mac == XD_CORE_I8_I4 ? 3 /* two masks; 0x11 */ : xc_macs[XD_CORE_I8_I2].constants;
+}
+
+void xc_add_unpacking(xc_builder *b) {
+  if (b->kernel->mac == XD_CORE_I8_I4)
+    add_unpacking_i4(b);
+  else
+    add_unpacking_i8(b);
+}
+
+static tw_status unpack_graph(const xc_machine *m, const int bank[2], xd_core_mac mac, xc_graph *out, tw_error *error) {
+  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_I8_I2], out);
+  const xd_core_kernel none = {.mac = mac};
+  b.kernel = &none;
+  out->constants[XC_VECTOR] = xc_unpacking_constants(mac);
+  xc_add_unpacking(&b);
   return xc_finish(out, error);
+}
+
+tw_status xc_unpack_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  return unpack_graph(m, bank, XD_CORE_I8, out, error);
+}
+
+tw_status xc_unpack_i4_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
+  return unpack_graph(m, bank, XD_CORE_I8_I4, out, error);
 }
 
 /* Products of 32 elements: half an accumulator. */

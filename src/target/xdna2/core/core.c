@@ -39,6 +39,8 @@ static int loop_cycles(xd_core_loop l, int iterations) {
 
 static xd_core_loop loop_of(const xc_timetable *s) { return (xd_core_loop){s->ii, s->length}; }
 
+int xc_loop_cycles(const xc_loop *l, int iterations) { return loop_cycles(loop_of(&l->table), iterations); }
+
 /* The prologue has all overlapping iterations except the last; the epilogue has all except the first. */
 static int code_bytes(const xc_machine *m, const xc_timetable *s) {
   const int stages = (s->length + s->ii - 1) / s->ii;
@@ -127,9 +129,12 @@ tw_status xd_core_pace_of(const xd_core_kernel *k, xd_core_pace *out, tw_error *
   return status;
 }
 
-static int cluster_cycles(const xd_core_pace *p, const xd_core_kernel *k) {
-  const int clusters = count_clusters(k);
+static int clusters_cycles(const xd_core_pace *p, int clusters) {
   return loop_cycles(p->block, clusters / p->each) + loop_cycles(p->cluster, clusters % p->each);
+}
+
+static int cluster_cycles(const xd_core_pace *p, const xd_core_kernel *k) {
+  return clusters_cycles(p, count_clusters(k));
 }
 
 double xd_core_pace_cycles(const xd_core_pace *p, const xd_core_kernel *k) {
@@ -188,4 +193,26 @@ tw_status xd_core_pass_cycles(xd_core_pass pass, int64_t count, double *cycles, 
   if (passes[pass].status != TW_OK) return tw_fail(error, passes[pass].status, "%s", passes[pass].error.text);
   *cycles = loop_cycles(passes[pass].loop, (int)((count + turn - 1) / turn));
   return TW_OK;
+}
+
+/* ---- unpacking beside products ---- */
+
+/* Clusters that unpack come first, if fewer than all suffice. */
+tw_status xd_core_hidden_cycles(const xd_core_kernel *k, double *cycles, tw_error *error) {
+  enum { CODES = 64 * XC_UNPACK_BLOCKS };
+  xd_core_kernel with = *k, without = *k;
+  xd_core_pace pace[2];
+  double rest = 0;
+  with.unpack = true;
+  without.unpack = false;
+  tw_status status = xd_core_pace_of(&with, &pace[0], error);
+  if (status == TW_OK) status = xd_core_pace_of(&without, &pace[1], error);
+  if (status != TW_OK) return status;
+  const int64_t codes = (int64_t)k->k * k->n, vectors = (codes + CODES - 1) / CODES;
+  const int clusters = count_clusters(k), unpacking = vectors < clusters ? (int)vectors : clusters;
+  if (vectors > unpacking)
+    status = xd_core_pass_cycles(k->mac == XD_CORE_I8_I4 ? XD_PASS_UNPACK_I4 : XD_PASS_UNPACK_I8,
+                                 (vectors - unpacking) * CODES, &rest, error);
+  *cycles = clusters_cycles(&pace[0], unpacking) + clusters_cycles(&pace[1], clusters - unpacking) + rest;
+  return status;
 }

@@ -51,6 +51,9 @@ typedef struct xd_core_kernel {
   xd_core_way way;
   int unroll;     /* for XD_CORE_UNROLLED: at least 1; any number of clusters, the remainder is scheduled separately */
   bool convert_a; /* XD_CORE_BFP16: A arrives as bf16 and is first converted into a scratch buffer */
+  /* XD_CORE_I8, XD_CORE_I8_I4: every cluster also unpacks a vector of 256 codes of 2 bits of the next tile of B, into
+   * a second buffer */
+  bool unpack;
   bool shuffle_b; /* each block of B is transposed after its load, as kernels for column-major B do */
   int bank[3];    /* banks of A, B and C; -1: any, without conflicts. A scratch of A is in none of them */
 } xd_core_kernel;
@@ -116,6 +119,19 @@ typedef enum xd_core_pass {
 /* Cycles for `count` of the pass's units, whole iterations of its loop (256 codes, 64 other elements). Each pass is
  * scheduled once, by modulo scheduling; any thread. Errors as above. */
 tw_status xd_core_pass_cycles(xd_core_pass, int64_t count, double *cycles, tw_error *);
+
+/* The way that multiplies nothing: sums for every combination of `group` ternary weights are looked up in tables, which
+ * are made anew for each 8 rows of A (lookup.c). Cycles of a call of m x k x n, and of its parts; bytes in L1 of the
+ * tables for 8 rows. TW_USAGE: sizes that do not divide, or overflow sums of 16 bits. */
+typedef struct xd_core_look_up {
+  double cycles, addresses, tables, look_up;
+  int64_t table_bytes;
+} xd_core_look_up;
+tw_status xd_core_look_up_of(int group, int m, int k, int n, xd_core_look_up *out, tw_error *);
+
+/* Cycles of a call that unpacks the next tile of B, of the same k and n, beside its products: one vector of codes with
+ * each cluster, what remains in a pass of its own. k->unpack is set here. Errors as xd_core_schedule. */
+tw_status xd_core_hidden_cycles(const xd_core_kernel *k, double *cycles, tw_error *);
 
 /* One iteration as a table of slots by cycle, or as a picture (SVG); *out is malloc'ed. */
 tw_status xd_core_print(const xd_core_kernel *, char **out, tw_error *);

@@ -105,6 +105,14 @@ static void multiply_lanes(xc_builder *b, int chain[], const int a[], const int 
   }
 }
 
+/* Of the next tile of B, in a bank that no product reads; its registers are any free ones. */
+static void add_hidden_unpacking(xc_builder *b) {
+  xc_builder other = *b;
+  other.sets = 0;
+  if (b->bank_b >= 0) other.bank_b = other.bank_c = b->g->machine->banks - 1;
+  xc_add_unpacking(&other);
+}
+
 static void add_cluster(xc_builder *b) {
   const int rows = b->kernel->cluster[0], columns = b->kernel->cluster[1], steps = b->kernel->k / b->mac->shape[1];
   int chain[CHAINS_MAX] = {0}, a[CHAINS_MAX] = {0}, bb[CHAINS_MAX] = {0}, packed[CHAINS_MAX] = {0};
@@ -122,13 +130,15 @@ static void add_cluster(xc_builder *b) {
   }
   for (int i = 0; i < rows * columns; i++) store_chain(b, chain[i], i / columns, i % columns);
   xc_flush(b);
+  if (b->kernel->unpack) add_hidden_unpacking(b);
   b->cluster++;
 }
 
 tw_status xc_cluster_graph(const xc_machine *m, const xd_core_kernel *k, int clusters, xc_binding binding,
                            xc_graph *out, tw_error *error) {
   const xc_mac *mac = &xc_macs[k->mac];
-  *out = (xc_graph){.machine = m, .constants = {mac->constants + (k->c == XD_CORE_C_BFP16), 0}};
+  const int unpacking = k->unpack ? xc_unpacking_constants(k->mac) : 0;
+  *out = (xc_graph){.machine = m, .constants = {mac->constants + (k->c == XD_CORE_C_BFP16) + unpacking, 0}};
   xc_builder b = {.g = out,
                   .kernel = k,
                   .mac = mac,
@@ -136,7 +146,7 @@ tw_status xc_cluster_graph(const xc_machine *m, const xd_core_kernel *k, int clu
                   .bank_b = k->bank[1],
                   .bank_c = k->bank[2],
                   .store_fifo = m->load_fifos,
-                  .pinned = binding.pinned || mac->temporaries,
+                  .pinned = binding.pinned || mac->temporaries || k->unpack,
                   .sets = binding.sets};
   if (binding.sets && !xc_lay_out_sets(&b))
     return tw_fail(error, TW_USAGE, "%d sets of registers for blocks of A and B do not fit %d vectors", binding.sets,
@@ -157,9 +167,9 @@ tw_status xc_check_kernel(const xc_machine *m, const xd_core_kernel *k, tw_error
   const xc_mac *mac = &xc_macs[k->mac];
   const int *shape = mac->shape, chains = k->cluster[0] * k->cluster[1];
   if (k->cluster[0] < 1 || k->cluster[1] < 1 || k->cluster[0] > CHAINS_MAX || k->cluster[1] > CHAINS_MAX ||
-      chains + mac->temporaries > m->accumulators)
+      chains + mac->temporaries + k->unpack > m->accumulators)
     return tw_fail(error, TW_USAGE, "a cluster of %dx%d needs %d accumulators, but the core has %d", k->cluster[0],
-                   k->cluster[1], chains + mac->temporaries, m->accumulators);
+                   k->cluster[1], chains + mac->temporaries + k->unpack, m->accumulators);
   const struct {
     const char *what;
     int size, unit;
@@ -174,6 +184,8 @@ tw_status xc_check_kernel(const xc_machine *m, const xd_core_kernel *k, tw_error
     return tw_fail(error, TW_USAGE, "a kernel of depth %d: at most %d blocks of %d are scheduled", k->k, STEPS_MAX,
                    shape[1]);
   if (k->convert_a && k->mac != XD_CORE_BFP16) return tw_fail(error, TW_USAGE, "only bfp16 kernels convert A first");
+  if (k->unpack && k->mac != XD_CORE_I8 && k->mac != XD_CORE_I8_I4)
+    return tw_fail(error, TW_USAGE, "only kernels of int8 by int8 or int4 unpack the next tile of B");
   if (k->shuffle_b && k->mac != XD_CORE_I8) return tw_fail(error, TW_USAGE, "only int8 kernels shuffle B");
   if (k->way == XD_CORE_UNROLLED && k->unroll < 1) return tw_fail(error, TW_USAGE, "unroll must be at least 1");
   const int clusters = k->m / side[0].unit * (k->n / side[2].unit), asked = k->way == XD_CORE_UNROLLED ? k->unroll : 1;

@@ -13,7 +13,7 @@ enum { ENTRIES = 4096, PROBES = 16 };
 
 /* A kernel as numbers: comparable and hashable byte by byte, because it has no padding. */
 typedef struct key {
-  int32_t mac, c, m, k, n, rows, columns, way, unroll, convert_a, shuffle_b, bank[3];
+  int32_t mac, c, m, k, n, rows, columns, way, unroll, convert_a, unpack, shuffle_b, bank[3];
 } key;
 
 typedef struct entry {
@@ -41,9 +41,19 @@ static xd_core_kernel least_of(const xd_core_kernel *k) {
 }
 
 static key key_of(const xd_core_kernel *k) {
-  return (key){
-      (int32_t)k->mac, (int32_t)k->c,   k->m,      k->k,         k->n,         k->cluster[0],
-      k->cluster[1],   (int32_t)k->way, k->unroll, k->convert_a, k->shuffle_b, {k->bank[0], k->bank[1], k->bank[2]}};
+  return (key){(int32_t)k->mac,
+               (int32_t)k->c,
+               k->m,
+               k->k,
+               k->n,
+               k->cluster[0],
+               k->cluster[1],
+               (int32_t)k->way,
+               k->unroll,
+               k->convert_a,
+               k->unpack,
+               k->shuffle_b,
+               {k->bank[0], k->bank[1], k->bank[2]}};
 }
 
 static uint32_t hash(const key *k) {

@@ -88,6 +88,11 @@ tw_status xc_plan_conversion(const xc_machine *m, const int bank[2], xc_loop *ou
   return status == TW_OK ? schedule_loop(&g, LONGEST_II, 0, out, error) : status;
 }
 
+tw_status xc_plan_graph(xc_graph *g, xc_loop *out, tw_error *error) {
+  enum { MOST = 16 }; /* times the bound by resources: far more than any loop takes */
+  return schedule_loop(g, MOST * xc_resource_ii(g), 0, out, error);
+}
+
 tw_status xc_plan_pass(const xc_machine *m, xd_core_pass pass, xc_loop *out, tw_error *error) {
   static tw_status (*const graphs[XD_PASSES])(const xc_machine *, const int[2], xc_graph *, tw_error *) = {
       [XD_PASS_UNPACK_BFP16] = xc_unpack_bfp16_graph, [XD_PASS_UNPACK_I8] = xc_unpack_graph,

@@ -21,6 +21,10 @@ tw_status xc_plan_conversion(const xc_machine *, const int bank[2], xc_loop *out
 /* The loop of a pass; source and result in separate banks. */
 tw_status xc_plan_pass(const xc_machine *, xd_core_pass, xc_loop *out, tw_error *);
 
+/* The loop of a graph, which it takes over; cycles of a number of its iterations. */
+tw_status xc_plan_graph(xc_graph *, xc_loop *out, tw_error *);
+int xc_loop_cycles(const xc_loop *, int iterations);
+
 /* Checks the kernel and plans its main loop: *clusters of them in an iteration. */
 tw_status xc_plan_kernel(const xd_core_kernel *, int *clusters, xc_loop *out, tw_error *);
 
