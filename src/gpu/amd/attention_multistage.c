@@ -62,10 +62,8 @@ static tw_status settle_attention_multistage(const tw_tile_machine *machine, con
         error, TW_USAGE,
         "queries=%d keys=%d need %d registers per thread for S, P and O, which exceeds %d; use smaller tiles",
         p->queries, p->keys, need, have);
-  if (p->pingpong && (held || p->groups % 2 || p->stages < 3))
-    return tw_fail(
-        error, TW_USAGE,
-        "pingpong requires an even number of waves, stages >= 3 and direct-to-LDS loads (copy direct_to_lds)");
+  if (p->pingpong && (p->groups % 2 || p->stages < 3))
+    return tw_fail(error, TW_USAGE, "pingpong requires an even number of waves and stages >= 3");
   if (p->ahead && (held || p->stages != 2 || p->pingpong))
     return tw_fail(error, TW_USAGE,
                    "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds), without pingpong");

@@ -52,8 +52,8 @@ static void set_swizzle(tw_slots *s, const char *slot, const tw_tile_machine *ma
 
 static void set_operands(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
   const bool direct_a = p->way_a == TW_TILE_DIRECT, direct_b = p->way_b == TW_TILE_DIRECT;
-  set_swizzle(s, "a_swizzle", machine, p, g->a, p->pingpong ? p->m / 2 : p->m, p->across_a);
-  set_swizzle(s, "b_swizzle", machine, p, g->b, p->pingpong ? p->n / 2 : p->n, p->across_b);
+  set_swizzle(s, "a_swizzle", machine, p, g->a, p->halves ? p->m / 2 : p->m, p->across_a);
+  set_swizzle(s, "b_swizzle", machine, p, g->b, p->halves ? p->n / 2 : p->n, p->across_b);
   tw_slots_text(s, "a_type", tw_tile_type_word(g->a));
   tw_slots_text(s, "b_type", tw_tile_type_word(g->b));
   tw_slots_flag(s, "across_a", p->across_a);
@@ -126,7 +126,8 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   tw_slots_flag(&s, "block_scales", block_scales);
   tw_slots_flag(&s, "a_transposed", g->a_transposed);
   tw_slots_flag(&s, "b_transposed", g->b_transposed);
-  tw_slots_flag(&s, "pingpong", p->pingpong);
+  tw_slots_flag(&s, "halves", p->halves);
+  tw_slots_flag(&s, "pingpong_registers", p->pingpong && !p->halves);
   tw_slots_flag(&s, "four_phases", p->pingpong == 4);
   tw_slots_flag(&s, "prefetch", p->ahead);
   tw_slots_flag(&s, "interleave", p->interleave);

@@ -55,6 +55,8 @@ typedef struct tw_tile_multistage_plan {
   tw_tile_way way_a, way_b;
   /* The LDS tile is stored k x n (k x m), as in memory. */
   bool across_b, across_a;
+  /* Ping-pong with direct-to-LDS loads: each wave has a part of all four quarters of the tile. */
+  bool halves;
   /* B is k x n in memory, and its columns go straight to registers. */
   bool columns_b;
   /* k ends within a tile. */

@@ -155,10 +155,12 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
                  p->n / p->groups_n % 64 == 0 && g->n % 4 == 0 && g->ldb % 4 == 0;
   p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;
   const int held = (p->way_a == TW_TILE_REGISTERS ? p->m : 0) + (p->way_b == TW_TILE_REGISTERS ? p->n : 0);
+  p->halves = p->pingpong && p->way_a == TW_TILE_DIRECT && p->way_b == TW_TILE_DIRECT;
   const int words = machine->product_bytes(g->a) / 4 *
-                    (p->ahead               ? 2
-                     : p->keep_in_registers ? p->keep_in_registers * (p->k / p->deep)
-                                            : 1);
+                    (p->ahead                    ? 2
+                     : p->keep_in_registers      ? p->keep_in_registers * (p->k / p->deep)
+                     : p->pingpong && !p->halves ? p->k / p->deep
+                                                 : 1);
   const int operands = words * (p->m / p->groups_m + p->n / p->groups_n) / p->side +
                        (p->keep_in_registers ? 0 : held * row / (groups * machine->group_threads * 4));
   const int on_simd = (waves + machine->simds - 1) / machine->simds, have = machine->simd_registers / on_simd;
@@ -178,16 +180,20 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
   if (g->k < (int64_t)p->split * p->shares * p->k && p->split * p->shares > 1)
     return tw_fail(error, TW_USAGE, "%d parts of k=%" PRId64 " exceed its steps (%d each); use a smaller number",
                    p->split * p->shares, g->k, p->k);
-  if (p->pingpong &&
-      (groups != 2 * machine->simds || p->stages != 2 || p->way_a != TW_TILE_DIRECT || p->way_b != TW_TILE_DIRECT))
-    return tw_fail(error, TW_USAGE, "pingpong requires %d waves, stages 2 and direct-to-LDS loads (copy direct_to_lds)",
+  const bool laid = p->way_a == TW_TILE_REGISTERS && p->way_b == TW_TILE_REGISTERS;
+  if (p->pingpong && (groups != 2 * machine->simds || p->stages != 2 || !(p->halves || laid)))
+    return tw_fail(error, TW_USAGE,
+                   "pingpong requires %d waves, stages 2, and operands whose rows start and end at multiples of 16 "
+                   "bytes, both copied alike",
                    2 * machine->simds);
-  if (p->pingpong && (p->m % (2 * p->groups_m * p->side) || p->n % (2 * p->groups_n * p->side) ||
-                      p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)))
+  if (p->pingpong == 4 && laid)
+    return tw_fail(error, TW_USAGE, "pingpong through registers has two phases per step; write pingpong 2");
+  if (p->halves && (p->m % (2 * p->groups_m * p->side) || p->n % (2 * p->groups_n * p->side) ||
+                    p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)))
     return tw_fail(error, TW_USAGE,
                    "pingpong halves the tile; m=%d n=%d k=%d is too small for %d waves; use a larger tile", p->m, p->n,
                    p->k, groups);
-  const int halves = p->pingpong ? 2 : 1, columns = p->n / p->groups_n / halves;
+  const int halves = p->halves ? 2 : 1, columns = p->n / p->groups_n / halves;
   if (g->scales == TW_GEMM_SCALES_BLOCK && (p->k % TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % columns))
     return tw_fail(error, TW_USAGE,
                    "scales=block: k=%d must be a multiple of %d, and the %d columns of a wave must divide %d, the "
