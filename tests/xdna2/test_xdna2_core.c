@@ -429,7 +429,7 @@ static void impossible_kernels_are_refused(void **state) {
   k = good, k.bank[1] = 4;
   refused_kernel(k, "bank 4 does not exist; the core has banks 0 to 3");
   k = good, k.shuffle_b = true;
-  refused_kernel(k, "only int8 kernels shuffle B");
+  refused_kernel(k, "read blocks of B by columns");
   k = xd_core_kernel_of(XD_CORE_I8, XD_CORE_C_I8, 32, 64, 32), k.convert_a = true;
   refused_kernel(k, "only bfp16 kernels convert A first");
   k = good, k.k = 512, k.way = XD_CORE_UNROLLED, k.unroll = 16;

@@ -309,9 +309,23 @@ static void bf16_is_exact_or_rounded_by_eights(void **state) {
       g.rows = g.columns = 1, g.m = 3, g.n = 20, g.tile.rho = 1; /* fewer than the tile has */
       check_bfp(&g);
     }
-  xd_gemm g = gemm_of("bf16", (tw_tile){32, 24, 32, 1}, 128, 256, 96);
-  g.b_transposed = true;
-  refused(g, "b_transposed=1: kernel bf16 reads only a row-major B");
+}
+
+/* Slices where k is no multiple of the step, more steps in L2, small products. */
+static void column_major_bf16_is_turned(void **state) {
+  (void)state;
+  static const char *const names[] = {"bf16", "bf16-f32", "bf16-emulated", "bf16-acc16"};
+  for (int i = 0; i < 4; i++)
+    for (int mode = 0; mode < 3; mode++) {
+      xd_gemm g = gemm_of(names[i], (tw_tile){32, 24, 32, 1}, 140, 200, mode == 1 ? 96 : 112);
+      g.b_transposed = true;
+      g.columns = 3;
+      g.cover = xd_gemm_own_cover(&g);
+      g.depth = 1 + (mode == 1);
+      if (mode == 1) g.tile.rho = 2;
+      if (mode == 2) g.rows = g.columns = 1, g.m = 5, g.n = 20, g.k = 24;
+      check_bfp(&g);
+    }
 }
 
 /* Scales of whole columns and of groups; remainders on all sides; both orders of B. */
@@ -340,18 +354,21 @@ static void int16_is_exact(void **state) {
   enum { M = 70, N = 72, K = 42 };
   static int16_t a[M * K], b[K * N];
   static int32_t c[M * N];
-  xd_gemm g = gemm_of("i16", (tw_tile){16, 12, 32, 2}, M, N, K);
   tw_random r;
-  g.columns = 2;
   tw_random_seed(&r, 3);
   for (int i = 0; i < M * K; i++) a[i] = (int16_t)tw_random_between(&r, -5000, 5000);
   for (int i = 0; i < K * N; i++) b[i] = (int16_t)tw_random_between(&r, -5000, 5000);
-  memset(c, 0xA5, sizeof c);
-  run(&g, a, b, c);
-  for (int i = 0; i < M * N; i++) {
-    int32_t sum = 0;
-    for (int p = 0; p < K; p++) sum += a[i / N * K + p] * b[p * N + i % N];
-    assert_int_equal(c[i], sum);
+  for (int turned = 0; turned < 2; turned++) {
+    xd_gemm g = gemm_of("i16", (tw_tile){16, 12, 32, 2}, M, N, K);
+    g.columns = 2;
+    g.b_transposed = turned;
+    memset(c, 0xA5, sizeof c);
+    run(&g, a, b, c);
+    for (int i = 0; i < M * N; i++) {
+      int32_t sum = 0;
+      for (int p = 0; p < K; p++) sum += a[i / N * K + p] * b[turned ? i % N * K + p : p * N + i % N];
+      assert_int_equal(c[i], sum);
+    }
   }
 }
 
@@ -514,6 +531,7 @@ int main(void) {
       cmocka_unit_test_setup(bfp16_of_sizes_that_do_not_divide, setup),
       cmocka_unit_test_setup(bf16_is_exact_or_rounded_by_eights, setup),
       cmocka_unit_test_setup(weights_of_4_bits_are_scaled, setup),
+      cmocka_unit_test_setup(column_major_bf16_is_turned, setup),
       cmocka_unit_test_setup(int16_is_exact, setup),
       cmocka_unit_test_setup(bfp16_in_rows_of_the_matrix, setup),
       cmocka_unit_test_setup(groups_are_awaited_before_the_next_begin, setup),

@@ -61,6 +61,10 @@ static const design designs[] = {
     {"i16", {32, 12, 32, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
     {"atb-int4", {32, 48, 32, 2}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
     {"atb-int4", {16, 32, 64, 1}, {1, 4, 2, false}, TW_ROUND_FLOOR, false},
+    {"i16", {16, 12, 64, 1}, {2, 2, 2, false}, TW_ROUND_EVEN, true},
+    {"bf16", {16, 24, 32, 2}, {1, 2, 1, false}, TW_ROUND_EVEN, true},
+    {"bf16-f32", {8, 16, 48, 1}, {1, 2, 2, false}, TW_ROUND_FLOOR, true},
+    {"bf16-emulated", {32, 24, 48, 2}, {2, 1, 2, false}, TW_ROUND_FLOOR, true},
 };
 enum { DESIGNS = sizeof designs / sizeof *designs };
 
@@ -153,7 +157,7 @@ static void fill(tw_random *r, const xd_call *c, int i, uint8_t *p, size_t n) {
   if (!strcmp(name, "unpack_i4_bfp16"))
     fill_scaled(r, c, p, n);
   else if (!strcmp(name, "narrow_bf16") || !strncmp(name, "matmul_bf16_lanes", 17) ||
-           !strcmp(name, "matmul_bf16_emulated"))
+           !strncmp(name, "matmul_bf16_emulated", 20))
     fill_reals(r, p, n, !strcmp(name, "narrow_bf16") || (i == 2 && strstr(name, "_f32")));
   else if (!strncmp(name, "narrow_", 7))
     fill_sums(r, p, n);

@@ -53,7 +53,7 @@ bool xd_core_call(const xd_kernel *k, int64_t m, int64_t depth, int64_t n, xd_co
 
 bool xd_core_of_design(const xd_design *d, xd_core_kernel *out) {
   if (!xd_core_call(d->kernel, d->tile.m / d->tile.rho, d->tile.k, d->tile.n, out)) return false;
-  out->shuffle_b = d->b_transposed && d->kernel->b == TW_I8; /* packed operands are already transposed */
+  out->shuffle_b = d->b_transposed && xd_reads_elements(d->kernel); /* packed operands are already transposed */
   if (d->way_given) out->way = d->way;
   if (d->unroll) out->unroll = d->unroll;
   for (int i = 0; i < 2; i++)

@@ -58,8 +58,7 @@ static matmul matmul_of(const xd_call *c) {
   m.narrow = !strncmp(name, "matmul_i8_i8", strlen("matmul_i8_i8")) ||
              !strncmp(name, "matmul_i8_i16", strlen("matmul_i8_i16"));
   if (m.narrow) m.c_type = strstr(name, "i16") ? "int16" : "int8";
-  if (m.turned || m.narrow || !strcmp(name, "matmul_i8")) return m;
-  if (!strcmp(name, "matmul_i16")) {
+  if (c->micro->a == TW_I16) {
     m.a_type = m.b_type = "const int16";
     m.a_element = m.b_element = "int16";
     return m;
@@ -68,8 +67,10 @@ static matmul matmul_of(const xd_call *c) {
     m.a_type = m.b_type = "const bfloat16";
     m.a_element = m.b_element = "bfloat16";
     m.c_type = strstr(name, "_f32") ? "float" : "bfloat16";
+    if (m.turned && c->micro->vmac_issues == 1) m.a = m.b = CONVERT; /* the multiplier takes B by columns */
     return m;
   }
+  if (m.turned || m.narrow || !strcmp(name, "matmul_i8")) return m;
   if (!strcmp(name, "matmul_i8_i4")) {
     m.b_block /= 2; /* bytes */
     return m;
@@ -101,7 +102,7 @@ static matmul matmul_of(const xd_call *c) {
 }
 
 static bool is_int4(const matmul *m) { return !strcmp(m->call->function->name, "matmul_i8_i4"); }
-static bool is_bfp16(const matmul *m) { return m->b == STREAM; }
+static bool is_bfp16(const matmul *m) { return m->b == STREAM || m->b == CONVERT; }
 
 /* ---- the cluster ---- */
 
@@ -153,16 +154,19 @@ static void write_load_of_b(const matmul *m, int j, int step) {
   const int at = j * m->b_block;
   if (m->b == STREAM)
     tw_text_add(m->t, "    const Blocks b%d = b_in.pop();\n", j);
+  else if (m->b == CONVERT)
+    tw_text_add(m->t, "    const Blocks b%d = widened(b + %d).to_vector<bfp16ebs8>();\n", j, at);
   else if (m->b == CODES)
     tw_text_add(m->t, "    const aie::vector<int8, 64> b%d = field<%d, %d, 1>(codes%d);\n", j, 3 << 2 * step, 2 * step,
                 j);
   else if (is_int4(m))
     tw_text_add(m->t, "    const aie::vector<int4, 256> b%d = aie::load_v<128>(b + %d).cast_to<int4>();\n", j, at);
+  else if (m->turned)
+    tw_text_add(m->t, "    const aie::vector<%s, %d> b%d = aie::transpose(aie::load_v<%d>(b + %d), %d, %d);\n",
+                m->b_element, m->b_block, j, m->b_block, at, m->call->micro->vmac[2], m->call->micro->vmac[1]);
   else
-    tw_text_add(m->t,
-                m->turned ? "    const aie::vector<%s, %d> b%d = aie::transpose(aie::load_v<%d>(b + %d), 8, 8);\n"
-                          : "    const aie::vector<%s, %d> b%d = aie::load_v<%d>(b + %d);\n",
-                m->b_element, m->b_block, j, m->b_block, at);
+    tw_text_add(m->t, "    const aie::vector<%s, %d> b%d = aie::load_v<%d>(b + %d);\n", m->b_element, m->b_block, j,
+                m->b_block, at);
 }
 
 static void write_products(const matmul *m, int step) {

@@ -23,8 +23,9 @@ static tw_status write_start(const xd_gemm *g, tw_text *t, tw_error *error) {
   }
   free(design);
   tw_slots_take(&s, "design", &lines);
-  tw_slots_flag(&s, "bfp16", xd_multiplied_b(g->kernel) == TW_BFP16);
-  tw_slots_flag(&s, "emulated", g->kernel->b == TW_BF16 && xd_gemm_multiplies_blocks(g));
+  const bool emulated = g->kernel->b == TW_BF16 && xd_gemm_multiplies_blocks(g);
+  tw_slots_flag(&s, "bfp16", xd_multiplied_b(g->kernel) == TW_BFP16 || (emulated && xd_gemm_turns_b(g)));
+  tw_slots_flag(&s, "emulated", emulated && !xd_gemm_turns_b(g));
   tw_slots_flag(&s, "ternary", g->kernel->b == TW_TERNARY);
   const tw_status status = tw_template_add(t, "xdna2/kernels/start.cc.in", &s, error);
   tw_slots_free(&s);

@@ -75,10 +75,11 @@ const char *xd_gemm_function(const xd_kernel *k, bool turns_b) {
            : turns_b          ? "matmul_i8_turned"
                               : "matmul_i8";
   }
-  if (k->a == TW_I16) return "matmul_i16";
+  if (k->a == TW_I16) return turns_b ? "matmul_i16_turned" : "matmul_i16";
   if (k->b == TW_BF16)
-    return k->acc == TW_F32     ? "matmul_bf16_lanes_f32"
-           : k->vmac_issues > 1 ? "matmul_bf16_lanes"
+    return k->acc == TW_F32     ? turns_b ? "matmul_bf16_lanes_f32_turned" : "matmul_bf16_lanes_f32"
+           : k->vmac_issues > 1 ? turns_b ? "matmul_bf16_lanes_turned" : "matmul_bf16_lanes"
+           : turns_b            ? "matmul_bf16_emulated_turned"
                                 : "matmul_bf16_emulated";
   if (k->a == TW_BF16) return k->scratch_a ? "matmul_bf16_bfp16" : "matmul_bf16_registers";
   return k->acc == TW_BF16 ? "matmul_bfp16_staged" : "matmul_bfp16";

@@ -53,7 +53,13 @@ typedef struct xd_gemm {
 xd_gemm xd_gemm_default(const xd_config *, const xd_kernel *, const tw_tile *, int64_t m, int64_t n, int64_t k);
 
 /* B is read by DMA in column-major order: cores transpose its blocks. A packed B is transposed when it is packed. */
-static inline bool xd_gemm_turns_b(const xd_gemm *g) { return g->b_transposed && g->kernel->b == TW_I8; }
+static inline bool xd_gemm_turns_b(const xd_gemm *g) { return g->b_transposed && xd_reads_elements(g->kernel); }
+/* The kernel's own cover; smaller if it also transposes blocks of bf16, which needs two more registers. */
+static inline xd_cover xd_gemm_own_cover(const xd_gemm *g) {
+  xd_cover cover = xd_cover_of(g->kernel);
+  if (xd_gemm_turns_b(g) && g->kernel->b == TW_BF16 && g->kernel->vmac_issues > 1) cover.rows = 1;
+  return cover;
+}
 /* Sums have C's type of 8 or 16 bits: they are rounded and saturated after each step of K. */
 static inline bool xd_gemm_narrow_sums(const xd_gemm *g) { return g->kernel->acc == TW_I8 || g->kernel->acc == TW_I16; }
 /* True if the kernel multiplies bfp16, to which A and B are rounded; otherwise it multiplies the elements

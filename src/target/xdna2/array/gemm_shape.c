@@ -162,9 +162,6 @@ tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
   const int64_t least = 8 * (int64_t)c->array.word_bytes; /* elements in whole words: blocks have 9 bytes */
   if (g->trace > g->rows * g->columns)
     return tw_fail(error, TW_USAGE, "trace %d: the design has %d cores", g->trace, g->rows * g->columns);
-  if (g->b_transposed && !s.packed_b && !turned)
-    return tw_fail(error, TW_USAGE, "b_transposed=1: kernel %s reads only a row-major B; store B row-major",
-                   g->kernel->name);
   if (xd_scaled_weights(g->kernel) && g->group && (g->group % XD_SCALE_DEPTH || g->k % XD_SCALE_DEPTH))
     return tw_fail(error, TW_USAGE,
                    "k=%" PRId64 ", group=%" PRId64 ": both must be multiples of %d, which share a scale on the core",

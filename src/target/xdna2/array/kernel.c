@@ -138,6 +138,33 @@ static void matmul_i8_i16(const xd_call *c, uint8_t *const arguments[]) { matmul
 static void matmul_i8_i8_turned(const xd_call *c, uint8_t *const arguments[]) { matmul_narrow(c, arguments, 1, true); }
 static void matmul_i8_i16_turned(const xd_call *c, uint8_t *const arguments[]) { matmul_narrow(c, arguments, 2, true); }
 
+/* ---- column-major B of 16 bits: the kernels above and of other files, with blocks of B by columns ---- */
+
+typedef void compute(const xd_call *, uint8_t *const arguments[]);
+
+static void with_turned_b(compute *product, const xd_call *c, uint8_t *const arguments[]) {
+  enum { MOST = 65536 / 2 }; /* elements that L1 can hold */
+  const int deep = c->block[1], wide = c->block[2], area = deep * wide;
+  const uint16_t *from = (const uint16_t *)(const void *)arguments[1];
+  uint16_t to[MOST];
+  for (int first = 0; first < c->k * c->n; first += area)
+    for (int e = 0; e < area; e++) to[first + e] = from[first + e % wide * deep + e / wide];
+  product(c, (uint8_t *[]){arguments[0], (uint8_t *)to, arguments[2]});
+}
+
+static void matmul_i16_turned(const xd_call *c, uint8_t *const arguments[]) {
+  with_turned_b(xd_blocked_i16_i32, c, arguments);
+}
+static void matmul_lanes_turned(const xd_call *c, uint8_t *const arguments[]) {
+  with_turned_b(xd_blocked_bf16_bf16, c, arguments);
+}
+static void matmul_lanes_f32_turned(const xd_call *c, uint8_t *const arguments[]) {
+  with_turned_b(xd_blocked_bf16_f32, c, arguments);
+}
+static void matmul_emulated_turned(const xd_call *c, uint8_t *const arguments[]) {
+  with_turned_b(xd_matmul_bf16_emulated, c, arguments);
+}
+
 /* ---- others ---- */
 
 /* Zeros n bytes: m and k are 1. */
@@ -175,6 +202,22 @@ static const xd_function table[] = {
     {"narrow_i8", 2, {XD_READS, XD_WRITES}, narrow_i8_bytes, narrow_i8},
     {"narrow_bf16", 2, {XD_READS, XD_WRITES}, narrow_bf16_bytes, narrow_bf16},
     {"matmul_i16", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_i16_i32_bytes, xd_blocked_i16_i32},
+    {"matmul_i16_turned", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_i16_i32_bytes, matmul_i16_turned},
+    {"matmul_bf16_lanes_turned",
+     3,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES},
+     xd_blocked_bf16_bf16_bytes,
+     matmul_lanes_turned},
+    {"matmul_bf16_lanes_f32_turned",
+     3,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES},
+     xd_blocked_bf16_f32_bytes,
+     matmul_lanes_f32_turned},
+    {"matmul_bf16_emulated_turned",
+     3,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES},
+     xd_blocked_bf16_bf16_bytes,
+     matmul_emulated_turned},
     {"matmul_bf16_lanes",
      3,
      {XD_READS, XD_READS, XD_READS | XD_WRITES},

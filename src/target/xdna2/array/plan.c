@@ -59,6 +59,7 @@ tw_status xd_plan_start(const xd_config *c, const tw_problem *p, xd_gemm *out, t
                         .rho = 1};
   out->b_transposed = tw_problem_int(p, "b_transposed");
   out->group = tw_problem_int(p, "group");
+  out->cover = xd_gemm_own_cover(out);
   if (xd_gemm_turns_b(out)) out->tile.k = dividing_side(depth, xd_unit_k(k), out->tile.k);
   return settle_shift(p, out, error);
 }
@@ -86,7 +87,7 @@ static bool read_kernel(const void *config, const tw_argument *argument, const c
 static tw_status then_cover(const void *config, void *design, unsigned given, tw_error *error) {
   xd_gemm *g = design;
   (void)config, (void)given, (void)error;
-  g->cover = xd_cover_of(g->kernel);
+  g->cover = xd_gemm_own_cover(g);
   return TW_OK;
 }
 

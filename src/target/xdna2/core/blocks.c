@@ -36,15 +36,18 @@ const xc_mac xc_macs[XD_CORE_MACS] = {
 
 /* ---- registers of inputs ---- */
 
+/* Pairs of temporary vectors: also a block of B of two vectors before its shuffle. */
+static int pairs_of(const xc_builder *b) { return b->mac->pairs + (b->kernel->shuffle_b && b->mac->b_width > 1); }
 /* Numbers of temporary vectors. With lanes: two for each row of the cluster, and two for all rows. */
 static int singles_of(const xc_builder *b) { return b->mac->lanes ? 2 * b->kernel->cluster[0] + 2 : b->mac->singles; }
 
 bool xc_lay_out_sets(xc_builder *b) {
   const int a = b->kernel->cluster[0] * b->sets, bb = b->kernel->cluster[1] * b->sets * b->mac->b_width;
   const int packed = b->kernel->mac == XD_CORE_I8_I2 ? b->kernel->cluster[1] : 0;
-  const int raw = b->kernel->shuffle_b || b->kernel->c == XD_CORE_C_BFP16; /* B before its shuffle; C after its load */
+  const int raw = (b->kernel->shuffle_b && b->mac->b_width == 1 && !b->mac->pairs) ||
+                  b->kernel->c == XD_CORE_C_BFP16; /* as loaded */
   b->pin_pairs = 0;
-  b->pin_b = 2 * b->mac->pairs;
+  b->pin_b = 2 * pairs_of(b);
   b->pin_a = b->pin_b + bb;
   b->pin_singles = b->pin_a + a;
   return b->pin_singles + singles_of(b) + raw + packed <= b->g->machine->vectors - b->g->constants[XC_VECTOR];
@@ -122,22 +125,28 @@ void xc_push(xc_builder *b, char role, int value, int bank, int row, int column)
 /* ---- blocks ---- */
 
 /* Loads bf16, widened by the load, half an accumulator at a time, and converts to bfp16. */
-static void widened_block(xc_builder *b, int to, int row, int step) {
-  const int wide = xc_temporary(b);
-  xc_load(b, "vld.conv", 'A', b->bank_a, wide, 0x3, row, -1, step);
-  xc_load(b, "vld.conv", 'A', b->bank_a, wide, 0xc, row, -1, step);
-  xc_move(b, "vconv.bfp16", 'A', to, wide, row, -1, step);
+static void widened_block(xc_builder *b, char role, int to, int row, int column, int step) {
+  const int wide = xc_temporary(b), bank = role == 'A' ? b->bank_a : b->bank_b;
+  xc_load(b, "vld.conv", role, bank, wide, 0x3, row, column, step);
+  xc_load(b, "vld.conv", role, bank, wide, 0xc, row, column, step);
+  xc_move(b, "vconv.bfp16", role, to, wide, row, column, step);
 }
 
-/* A block of B in bf16 has to be transposed and widened: two vectors, two shuffles of both, a multiplication by one. */
-static void transposed_block(xc_builder *b, int to, int column, int step) {
-  const int raw = passing_pair(b, RAW_PAIR), turned = passing_pair(b, TURNED_PAIR), wide = xc_temporary(b);
+/* A block of B of two vectors, transposed by two shuffles of both. */
+static void turned_pair(xc_builder *b, int to, int column, int step) {
+  const int raw = passing_pair(b, RAW_PAIR);
   for (int half = 0; half < 2; half++) xc_load(b, "vld", 'B', b->bank_b, raw, 1u << half, -1, column, step);
   for (int half = 0; half < 2; half++) {
     xc_node *n = xc_add_node(b->g, "vshuffle", 'B', b->cluster, -1, column, step);
     xc_reads(n, raw, XC_ALL_PARTS);
-    xc_writes(n, turned, 1u << half);
+    xc_writes(n, to, 1u << half);
   }
+}
+
+/* A block of B in bf16 has to be transposed and widened, by a multiplication by one. */
+static void transposed_block(xc_builder *b, int to, int column, int step) {
+  const int turned = passing_pair(b, TURNED_PAIR), wide = xc_temporary(b);
+  turned_pair(b, turned, column, step);
   xc_move(b, "vmul.f", 'B', wide, turned, -1, column, step);
   xc_move(b, "vconv.bfp16", 'B', to, wide, -1, column, step);
 }
@@ -167,7 +176,7 @@ int xc_a_block(xc_builder *b, int row, int step) {
   if (b->mac->fifos)
     xc_pop(b, 'A', XC_FIFO_A, b->bank_a, to, row, -1, step);
   else if (b->kernel->mac == XD_CORE_BF16)
-    widened_block(b, to, row, step);
+    widened_block(b, 'A', to, row, -1, step);
   else
     xc_load(b, "vld", 'A', b->bank_a, to, 1, row, -1, step);
   return to;
@@ -177,10 +186,14 @@ int xc_b_block(xc_builder *b, int packed[], int column, int step) {
   const int to = new_b(b, column);
   if (b->mac->fifos) {
     xc_pop(b, 'B', XC_FIFO_B, b->bank_b, to, -1, column, step);
+  } else if (b->kernel->mac == XD_CORE_BF16 && b->kernel->shuffle_b) {
+    widened_block(b, 'B', to, -1, column, step); /* the multiplier takes B by columns */
   } else if (b->kernel->mac == XD_CORE_BF16) {
     transposed_block(b, to, column, step);
   } else if (b->kernel->mac == XD_CORE_I8_I2) {
     unpack(b, &packed[column], to, column, step);
+  } else if (b->kernel->shuffle_b && b->mac->b_width > 1) {
+    turned_pair(b, to, column, step);
   } else if (b->kernel->shuffle_b) {
     const int raw = passing(b, UNSHUFFLED);
     xc_load(b, "vld", 'B', b->bank_b, raw, 1, -1, column, step);

@@ -54,7 +54,7 @@ typedef struct xd_core_kernel {
   /* XD_CORE_I8, XD_CORE_I8_I4: every cluster also unpacks a vector of 256 codes of 2 bits of the next tile of B, into
    * a second buffer */
   bool unpack;
-  bool shuffle_b; /* each block of B is transposed after its load, as kernels for column-major B do */
+  bool shuffle_b; /* blocks of B are by columns, as a column-major B has them: transposed after the load if need be */
   int bank[3];    /* banks of A, B and C; -1: any, without conflicts. A scratch of A is in none of them */
 } xd_core_kernel;
 

@@ -186,7 +186,9 @@ tw_status xc_check_kernel(const xc_machine *m, const xd_core_kernel *k, tw_error
   if (k->convert_a && k->mac != XD_CORE_BFP16) return tw_fail(error, TW_USAGE, "only bfp16 kernels convert A first");
   if (k->unpack && k->mac != XD_CORE_I8 && k->mac != XD_CORE_I8_I4)
     return tw_fail(error, TW_USAGE, "only kernels of int8 by int8 or int4 unpack the next tile of B");
-  if (k->shuffle_b && k->mac != XD_CORE_I8) return tw_fail(error, TW_USAGE, "only int8 kernels shuffle B");
+  if (k->shuffle_b && k->mac != XD_CORE_I8 && k->mac != XD_CORE_I16 && k->mac != XD_CORE_BF16 &&
+      k->mac != XD_CORE_BF16_LANES)
+    return tw_fail(error, TW_USAGE, "only kernels of int8, int16 and bf16 read blocks of B by columns");
   if (k->way == XD_CORE_UNROLLED && k->unroll < 1) return tw_fail(error, TW_USAGE, "unroll must be at least 1");
   const int clusters = k->m / side[0].unit * (k->n / side[2].unit), asked = k->way == XD_CORE_UNROLLED ? k->unroll : 1;
   const int64_t unroll = asked < clusters ? asked : clusters,
