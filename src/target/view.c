@@ -32,8 +32,9 @@ const tw_view *tw_view_find(const tw_target *t, const char *name, tw_error *erro
   return NULL;
 }
 
+/* key=value, or a step of a schedule: its verb is the key, its arguments are the value. */
 static tw_status take_word(const tw_view *v, const char *word, const char *value[], tw_error *error) {
-  const size_t length = strcspn(word, "=");
+  const size_t length = strcspn(word, "= ");
   const char *names[TW_VIEW_KEYS_MAX];
   char name[40];
   size_t n = 0;

@@ -371,9 +371,13 @@ static void a_step_may_be_one_word(void **state) {
 static void views_show_the_machine_and_what_the_model_says(void **state) {
   (void)state;
   const char *const words[] = {"tile=128x64x96", "rho=2", "k=2048"};
+  static const char *const as_step[] = {"tile m=128 k=64 n=96 rho=2", "k=2048"};
   const tw_explanation e = explained("m=4096 n=2048 k=2048 " CONFIG1, "tile=128x64x96 rho=2");
   char *json = viewed("roofline", 3, words, TW_VIEW_JSON), *svg = viewed("roofline", 3, words, TW_VIEW_SVG),
        *array = viewed("array", 0, NULL, TW_VIEW_SVG), *sizes = viewed("array", 0, NULL, TW_VIEW_JSON);
+  char *same = viewed("roofline", 2, as_step, TW_VIEW_JSON);
+  assert_string_equal(same, json); /* the old notation of a tile, and the step */
+  free(same);
   assert_true(fabs(member(json, "intensity") / quantity(&e, "intensity") - 1) < 1e-6);
   assert_true(fabs(member(json, "compute_bound") / quantity(&e, "compute_bound_tflops") - 1) < 1e-6);
   assert_true(fabs(member(json, "memory_bound") / quantity(&e, "memory_bound_tflops") - 1) < 1e-6);
@@ -387,8 +391,9 @@ static void views_show_the_machine_and_what_the_model_says(void **state) {
   assert_true(member(sizes, "l1") == 64 && member(sizes, "l2") == 512);
   static const char *const bad[][2] = {{"kernel=none", "kernel=none is unknown"},
                                        {"tile=12", "must be three sizes"},
-                                       {"rho=3", "rho=3 does not divide"},
-                                       {"rho=1", "the tile does not fit"},
+                                       {"tile m=128 k=64 n=128 rho=3", "rho=3 does not divide"},
+                                       {"tile m=128 k=64 n=128", "the tile does not fit"},
+                                       {"rho=2", "rho=2 beside the step `tile`"},
                                        {"m=0", "m=0 is out of range"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char *text;

@@ -1,6 +1,7 @@
 /* views.c - `tilewright view` on XDNA2: the array with its memories and links, and the roofline of a tile. */
 #include "target/xdna2/views.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -103,8 +104,9 @@ static const tw_view_key roofline_keys[] = {
     {"m", "4096", "rows of the product"},
     {"n", "2048", "columns of the product"},
     {"k", "4096", "inner dimension of the product"},
-    {"tile", "128x64x128", "T_MC x T_K x T_N of a core"},
-    {"rho", "4", "divisor of the height of the A buffer (asymmetric tile buffering)"},
+    {"tile", "m=128 k=64 n=128 rho=4",
+     "tile of a core, as the step `tile` has it; T_MC x T_K x T_N is an old notation"},
+    {"rho", "", "with the old notation: divisor of the height of the A buffer [default: 4]"},
     {"kernel", "atb", "the micro-kernel"},
     {NULL, NULL, NULL}};
 static const tw_view_key no_keys[] = {{NULL, NULL, NULL}};
@@ -123,10 +125,16 @@ static tw_status read_design(const tw_target *t, const char *const value[], xd_d
   const tw_type types[] = {k->a, k->b, k->c, k->acc};
   static const char *const keys[] = {"a", "b", "c", "acc"};
   for (int i = 0; i < 4; i++) snprintf(text[3 + i], sizeof *text, "%s=%s", keys[i], tw_type_name(types[i]));
-  for (int i = TILE; i <= KERNEL; i++) snprintf(text[4 + i], sizeof *text, "%s=%.60s", roofline_keys[i].name, value[i]);
+  const bool step = strchr(value[TILE], '=') != NULL;
+  if (step && *value[RHO])
+    return tw_fail(error, TW_USAGE, "rho=%.20s beside the step `tile`; give it as 'tile %.60s rho=%.20s'", value[RHO],
+                   value[TILE], value[RHO]);
+  snprintf(text[7], sizeof *text, step ? "tile %.70s" : "tile=%.70s", value[TILE]);
+  snprintf(text[8], sizeof *text, "kernel=%.60s", value[KERNEL]);
+  snprintf(text[9], sizeof *text, "rho=%.60s", *value[RHO] ? value[RHO] : "4");
   for (int i = 0; i < 10; i++) words[i] = text[i];
   const tw_status status = tw_problem_parse_words(t, "gemm", 7, words, p, error);
-  return status == TW_OK ? xd_design_parse(c, p, 3, words + 7, d, error) : status;
+  return status == TW_OK ? xd_design_parse(c, p, step ? 2 : 3, words + 7, d, error) : status;
 }
 
 /* Both axes are logarithmic. */
@@ -198,8 +206,9 @@ static tw_status show_roofline(const tw_target *target, const char *const value[
   };
   char title[300];
   tw_text t = {0};
-  snprintf(title, sizeof title, "roofline of %s, kernel %s, tile %.40s, rho %.20s", target->name, d.kernel->name,
-           value[TILE], value[RHO]);
+  snprintf(title, sizeof title,
+           "roofline of %s, kernel %s, tile m=%" PRId64 " k=%" PRId64 " n=%" PRId64 " rho=%" PRId64, target->name,
+           d.kernel->name, d.tile.m, d.tile.k, d.tile.n, d.tile.rho);
   if (form == TW_VIEW_SVG)
     draw_roofline(c, &r, title, &t);
   else
