@@ -21,7 +21,8 @@
  * a=bf16 c=bf16 and b of bf16 or i4 allows the same, and that B is rounded as A is.
  *
  * With packed=1 it has the layout of a model's weights: the planes of format.h for n rows of k, B the codes (bytes), SB
- * the scales (bytes of e8m0, or f32).
+ * the scales (bytes of e8m0, or f32). An A of mxfp4, mxfp6 or mxfp8 is then codes and scales (SA), too. gemm_packed.h
+ * has their orders.
  *
  * glu makes C = act(G) * U of the sums G and U: B has 2 n columns, n of G and then n of U, as the gate and up
  * projections of a gated MLP stacked.
@@ -41,6 +42,7 @@
 #include <math.h>
 
 #include "op/exact.h"
+#include "op/gemm_packed.h"
 #include "op/numerics.h"
 #include "op/ops.h"
 
@@ -98,6 +100,11 @@ static const tw_key keys[] = {
      .kind = TW_KEY_BOOL,
      .fallback = "0",
      .help = "B of a type with shared scales is stored as codes and scales; docs/reference/formats.md has the layout"},
+    {.name = "shuffle",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "none",
+     .choices = "none|aiter",
+     .help = "order of packed mxfp4: rows, or AITER's order for gfx950 (codes of B, and all scales)"},
     {.name = "a_rounding",
      .kind = TW_KEY_CHOICE,
      .fallback = "exact",
@@ -166,6 +173,7 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .rule = (tw_scale_rule)(TW_RULE_FLOOR + tw_problem_int(p, "scale_rule")),
   };
   g.packed = tw_problem_int(p, "packed");
+  g.shuffled = tw_problem_int(p, "shuffle");
   g.b_transposed |= g.packed; /* n rows of k */
   g.d = tw_problem_int(p, "d") ? g.c : g.acc;
   if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
@@ -192,15 +200,15 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const tw_gemm_numerics types = tw_gemm_numerics_of(&g);
   const tw_type a = types.a, b = types.b;
   size_t n = 0;
-  out[n++] = g.a_transposed ? matrix("A", a, g.k, g.m, g.lda) : matrix("A", a, g.m, g.k, g.lda);
-  if (g.packed && tw_format_of_type(g.b)) {
-    tw_packing packing;
-    tw_packed_size size = {0};
-    if (tw_gemm_packing(&g, &packing, NULL) == TW_OK) tw_format_sizes(&packing, 1, (size_t)g.k, &size, NULL);
-    const bool bytes = packing.format->scale == TW_SCALE_E8M0;
-    out[n++] = tw_operand_dense("B", TW_U8, 2, (int64_t[]){g.n, (int64_t)size.row_codes});
-    out[n++] = tw_operand_dense("SB", bytes ? TW_U8 : TW_F32, 2,
-                                (int64_t[]){g.n, (int64_t)size.row_scales / (bytes ? 1 : (int)sizeof(float))});
+  tw_gemm_packed planes_a = {0}, planes_b = {0};
+  const bool packs_a = tw_gemm_packs_a(&g) && tw_gemm_packed_of(&g, 'a', &planes_a, NULL) == TW_OK;
+  out[n++] = packs_a          ? tw_gemm_code_operand(&planes_a, "A")
+             : g.a_transposed ? matrix("A", a, g.k, g.m, g.lda)
+                              : matrix("A", a, g.m, g.k, g.lda);
+  if (g.packed && tw_format_of_type(g.b) && tw_gemm_packed_of(&g, 'b', &planes_b, NULL) == TW_OK) {
+    out[n++] = tw_gemm_code_operand(&planes_b, "B");
+    if (packs_a) out[n++] = tw_gemm_scale_operand(&planes_a, "SA");
+    out[n++] = tw_gemm_scale_operand(&planes_b, "SB");
   } else
     out[n++] = g.b_transposed ? matrix("B", b, tw_gemm_columns(&g), g.k, g.ldb)
                               : matrix("B", b, g.k, tw_gemm_columns(&g), g.ldb);
@@ -267,7 +275,21 @@ static tw_status check_packed(const tw_problem *p, const tw_gemm *g, tw_error *e
                    tw_type_name(g->a), tw_type_name(g->b));
   if (tw_problem_int(p, "ldb"))
     return tw_fail(error, TW_USAGE, "ldb=%" PRId64 " is unsupported with packed=1; rows of codes have no gaps", g->ldb);
+  if (tw_gemm_packs_a(g) && (g->a_transposed || tw_problem_int(p, "lda")))
+    return tw_fail(error, TW_USAGE,
+                   "a_transposed and lda are unsupported with packed=1 and a=%s, whose codes are rows without gaps",
+                   tw_type_name(g->a));
   return TW_OK;
+}
+
+static tw_status check_shuffle(const tw_gemm *g, tw_error *error) {
+  if (g->packed && g->b == TW_MXFP4 && (!tw_gemm_packs_a(g) || g->a == TW_MXFP4) && g->n % 16 == 0 && g->k % 64 == 0)
+    return TW_OK;
+  return tw_fail(
+      error, TW_USAGE,
+      "shuffle=aiter requires packed=1, b=mxfp4 (and a of mxfp4 or real numbers), n a multiple of 16 and k a "
+      "multiple of 64; found a=%s b=%s n=%" PRId64 " k=%" PRId64 " packed=%d",
+      tw_type_name(g->a), tw_type_name(g->b), g->n, g->k, g->packed);
 }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
@@ -286,6 +308,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
     return tw_fail(error, TW_USAGE, "ldd=%" PRId64 " requires a bias; give bias=row or bias=full", g.ldd);
   tw_packing packing;
   if (g.packed && (status = check_packed(p, &g, error)) != TW_OK) return status;
+  if (g.shuffled && (status = check_shuffle(&g, error)) != TW_OK) return status;
   if (tw_gemm_weights_only(&g) && (status = tw_gemm_packing(&g, &packing, error)) != TW_OK) return status;
   if (!tw_gemm_weights_only(&g) && g.group)
     return tw_fail(error, TW_USAGE, "group=%" PRId64 " requires weights with scales (found b=%s)", g.group,
@@ -316,7 +339,7 @@ static double bytes(const tw_problem *p) {
   size_t n = operands(p, o);
   double all = tw_operand_bytes(o, n);
   /* weights with scales: their codes; scales are a few percent of them */
-  if (g.a == TW_MXFP4 || g.a == TW_MXFP6 || g.a == TW_MXFP8)
+  if (!g.packed && (g.a == TW_MXFP4 || g.a == TW_MXFP6 || g.a == TW_MXFP8))
     all += (double)g.m * (double)g.k * (tw_type_bits(g.a) - tw_type_bits(TW_F32)) / 8.0;
   if (!g.packed) all += (double)g.n * (double)g.k * (tw_type_bits(g.b) - tw_type_bits(tw_gemm_numerics_of(&g).b)) / 8.0;
   return all;

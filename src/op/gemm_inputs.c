@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "op/element.h"
 #include "op/gemm_numerics.h"
+#include "op/gemm_packed.h"
 #include "op/inputs.h"
 #include "op/int8.h"
 #include "op/numerics.h"
@@ -103,14 +104,15 @@ void tw_gemm_round_operands(const tw_gemm *g, void *const buffers[]) {
 /* Can the type hold small numbers as well as large ones? */
 static bool is_wide(tw_type t) { return tw_is_real(t); }
 
-/* B as floats is turned into codes and scales, line by line. Without memory these stay zero. */
-static void fill_packed(const tw_gemm *g, uint64_t seed, void *codes, void *scales) {
-  tw_operand line = tw_operand_dense("B", TW_F32, 2, (int64_t[]){g->n, g->k});
-  tw_packing packing;
-  float *x = tw_new((size_t)(g->n * g->k), sizeof *x);
-  if (x && tw_gemm_packing(g, &packing, NULL) == TW_OK) {
-    tw_fill_lines(seed, 1, &line, TW_LINES_ROWS, true, x);
-    tw_format_encode(&packing, (size_t)g->n, (size_t)g->k, x, (size_t)g->k, codes, scales, NULL);
+/* Floats are turned into codes and scales. Without memory these stay zero. */
+static void fill_packed(const tw_gemm *g, char name, uint64_t seed, int operand, void *codes, void *scales) {
+  tw_gemm_packed planes;
+  if (tw_gemm_packed_of(g, name, &planes, NULL) != TW_OK) return;
+  const tw_operand lines = tw_operand_dense("lines", TW_F32, 2, (int64_t[]){planes.rows, planes.k});
+  float *x = tw_new((size_t)(planes.rows * planes.k), sizeof *x);
+  if (x) {
+    tw_fill_lines(seed, operand, &lines, TW_LINES_ROWS, true, x);
+    tw_gemm_fill_planes(&planes, x, codes, scales);
   }
   free(x);
 }
@@ -183,9 +185,12 @@ static void fill_operands(const tw_problem *p, uint64_t seed, const tw_operand o
     return;
   }
   if (tw_gemm_numerics_of(&g).real) {
-    tw_fill_lines(seed, 0, &o[0], g.a_transposed ? TW_LINES_COLUMNS : TW_LINES_ROWS, is_wide(o[0].type), buffers[0]);
+    if (tw_gemm_packs_a(&g))
+      fill_packed(&g, 'a', seed, 0, buffers[0], buffers[2]);
+    else
+      tw_fill_lines(seed, 0, &o[0], g.a_transposed ? TW_LINES_COLUMNS : TW_LINES_ROWS, is_wide(o[0].type), buffers[0]);
     if (g.packed)
-      fill_packed(&g, seed, buffers[1], buffers[2]);
+      fill_packed(&g, 'b', seed, 1, buffers[1], buffers[tw_gemm_d_index(&g) - 1]);
     else
       tw_fill_lines(seed, 1, &o[1], g.b_transposed ? TW_LINES_ROWS : TW_LINES_COLUMNS, is_wide(o[1].type), buffers[1]);
     if (tw_gemm_has_terms(&g)) {

@@ -54,7 +54,8 @@ typedef struct tw_gemm {
   tw_gemm_scales scales;     /* operands that A and B are multiplied by */
   tw_gemm_quantize quantize; /* type to which A is rounded on its way in, exactly, by this rule for the scales */
   tw_scale_rule rule;
-  bool packed; /* B is codes and scales, planes of n rows (format.h): operands B and SB */
+  bool packed;   /* B is codes and scales: operands B and SB; and A of an mx type likewise: A and SA (gemm_packed.h) */
+  bool shuffled; /* they have AITER's order */
 } tw_gemm;
 
 tw_gemm tw_gemm_of(const tw_problem *);
@@ -66,7 +67,10 @@ static inline bool tw_gemm_by_element(const tw_gemm *g) { return g->scales || g-
 static inline int64_t tw_gemm_columns(const tw_gemm *g) { return g->glu ? 2 * g->n : g->n; }
 
 /* The places of D and C among the operands: after A, B and the scales. */
-static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : g->packed ? 3 : 2; }
+static inline size_t tw_gemm_d_index(const tw_gemm *g) {
+  const bool mx_a = g->a == TW_MXFP4 || g->a == TW_MXFP6 || g->a == TW_MXFP8;
+  return g->scales ? 4 : g->packed ? 3 + mx_a : 2;
+}
 static inline size_t tw_gemm_c_index(const tw_gemm *g) { return tw_gemm_d_index(g) + (g->bias != TW_GEMM_BIAS_NONE); }
 
 bool tw_gemm_scaled(tw_type b); /* has the type shared scales? */

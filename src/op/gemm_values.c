@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "op/element.h"
+#include "op/gemm_packed.h"
 #include "op/int8.h"
 
 tw_gemm_values tw_gemm_values_of(const tw_gemm *g, void *const buffers[]) {
@@ -14,7 +15,8 @@ tw_gemm_values tw_gemm_values_of(const tw_gemm *g, void *const buffers[]) {
                           .a = buffers[0],
                           .b = buffers[1],
                           .d = g->bias != TW_GEMM_BIAS_NONE ? buffers[tw_gemm_d_index(g)] : NULL,
-                          .packed_scales = g->packed ? buffers[2] : NULL,
+                          .codes_scale_a = tw_gemm_packs_a(g) ? buffers[2] : NULL,
+                          .codes_scale_b = g->packed ? buffers[tw_gemm_d_index(g) - 1] : NULL,
                           .scale_a = g->scales ? buffers[2] : NULL,
                           .scale_b = g->scales ? buffers[3] : NULL};
 }
@@ -55,30 +57,21 @@ void tw_gemm_row(const tw_gemm_values *v, int64_t i, double *out) {
     return;
   }
   const tw_gemm *g = &v->g;
+  tw_gemm_packed planes;
+  if (tw_gemm_packs_a(g) && tw_gemm_packed_of(g, 'a', &planes, NULL) == TW_OK) {
+    tw_gemm_unpack_row(&planes, v->a, v->codes_scale_a, i, out);
+    return;
+  }
   tw_element_row(v->numerics.a, v->a, g->a_transposed ? i : i * g->lda, g->a_transposed ? g->lda : 1, g->k, out);
   quantize(g, out);
   apply_scales(g, v->scale_a, i, g->m, 1, g->a_transposed, out);
 }
 
-/* Decodes row j of codes to floats in the first half of `out`, then converts them to doubles, the last one first. */
-static void unpack(const tw_gemm_values *v, int64_t j, double *out) {
-  tw_packing packing;
-  tw_packed_size size;
-  const size_t k = (size_t)v->g.k;
-  float *x = (void *)out;
-  if (tw_gemm_packing(&v->g, &packing, NULL) != TW_OK || tw_format_sizes(&packing, 1, k, &size, NULL) != TW_OK) return;
-  tw_format_decode(&packing, 1, k, (const char *)v->b + (size_t)j * size.row_codes,
-                   (const char *)v->packed_scales + (size_t)j * size.row_scales, x, k, NULL);
-  for (size_t p = k; p-- > 0;) {
-    const float value = x[p];
-    out[p] = (double)value;
-  }
-}
-
 void tw_gemm_column(const tw_gemm_values *v, int64_t j, double *out) {
   const tw_gemm *g = &v->g;
-  if (g->packed) {
-    unpack(v, j, out);
+  tw_gemm_packed planes;
+  if (g->packed && tw_gemm_packed_of(g, 'b', &planes, NULL) == TW_OK) {
+    tw_gemm_unpack_row(&planes, v->b, v->codes_scale_b, j, out);
     return;
   }
   tw_element_row(v->numerics.b, v->b, g->b_transposed ? j * g->ldb : j, g->b_transposed ? 1 : g->ldb, g->k, out);

@@ -9,9 +9,9 @@ typedef struct tw_gemm_values tw_gemm_values;
 struct tw_gemm_values {
   tw_gemm g;
   tw_gemm_numerics numerics;
-  const void *a, *b, *d;          /* d NULL without a bias */
-  const float *scale_a, *scale_b; /* NULL without */
-  const void *packed_scales;      /* scales of B, if B consists of codes */
+  const void *a, *b, *d;                     /* d NULL without a bias */
+  const float *scale_a, *scale_b;            /* NULL without */
+  const void *codes_scale_a, *codes_scale_b; /* scales of A and B where they are codes */
   /* Makes row i of op(A) if A is not a matrix in memory, as in a convolution. NULL: A is in memory. */
   void (*row)(const tw_gemm_values *, int64_t i, double *out);
   const void *context; /* the row function's */

@@ -1,0 +1,103 @@
+/* gemm_packed.c - see gemm_packed.h. */
+#include "op/gemm_packed.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strings.h"
+#include "op/operand.h"
+
+enum { TILE_ROWS = 16, TILE_BYTES = 16, PAIR_ROWS = 32, PAIR_BLOCKS = 8, PADDED_ROWS = 256, NAN_SCALE = 0xff };
+
+static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
+
+bool tw_gemm_packs_a(const tw_gemm *g) {
+  return g->packed && (g->a == TW_MXFP4 || g->a == TW_MXFP6 || g->a == TW_MXFP8);
+}
+
+tw_status tw_gemm_packed_of(const tw_gemm *g, char operand, tw_gemm_packed *out, tw_error *error) {
+  const bool is_a = operand == 'a';
+  *out = (tw_gemm_packed){
+      .rows = is_a ? g->m : g->n, .k = g->k, .shuffled_codes = g->shuffled && !is_a, .shuffled_scales = g->shuffled};
+  tw_status status = TW_OK;
+  if (is_a)
+    out->packing = (tw_packing){.format = tw_format_of_type(g->a)};
+  else
+    status = tw_gemm_packing(g, &out->packing, error);
+  if (status == TW_OK) status = tw_format_sizes(&out->packing, 1, (size_t)g->k, &out->row, error);
+  return status;
+}
+
+/* ---- places ---- */
+
+static int64_t blocks_of(const tw_gemm_packed *p) { return (int64_t)p->row.row_scales; }
+
+static int64_t code_at(const tw_gemm_packed *p, int64_t row, int64_t byte) {
+  const int64_t pitch = (int64_t)p->row.row_codes;
+  if (!p->shuffled_codes) return row * pitch + byte;
+  return row / TILE_ROWS * TILE_ROWS * pitch + byte / TILE_BYTES * (TILE_ROWS * TILE_BYTES) +
+         row % TILE_ROWS * TILE_BYTES + byte % TILE_BYTES;
+}
+
+/* In bytes; scales of formats other than MX are whole floats and never shuffled. */
+static int64_t scale_at(const tw_gemm_packed *p, int64_t row, int64_t byte) {
+  if (!p->shuffled_scales) return row * (int64_t)p->row.row_scales + byte;
+  const int64_t pair = row / PAIR_ROWS * (round_up(blocks_of(p), PAIR_BLOCKS) / PAIR_BLOCKS) + byte / PAIR_BLOCKS;
+  return pair * (PAIR_ROWS * PAIR_BLOCKS) + byte % 4 * 64 + row % 16 * 4 + byte % PAIR_BLOCKS / 4 * 2 +
+         row % PAIR_ROWS / 16;
+}
+
+/* ---- operands ---- */
+
+tw_operand tw_gemm_code_operand(const tw_gemm_packed *p, const char *name) {
+  return tw_operand_dense(name, TW_U8, 2, (int64_t[]){p->rows, (int64_t)p->row.row_codes});
+}
+
+tw_operand tw_gemm_scale_operand(const tw_gemm_packed *p, const char *name) {
+  const bool bytes = p->packing.format->scale == TW_SCALE_E8M0;
+  if (p->shuffled_scales)
+    return tw_operand_dense(name, TW_U8, 2,
+                            (int64_t[]){round_up(p->rows, PADDED_ROWS), round_up(blocks_of(p), PAIR_BLOCKS)});
+  return tw_operand_dense(name, bytes ? TW_U8 : TW_F32, 2,
+                          (int64_t[]){p->rows, (int64_t)p->row.row_scales / (bytes ? 1 : (int)sizeof(float))});
+}
+
+/* ---- contents ---- */
+
+void tw_gemm_fill_planes(const tw_gemm_packed *p, const float *x, void *codes, void *scales) {
+  const size_t row_codes = p->row.row_codes, row_scales = p->row.row_scales;
+  uint8_t *line = tw_new(row_codes + row_scales + 1, 1), *to_codes = codes, *to_scales = scales;
+  if (p->shuffled_scales)
+    memset(scales, NAN_SCALE, (size_t)(round_up(p->rows, PADDED_ROWS) * round_up(blocks_of(p), PAIR_BLOCKS)));
+  for (int64_t i = 0; line && i < p->rows; i++) {
+    tw_format_encode(&p->packing, 1, (size_t)p->k, x + i * p->k, (size_t)p->k, line, line + row_codes, NULL);
+    for (size_t j = 0; j < row_codes; j++) to_codes[code_at(p, i, (int64_t)j)] = line[j];
+    for (size_t j = 0; j < row_scales; j++) to_scales[scale_at(p, i, (int64_t)j)] = line[row_codes + j];
+  }
+  free(line);
+}
+
+/* Decodes to floats in the first half of `out`, then converts them to doubles, the last one first. */
+void tw_gemm_unpack_row(const tw_gemm_packed *p, const void *codes, const void *scales, int64_t row, double *out) {
+  const size_t row_codes = p->row.row_codes, row_scales = p->row.row_scales, k = (size_t)p->k;
+  const uint8_t *from_codes = codes, *from_scales = scales;
+  uint8_t *line = NULL;
+  float *x = (void *)out;
+  if (p->shuffled_codes || p->shuffled_scales) {
+    line = tw_new(row_codes + row_scales + 1, 1);
+    for (size_t j = 0; line && j < row_codes; j++) line[j] = from_codes[code_at(p, row, (int64_t)j)];
+    for (size_t j = 0; line && j < row_scales; j++) line[row_codes + j] = from_scales[scale_at(p, row, (int64_t)j)];
+    from_codes = line;
+    from_scales = line ? line + row_codes : NULL;
+  } else {
+    from_codes += (size_t)row * row_codes;
+    from_scales += (size_t)row * row_scales;
+  }
+  if (from_codes) tw_format_decode(&p->packing, 1, k, from_codes, from_scales, x, k, NULL);
+  for (size_t i = k; i-- > 0;) {
+    const float value = from_codes ? x[i] : NAN;
+    out[i] = (double)value;
+  }
+  free(line);
+}

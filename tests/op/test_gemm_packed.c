@@ -1,0 +1,119 @@
+/* test_gemm_packed.c - operands of codes and scales: AITER's order is the one of its functions, written here as they are
+ * there (a view of six dimensions, permuted), and a wrong place of a byte is a wrong result. */
+#include "op_fixture.h"
+
+#include <math.h>
+
+#include "base/random.h"
+#include "op/gemm_packed.h"
+
+enum { N = 48, K = 320, BLOCKS = K / 32, PADDED = 256, PADDED_BLOCKS = 16 };
+
+static void fill(uint64_t seed, float x[N * K]) {
+  tw_random r;
+  tw_random_seed_stream(&r, seed, 1);
+  for (int i = 0; i < N * K; i++) x[i] = (float)ldexp(tw_random_real(&r) * 2 - 1, (int)tw_random_below(&r, 9) - 4);
+}
+
+/* shuffle_weight(x, layout=(16, 16)) of bytes: x.view(N/16, 16, bytes/32, 2, 16).permute(0, 2, 3, 1, 4) */
+static void shuffle_weight(const uint8_t *from, uint8_t *to) {
+  enum { BYTES = K / 2 };
+  for (int a = 0; a < N / 16; a++)
+    for (int c = 0; c < BYTES / 32; c++)
+      for (int d = 0; d < 2; d++)
+        for (int b = 0; b < 16; b++)
+          for (int e = 0; e < 16; e++) *to++ = from[((a * 16 + b) * (BYTES / 32) + c) * 32 + d * 16 + e];
+}
+
+/* e8m0_shuffle: padded to 256 rows and 8 blocks, view(rows/32, 2, 16, blocks/8, 2, 4).permute(0, 3, 5, 2, 4, 1) */
+static void e8m0_shuffle(const uint8_t *from, uint8_t *to) {
+  for (int a = 0; a < PADDED / 32; a++)
+    for (int d = 0; d < PADDED_BLOCKS / 8; d++)
+      for (int f = 0; f < 4; f++)
+        for (int c = 0; c < 16; c++)
+          for (int e = 0; e < 2; e++)
+            for (int b = 0; b < 2; b++) {
+              const int row = a * 32 + b * 16 + c, block = d * 8 + e * 4 + f;
+              *to++ = row < N && block < BLOCKS ? from[row * BLOCKS + block] : 0xff;
+            }
+}
+
+static tw_gemm_packed planes_of(const char *text) {
+  const tw_problem p = op_problem(text);
+  const tw_gemm g = tw_gemm_of(&p);
+  tw_gemm_packed out;
+  tw_error error;
+  if (tw_gemm_packed_of(&g, 'b', &out, &error) != TW_OK) fail_msg("%s", error.text);
+  return out;
+}
+
+static void the_order_is_that_of_aiter(void **state) {
+  static float x[N * K];
+  static double row[K], plain_row[K];
+  static uint8_t codes[N * K / 2], scales[N * BLOCKS], expected[N * K / 2], expected_scales[PADDED * PADDED_BLOCKS],
+      shuffled[N * K / 2], shuffled_scales[PADDED * PADDED_BLOCKS];
+  (void)state;
+  fill(3, x);
+  const tw_gemm_packed plain = planes_of("gemm m=4 n=48 k=320 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1");
+  const tw_gemm_packed aiter = planes_of("gemm m=4 n=48 k=320 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=aiter");
+  tw_gemm_fill_planes(&plain, x, codes, scales);
+  tw_gemm_fill_planes(&aiter, x, shuffled, shuffled_scales);
+  assert_int_equal(tw_gemm_code_operand(&aiter, "B").bytes, sizeof shuffled);
+  assert_int_equal(tw_gemm_scale_operand(&aiter, "SB").bytes, sizeof shuffled_scales);
+  shuffle_weight(codes, expected);
+  e8m0_shuffle(scales, expected_scales);
+  assert_memory_equal(shuffled, expected, sizeof expected);
+  assert_memory_equal(shuffled_scales, expected_scales, sizeof expected_scales);
+  for (int i = 0; i < N; i++) {
+    tw_gemm_unpack_row(&aiter, shuffled, shuffled_scales, i, row);
+    tw_gemm_unpack_row(&plain, codes, scales, i, plain_row);
+    assert_memory_equal(row, plain_row, sizeof row);
+  }
+}
+
+/* A problem has the result of a problem whose operands are the numbers that its codes stand for. */
+static void codes_multiply_as_their_numbers(void **state) {
+  op_run packed, plain;
+  void *buffer[TW_OPERANDS_MAX];
+  tw_error error = {0};
+  (void)state;
+  op_run_make(&packed, "gemm m=20 n=64 k=256 a=mxfp4 b=mxfp4 c=f32 acc=f32 bias=row packed=1 shuffle=aiter", 5);
+  op_run_make(&plain, "gemm m=20 n=64 k=256 a=mxfp4 b=mxfp4 c=f32 acc=f32 bias=row b_transposed=1", 5);
+  const tw_gemm g = tw_gemm_of(&packed.problem);
+  double row[256];
+  for (int operand = 0; operand < 2; operand++) {
+    tw_gemm_packed planes;
+    assert_int_equal(tw_gemm_packed_of(&g, operand ? 'b' : 'a', &planes, &error), TW_OK);
+    for (int64_t i = 0; i < planes.rows; i++) {
+      tw_gemm_unpack_row(&planes, packed.data.buffer[operand], packed.data.buffer[2 + operand], i, row);
+      for (int p = 0; p < 256; p++) ((float *)plain.data.buffer[operand])[i * 256 + p] = (float)row[p];
+    }
+  }
+  memcpy(plain.data.buffer[2], packed.data.buffer[4], 64 * sizeof(float)); /* the bias */
+  memcpy(buffer, plain.data.buffer, sizeof buffer);
+  plain.problem.op->reference(&plain.problem, buffer, 1);
+  for (int i = 0; i < 20 * 64; i++) op_put(&packed, 5, i, (double)((const float *)plain.data.buffer[3])[i]);
+  if (packed.problem.op->compare(&packed.problem, packed.data.buffer, packed.actual, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  op_run_free(&packed);
+  op_run_free(&plain);
+}
+
+static void impossible_orders_are_refused(void **state) {
+  (void)state;
+  op_expect_refused("gemm m=4 n=48 k=320 a=bf16 b=mxfp4 c=f32 acc=f32 shuffle=aiter", "requires packed=1");
+  op_expect_refused("gemm m=4 n=48 k=320 a=bf16 b=mxfp8 c=f32 acc=f32 packed=1 shuffle=aiter",
+                    "requires packed=1, b=mxfp4");
+  op_expect_refused("gemm m=4 n=40 k=320 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=aiter", "n a multiple of 16");
+  op_expect_refused("gemm m=4 n=48 k=96 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=aiter",
+                    "found a=bf16 b=mxfp4 n=48 k=96");
+  op_expect_refused("gemm m=4 n=48 k=320 a=mxfp4 b=mxfp4 c=f32 acc=f32 packed=1 a_transposed=1", "rows without gaps");
+  op_expect_refused("gemm m=4 n=48 k=320 a=mxfp4 b=mxfp4 c=f32 acc=f32 packed=1 lda=352", "rows without gaps");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_order_is_that_of_aiter),
+                                     cmocka_unit_test(codes_multiply_as_their_numbers),
+                                     cmocka_unit_test(impossible_orders_are_refused)};
+  return cmocka_run_group_tests_name("gemm, codes and scales", tests, NULL, NULL);
+}
