@@ -2,6 +2,8 @@
  * kernels/gemm_block_scaled.hip.in is the kernel. */
 #include "gpu/amd/gemm_block_scaled.h"
 
+#include <inttypes.h>
+
 #include "gpu/common/gemm_epilogue.h"
 #include "gpu/common/verbs.h"
 
@@ -26,8 +28,18 @@ tw_type tw_tile_block_scaled_left(const tw_gemm *g) {
 }
 /* The type of A in memory. */
 tw_type tw_tile_block_scaled_stored(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
+bool tw_tile_block_scaled_given(const tw_gemm *g, char operand) { return g->packed && (operand == 'b' || is_mx(g->a)); }
 /* Registers of a lane for the codes of a block. */
 static int words_of(tw_type t) { return tw_type_bits(t); }
+
+/* Codes are read where they are, a whole step of k at a time, and in AITER's order 32 columns at a time. */
+static tw_status supports_packed(const tw_gemm *g, tw_error *error) {
+  if (g->k % STEP == 0 && (!g->shuffled || g->n % PAIR == 0)) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "packed=1 requires k to be a multiple of %d%s (found n=%" PRId64 " k=%" PRId64
+                 "); pad the operands, or leave out packed=1",
+                 STEP, g->shuffled ? " and n of 32" : "", g->n, g->k);
+}
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
@@ -35,8 +47,10 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const int each = 128 / tw_type_bits(tw_tile_block_scaled_stored(&g)); /* number of elements in 16 bytes */
   const bool whole = is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
   if (g.d != g.acc) return tw_fail(error, TW_USAGE, "block-scaled GEMM does not support d=c");
-  if (machine->block_scales && g.packed)
-    return tw_fail(error, TW_USAGE, "block-scaled GEMM takes b as f32 and packs it; leave out packed=1");
+  if (machine->block_scales && g.packed) {
+    const tw_status status = supports_packed(&g, error);
+    if (status != TW_OK) return status;
+  }
   if (machine->block_scales && a && is_mx(g.b) && c && whole) return TW_OK;
   return tw_fail(error, TW_USAGE,
                  "block-scaled GEMM requires gfx950, b of mxfp4, mxfp6 or mxfp8, an a of such a type or quantize= with "
@@ -48,6 +62,8 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
                                           tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
+  if (p->hand_scheduled && g->shuffled)
+    return tw_fail(error, TW_USAGE, "hand_scheduled requires codes in rows; leave out shuffle=aiter, or this step");
   if (p->hand_scheduled) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
   if (p->side != SIDE || p->stages != 1) return tw_fail(error, TW_USAGE, "mfma 32 and stages require hand_scheduled");
   const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;
@@ -204,6 +220,8 @@ void tw_tile_block_scaled_slots(tw_slots *s, const tw_tile_machine *machine, con
   tw_slots_number(s, "split", p->split);
   tw_slots_flag(s, "splits", p->split > 1);
   tw_slots_flag(s, "fixed_shape", p->fixed_shape);
+  tw_slots_flag(s, "given", tw_tile_block_scaled_given(g, 'b'));
+  tw_slots_flag(s, "given_a", tw_tile_block_scaled_given(g, 'a'));
   tw_slots_flag(s, "preload", p->preload);
   tw_slots_flag(s, "sums_in_vgprs", p->sums_in_vgprs);
   tw_slots_number(s, "columns", p->columns);
@@ -228,7 +246,7 @@ static void set_places(tw_slots *s, const tw_gemm *g, const PLAN *p) {
   tw_slots_number(s, "b_scales_at", scales);
   tw_slots_number(s, "a_at", a);
   tw_slots_number(s, "a_scales_at", a_scales);
-  tw_slots_number(s, "parts_at", (a_scales + blocks_a + 255) / 256 * 256);
+  tw_slots_number(s, "parts_at", g->packed ? 0 : (a_scales + blocks_a + 255) / 256 * 256);
 }
 
 static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
@@ -243,6 +261,9 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_slots_number_or_empty(&s, "lines", p->lines);
   tw_slots_text(&s, "left", tw_type_name(tw_tile_block_scaled_left(&g)));
   tw_slots_text(&s, "right", tw_type_name(g.b));
+  const char *const plain = g.packed && !g.shuffled ? "mx_in_rows, mx_in_rows" : "mx_in_tiles, mx_in_tiles";
+  tw_slots_text(&s, "orders_a", g.shuffled ? "mx_in_rows, mx_in_tiles" : plain);
+  tw_slots_text(&s, "orders_b", plain);
   const tw_status status = tw_template_add(t, "gpu/amd/kernels/gemm_block_scaled.hip.in", &s, error);
   tw_slots_free(&s);
   return status;

@@ -1,8 +1,9 @@
 /* gemm_block_scaled.h - block-scaled GEMM for AMD gfx950: MXFP4, MXFP6 and MXFP8, in any mixture.
  *
  * The waves of a workgroup quantize A in the kernel and share the result. Weights are packed by a kernel before it, in the
- * layout of the matrix instructions; a model does this once. Packed weights go from memory to registers. An A that is
- * block-scaled already is packed and loaded like weights. Steps:
+ * layout of the matrix instructions. Packed weights go from memory to registers. An A that is block-scaled already is
+ * packed and loaded like weights. With packed=1 codes and scales are given, in rows or in AITER's order, and are read
+ * where they are. Steps:
  *
  *   tile m=16 n=128         the tile of C of a workgroup; a step covers 256 of k
  *   waves 4                 waves that share the quantization of A; each has n / waves columns
@@ -43,6 +44,8 @@ extern const tw_tile_family tw_tile_block_scaled;
 /* The type to which A is quantized; the type of A in memory. */
 tw_type tw_tile_block_scaled_left(const tw_gemm *);
 tw_type tw_tile_block_scaled_stored(const tw_gemm *);
+/* Is operand 'a' or 'b' given as codes and scales? */
+bool tw_tile_block_scaled_given(const tw_gemm *, char operand);
 /* Slots of either kernel. */
 void tw_tile_block_scaled_slots(tw_slots *, const tw_tile_machine *, const tw_gemm *,
                                 const tw_tile_block_scaled_plan *);

@@ -70,8 +70,8 @@ static int64_t whole(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 static places places_of(const tw_gemm *g, const PLAN *p) {
   const int64_t pitch = p->deep * bits_of(g->b) / 8, blocks = p->deep / BLOCK;
   places at = {.rows = (g->m + p->m - 1) / p->m * p->m};
-  at.codes[1] = whole(g->m * pitch);
-  at.scales[0] = at.codes[1] + whole(g->n * pitch);
+  at.codes[1] = tw_tile_block_scaled_given(g, 'a') ? 0 : whole(g->m * pitch);
+  at.scales[0] = at.codes[1] + (g->packed ? 0 : whole(g->n * pitch));
   at.scales[1] = at.scales[0] + whole(at.rows * blocks);
   at.parts = at.scales[1] + whole(p->columns * blocks);
   return at;

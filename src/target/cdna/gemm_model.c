@@ -87,15 +87,24 @@ static double beside_cycles(const cdna_machine *m, const tw_tile_block_scaled_pl
          (p->fixed_shape ? DIVISIONS * DIVISION : 0);
 }
 
-/* The hand-scheduled plan: its loop has the cost of other hand-scheduled GEMM loops; the kernels that pack are added
- * if they are part of the cost. */
+/* Kernels that pack operands of f32 before the main one: each waits for memory twice and reads its operand once. */
+static double pack_seconds(const cdna_machine *m, const tw_gemm *g, bool packs_a, double bits_of_a) {
+  double bytes = 0, kernels = 0;
+  if (packs_a && !tw_tile_block_scaled_given(g, 'a'))
+    kernels++, bytes += (double)g->m * (double)g->k * (tw_type_bits(tw_tile_block_scaled_stored(g)) + bits_of_a) / 8;
+  if (!tw_tile_block_scaled_given(g, 'b'))
+    kernels++, bytes += (double)g->n * (double)g->k * (32 + tw_type_bits(g->b)) / 8;
+  return bytes > 0 ? 2 * LATENCY * kernels + bytes / cdna_stream_rate(m, bytes) : 0;
+}
+
+/* The hand-scheduled plan: its loop has the cost of other hand-scheduled GEMM loops; the kernels that pack are added. */
 static double pinned_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_block_scaled_plan *p) {
   const double clock = m->clock_mhz * 1e6, cus = m->caches.xcds * m->caches.cus, size = tw_type_bits(g->b) / 8.0;
   const double rows = ceil_div((double)g->m, p->m), cols = ceil_div((double)g->n, p->n), step = 128 / size;
   const double multiply = (double)p->m * p->n * step / (tw_type_bits(g->b) == 4 ? 8192 : 4096);
   const double bytes = (p->m + p->n) * (128 + step / 32);
   const double fetch = bytes / ((0.6 * m->caches.l2_tbs + 0.4 * m->caches.llc_tbs) * 1e12 / cus) * clock;
-  const double pack = g->quantize ? (double)g->m * (double)g->k * (tw_type_bits(g->a) / 8.0 + size) / 2e12 : 0;
+  const double pack = pack_seconds(m, g, true, 8 * size);
   const double add = p->split > 1 ? 2e-6 + (double)g->m * (double)g->n * 4 * p->split / (m->memory_tbs * 1e12) : 0;
   const double each = ceil_div((double)g->k, step) / p->split * (fmax(multiply, fetch) + BARRIER_CYCLES) +
                       beside_cycles(m, p) + LATENCY * clock + p->m * (double)p->n * 4 / 64;
@@ -118,5 +127,6 @@ double cdna_mx_seconds(const cdna_machine *m, const tw_gemm *g, const tw_tile_bl
   const double at_once = fmin(blocks, cus * 4), fetch = bytes / fmin(m->memory_tbs * 1e12 / at_once * 2, 5e10) * clock;
   const double work = fmax(fmax(multiply + quantize + BARRIER_CYCLES, fetch), LATENCY * clock / p->ahead);
   const double add = p->split > 1 ? 2e-6 + (double)g->m * (double)g->n * 4 * p->split / (m->memory_tbs * 1e12) : 0;
-  return ceil_div(blocks, cus * 4) * (steps * work + beside_cycles(m, p)) / clock + 2 * LATENCY + add;
+  return ceil_div(blocks, cus * 4) * (steps * work + beside_cycles(m, p)) / clock + 2 * LATENCY +
+         pack_seconds(m, g, p->lines > 0, tw_type_bits(g->a)) + add;
 }

@@ -210,42 +210,95 @@ template <class Type, int Count> struct mx_shared {
   }
 };
 
+/* The order of an operand's codes or scales in memory: tiles as a matrix instruction takes them (AITER's order), or rows
+ * along k. */
+enum mx_order { mx_in_tiles, mx_in_rows };
+
+/* The scales of 32 rows, a step deep. A lane's word has byte 0 and 2 for the first 16 rows, 0 and 1 for the first 128 of
+ * k. In rows, a lane reads the 8 scales of each of its two rows, and picks the scales of its block. */
+template <int Order> struct mx_scales;
+template <> struct mx_scales<mx_in_tiles> {
+  u32 all;
+  TW_FN u32 word() const { return all; }
+  TW_FN void load(const u8 *at, int first, int rows, int deep, int step, u32 there) {
+    const __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc((void *)(at + (i64)(first / 32) * deep), 0,
+                                                                       there & (u32)deep, 0x00020000);
+    all = __builtin_amdgcn_raw_buffer_load_b32(r, (u32)thread_of_group() * 4u, (u32)step * 256u, 0);
+  }
+};
+template <> struct mx_scales<mx_in_rows> {
+  u32x2 row[2];
+  TW_FN u32 word() const {
+    const u32 block = (u32)thread_of_group() / 16u, both = block | (block + 4u) << 8; /* of the second and first row */
+    const u32 low = __builtin_amdgcn_perm(row[1][0], row[0][0], both | 0x0c0c0000u);  /* 12: a byte of zeros */
+    return low | __builtin_amdgcn_perm(row[1][1], row[0][1], both << 16 | 0x0c0cu);
+  }
+  TW_FN void load(const u8 *at, int first, int rows, int deep, int step, u32 there) {
+    const u32 pitch = (u32)deep / mx_block, have = (u32)min(rows - first, 32);
+    const __amdgpu_buffer_rsrc_t r =
+        __builtin_amdgcn_make_buffer_rsrc((void *)(at + (i64)first * pitch), 0, there & (have * pitch), 0x00020000);
+#pragma unroll
+    for (int n = 0; n < 2; n++)
+      row[n] = __builtin_amdgcn_raw_buffer_load_b64(r, ((u32)thread_of_group() % 16u + 16u * (u32)n) * pitch,
+                                                    (u32)step * 8u, 0);
+  }
+};
+
 /* Weights of Count x 32 columns of C, a step deep. */
-template <class Type, int Count> struct mx_right {
+template <class Type, int Count, int Codes = mx_in_tiles, int Scales = mx_in_tiles> struct mx_right {
   u32 codes[Count][2][2][Type::words]; /* [16 columns][128 deep] */
-  u32 scales[Count];
+  mx_scales<Scales> scales[Count];
   /* `packed`, `scales_at`: addresses of all weights and scales; `deep` is k rounded up to whole steps. Elements after
-   * `end` steps are 0. */
+   * `end` steps are 0. In tiles, `cols` is a multiple of 32. */
   TW_FN void load(const u8 *packed, const u8 *scales_at, int col, int cols, int deep, int step, int end = 1 << 30) {
-    constexpr u32 tile = Type::words * 256;
+    constexpr u32 block = Type::words * 4, tile = block * 64;
+    const u32 lane = (u32)thread_of_group(), tiles = (u32)deep / mx_deep, pitch = (u32)deep / mx_block * block;
 #pragma unroll
     for (int i = 0; i < Count; i++) {
-      const int first = col + 32 * i; /* all of 32 columns are there, or none */
+      const int first = col + 32 * i;
       const u32 there = first < cols && step * mx_step < deep && step < end ? 0xffffffffu : 0;
-      const u32 lane = (u32)thread_of_group(), tiles = (u32)deep / mx_deep;
-      const __amdgpu_buffer_rsrc_t codes_of = __builtin_amdgcn_make_buffer_rsrc(
-          (void *)(packed + (i64)(first / 16) * tiles * tile), 0, there & (2 * tiles * tile), 0x00020000);
-      const __amdgpu_buffer_rsrc_t scales_of = __builtin_amdgcn_make_buffer_rsrc(
-          (void *)(scales_at + (i64)(first / 32) * deep), 0, there & (u32)deep, 0x00020000);
+      const u32 have = Codes == mx_in_tiles ? 32u : (u32)min(cols - first, 32);
+      const __amdgpu_buffer_rsrc_t of = __builtin_amdgcn_make_buffer_rsrc((void *)(packed + (i64)first * pitch), 0,
+                                                                          there & (have * pitch), 0x00020000);
 #pragma unroll
       for (int n = 0; n < 2; n++)
 #pragma unroll
-        for (int k = 0; k < 2; k++) {
-          const u32 at = ((u32)n * tiles + (u32)step * 2 + (u32)k) * tile;
-          const u32x4 start = __builtin_amdgcn_raw_buffer_load_b128(codes_of, lane * 16u, at, 0);
+        for (int k = 0; k < 2; k++)
+          if constexpr (Codes == mx_in_tiles)
+            part(codes[i][n][k], of, lane * 16u, 1024u + lane * (Type::words == 6 ? 8u : 16u),
+                 ((u32)n * tiles + (u32)step * 2 + (u32)k) * tile);
+          else
+            part(codes[i][n][k], of, from_row(n, pitch), from_row(n, pitch) + (Type::words == 8 ? 64u : 16u),
+                 ((u32)step * 2 + (u32)k) * (block * 4));
+      scales[i].load(scales_at, first, cols, deep, step, there);
+    }
+  }
+  /* A lane's first byte of its row, which begins `pitch` bytes after the previous one: a lane has a block of 4 or 6 bits,
+   * or 16 of each 64 bytes. */
+  static TW_FN u32 from_row(int n, u32 pitch) {
+    const u32 lane = (u32)thread_of_group();
+    return (lane % 16u + 16u * (u32)n) * pitch + lane / 16u * (Type::words == 6 ? 24u : 16u);
+  }
+  static TW_FN void part(u32 (&to)[Type::words], __amdgpu_buffer_rsrc_t of, u32 first, u32 second, u32 at) {
+    if constexpr (Type::words == 6 && Codes == mx_in_rows) { /* rows of 24 bytes a block: 8 of them are aligned */
 #pragma unroll
-          for (int j = 0; j < 4; j++) codes[i][n][k][j] = start[j];
-          if constexpr (Type::words == 8) {
-            const u32x4 rest = __builtin_amdgcn_raw_buffer_load_b128(codes_of, 1024u + lane * 16u, at, 0);
+      for (int j = 0; j < 6; j += 2) {
+        const u32x2 two = __builtin_amdgcn_raw_buffer_load_b64(of, first + 4u * (u32)j, at, 0);
+        to[j] = two[0], to[j + 1] = two[1];
+      }
+      return;
+    }
+    const u32x4 start = __builtin_amdgcn_raw_buffer_load_b128(of, first, at, 0);
 #pragma unroll
-            for (int j = 0; j < 4; j++) codes[i][n][k][4 + j] = rest[j];
-          }
-          if constexpr (Type::words == 6) {
-            const u32x2 rest = __builtin_amdgcn_raw_buffer_load_b64(codes_of, 1024u + lane * 8u, at, 0);
-            codes[i][n][k][4] = rest[0], codes[i][n][k][5] = rest[1];
-          }
-        }
-      scales[i] = __builtin_amdgcn_raw_buffer_load_b32(scales_of, lane * 4u, (u32)step * 256u, 0);
+    for (int j = 0; j < 4; j++) to[j] = start[j];
+    if constexpr (Type::words == 8) {
+      const u32x4 rest = __builtin_amdgcn_raw_buffer_load_b128(of, second, at, 0);
+#pragma unroll
+      for (int j = 0; j < 4; j++) to[4 + j] = rest[j];
+    }
+    if constexpr (Type::words == 6) {
+      const u32x2 rest = __builtin_amdgcn_raw_buffer_load_b64(of, second, at, 0);
+      to[4] = rest[0], to[5] = rest[1];
     }
   }
 };
@@ -258,12 +311,13 @@ template <int Words> TW_FN i32x8 mx_bits(const u32 (&v)[Words]) {
 }
 
 /* sums of 16 rows += A's blocks [128 deep] times weights. */
-template <int Row, class A, class B, int Rows, int Count>
-TW_FN void mx_multiply(acc<mx_product, Rows, 2 * Count> &sums, const mx_left<A> (&a)[2], const mx_right<B, Count> &b) {
+template <int Row, class A, class B, int Rows, int Count, int... Orders>
+TW_FN void mx_multiply(acc<mx_product, Rows, 2 * Count> &sums, const mx_left<A> (&a)[2],
+                       const mx_right<B, Count, Orders...> &b) {
 #define TW_MX(N, K)                                                                                                    \
   sums.value[Row][2 * i + N] = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(                                       \
       mx_bits(b.codes[i][N][K]), mx_bits(a[K].codes), sums.value[Row][2 * i + N], B::code, A::code, N + 2 * K,          \
-      (int)b.scales[i], 0, (int)a[K].scale)
+      (int)b.scales[i].word(), 0, (int)a[K].scale)
 #pragma unroll
   for (int i = 0; i < Count; i++) {
     TW_MX(0, 0);
@@ -273,8 +327,9 @@ TW_FN void mx_multiply(acc<mx_product, Rows, 2 * Count> &sums, const mx_left<A> 
   }
 #undef TW_MX
 }
-template <int Row, class A, class B, int Rows, int Count, int Blocks>
-TW_FN void mx_multiply_rows(acc<mx_product, Rows, 2 * Count> &sums, mx_shared<A, Blocks> from, const mx_right<B, Count> &b) {
+template <int Row, class A, class B, int Rows, int Count, int Blocks, int... Orders>
+TW_FN void mx_multiply_rows(acc<mx_product, Rows, 2 * Count> &sums, mx_shared<A, Blocks> from,
+                            const mx_right<B, Count, Orders...> &b) {
   if constexpr (Row < Rows) {
     const mx_left<A> a[2] = {from.get(2 * Row), from.get(2 * Row + 1)};
     mx_multiply<Row>(sums, a, b);
@@ -283,13 +338,13 @@ TW_FN void mx_multiply_rows(acc<mx_product, Rows, 2 * Count> &sums, mx_shared<A,
 }
 
 /* The same for an A that is packed like weights, by its rows. */
-template <class A, class B, int Rows, int Count>
-TW_FN void mx_multiply_packed(acc<mx_product, 2 * Rows, 2 * Count> &sums, const mx_right<A, Rows> &a,
-                              const mx_right<B, Count> &b) {
+template <class A, class B, int Rows, int Count, int CodesA, int ScalesA, int... Orders>
+TW_FN void mx_multiply_packed(acc<mx_product, 2 * Rows, 2 * Count> &sums, const mx_right<A, Rows, CodesA, ScalesA> &a,
+                              const mx_right<B, Count, Orders...> &b) {
 #define TW_MX(M, N, K)                                                                                                 \
   sums.value[2 * j + M][2 * i + N] = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(                                 \
       mx_bits(b.codes[i][N][K]), mx_bits(a.codes[j][M][K]), sums.value[2 * j + M][2 * i + N], B::code, A::code,        \
-      N + 2 * K, (int)b.scales[i], M + 2 * K, (int)a.scales[j])
+      N + 2 * K, (int)b.scales[i].word(), M + 2 * K, (int)a.scales[j].word())
 #pragma unroll
   for (int j = 0; j < Rows; j++)
 #pragma unroll
@@ -334,14 +389,31 @@ TW_FN void mx_pack(const float *b, i64 down, i64 right, u8 *packed, u8 *scales_a
                     x % 32 / 16) = (u8)byte;
 }
 
+/* The scales of an operand of the hand-scheduled loop: the scales of Tile rows at a step of OfStep blocks are contiguous,
+ * ordered by wave: for each lane of a product, the scales of all depths of the first Product::side rows, then of the
+ * next rows. The place of block y of row x. */
+template <class Product, int Tile, int Groups, int OfStep> TW_FN i64 mx_scale_place(int x, int y, int blocks) {
+  constexpr int side = Product::side, of_lane = Product::deep / mx_block, own = Tile / Groups, depths = OfStep / of_lane;
+  const int in = x % Tile, fragment = in % own / side, lane = y % of_lane * side + in % side;
+  const int place = lane * (own / side * depths) + fragment * depths + y % OfStep / of_lane;
+  return ((i64)(x / Tile) * (blocks / OfStep) + y / OfStep) * (Tile * OfStep) + in / own * (own * OfStep) + place;
+}
+
+/* Puts scales that are given in rows into that order, one scale in a thread. Rows that pad the last tile get 0. */
+template <class Type, class Product, int Tile, int Groups, int Step>
+TW_FN void mx_order_scales(const u8 *from, u8 *scales_at, int rows, int deep) {
+  const i64 item = (i64)block_of_grid() * 256 + thread_of_block();
+  const int blocks = deep / mx_block, x = (int)(item / blocks), y = (int)(item % blocks);
+  if (x >= (rows + Tile - 1) / Tile * Tile) return;
+  *(TW_GLOBAL u8 *)(scales_at + mx_scale_place<Product, Tile, Groups, Step / (Type::words * 4)>(x, y, blocks)) =
+      x < rows ? *(const TW_GLOBAL u8 *)(from + item) : (u8)0;
+}
+
 /* Packs an operand of the hand-scheduled loop, one block of 32 elements of row x in a thread: element (x, i) is at
- * from[x * down + i * right]. Codes are stored row by row. The scales of Tile rows at a step of Step bytes of codes
- * are contiguous, ordered by wave: for each lane of a product, the scales of all depths of the first Product::side
- * rows, then of the next rows. Rows that pad the last tile have scales and no codes. */
+ * from[x * down + i * right]. Codes are stored row by row. Rows that pad the last tile have scales and no codes. */
 template <class Type, class Product, int Tile, int Groups, int Step, u32 Addend, class From>
 TW_FN void mx_pack_rows(const From *from, i64 down, i64 right, u8 *codes_at, u8 *scales_at, int rows, int k, int deep) {
-  constexpr int side = Product::side, bytes = Type::words * 4, of_step = Step / bytes, of_lane = Product::deep / mx_block;
-  constexpr int own = Tile / Groups, depths = of_step / of_lane;
+  constexpr int bytes = Type::words * 4, of_step = Step / bytes;
   const i64 item = (i64)block_of_grid() * 256 + thread_of_block();
   const int blocks = deep / mx_block, x = (int)(item / blocks), y = (int)(item % blocks);
   if (x >= (rows + Tile - 1) / Tile * Tile) return;
@@ -367,10 +439,7 @@ TW_FN void mx_pack_rows(const From *from, i64 down, i64 right, u8 *codes_at, u8 
     for (int i = 0; i < Type::words; i += 4)
       *(TW_GLOBAL u32x4 *)(codes_at + ((i64)x * blocks + y) * bytes + 4 * i) =
           (u32x4){codes[i], codes[i + 1], codes[i + 2], codes[i + 3]};
-  const int in = x % Tile, fragment = in % own / side, lane = y % of_lane * side + in % side;
-  const int place = lane * (own / side * depths) + fragment * depths + y % of_step / of_lane;
-  *(TW_GLOBAL u8 *)(scales_at + ((i64)(x / Tile) * (blocks / of_step) + y / of_step) * (Tile * of_step) +
-                    in / own * (own * of_step) + place) = (u8)byte;
+  *(TW_GLOBAL u8 *)(scales_at + mx_scale_place<Product, Tile, Groups, of_step>(x, y, blocks)) = (u8)byte;
 }
 
 #endif
