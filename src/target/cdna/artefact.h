@@ -43,9 +43,7 @@ typedef struct cdna_manner {
   void *workspace;   /* a workspace that another run of the kernels left, or that this run leaves for another */
   cdna_times *times;
   cdna_spans *spans;
-  const tw_problem *problem;
   const tw_case *data; /* the timed kernel */
-  double *packing;     /* seconds that do not count */
 } cdna_manner;
 
 /* Runs kernels of the launch on buffers of the case's operands. */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "op/gemm_problem.h"
 #include "target/cdna/artefact.h"
 
 enum { ARGUMENT_BYTES = TW_LAUNCH_ARGUMENTS * 8 };
@@ -104,26 +103,6 @@ static void find_memory_as_checked(const tw_artefact *a, size_t kernel, const tw
     if (found[1 + i]) memcpy(buffer[i], found[1 + i], k->operand[i].bytes);
 }
 
-/* A kernel before the main one that receives exactly one operand, block-scaled, and a place in the workspace. A
- * model packs its weights once, and an A of such a type consists of codes already. So packing is not part of the
- * cost. The kernel cannot compute a part of the result, because it reaches neither the other operand (map_received)
- * nor data of other kernels (run_packing). */
-static bool packs_only(const tw_artefact *a, const tw_launch_kernel *l, const tw_problem *p) {
-  if (l >= tw_launch_main(&a->launch) || strcmp(p->op->name, "gemm") != 0) return false;
-  const tw_gemm g = tw_gemm_of(p);
-  const tw_type type[] = {g.a, g.b}; /* the first operands of a gemm */
-  int64_t seen = -1;
-  bool has_place = false;
-  for (size_t i = 0; i < l->n_arguments; i++) {
-    const tw_launch_argument *x = &l->argument[i];
-    has_place |= x->kind == TW_LAUNCH_WORKSPACE;
-    if (x->kind != TW_LAUNCH_OPERAND) continue;
-    if (x->index > 1 || !tw_gemm_scaled(type[x->index]) || (seen >= 0 && seen != (int64_t)x->index)) return false;
-    seen = (int64_t)x->index;
-  }
-  return seen >= 0 && has_place;
-}
-
 /* A kernel reaches only the operands and the workspace among its arguments. */
 static void map_received(const tw_launch_kernel *l, const case_memory *c, cdna_memory *memory) {
   for (size_t i = 0; i < memory->n; i++) memory->allocation[i].hidden = true;
@@ -177,10 +156,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
                                        .operand = of->data->operand};
     cdna_times one;
     status = cdna_time(&a->object, kernel, &launch, memory, &options, &one, error);
-    if (status == TW_OK && packs_only(a, l, how->problem))
-      *how->packing += one.seconds;
-    else if (status == TW_OK)
-      cdna_times_add(how->times, &one, is_main);
+    if (status == TW_OK) cdna_times_add(how->times, &one, is_main);
     return status;
   }
   cdna_result_counts counts = {0};
@@ -207,26 +183,6 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   return status;
 }
 
-/* A packing kernel sees the workspace as it is at the start of the launch, without data of other kernels. Its
- * changes are kept. */
-static tw_status run_packing(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const cdna_manner *how,
-                             tw_error *error) {
-  cdna_allocation *workspace = &of->memory->allocation[0];
-  uint8_t *const kept = workspace->data, blank = a->launch.zeroed ? 0 : TW_POISON;
-  workspace->data = tw_new(1, (size_t)workspace->size);
-  if (!workspace->data) {
-    workspace->data = kept;
-    return tw_no_memory(error, NULL);
-  }
-  memset(workspace->data, blank, (size_t)workspace->size);
-  const tw_status status = run_kernel(a, l, of, how, error);
-  for (uint64_t i = 0; i < workspace->size; i++)
-    if (workspace->data[i] != blank) kept[i] = workspace->data[i];
-  free(workspace->data);
-  workspace->data = kept;
-  return status;
-}
-
 tw_status cdna_case_run(tw_artefact *a, const tw_case *k, void *const buffer[], const cdna_manner *how,
                         tw_error *error) {
   /* checking and timing use the same addresses, which are unknown before the case is drawn */
@@ -249,13 +205,12 @@ tw_status cdna_case_run(tw_artefact *a, const tw_case *k, void *const buffer[], 
     if (o->is_output) cdna_memory_undefined(&memory, o->given_at, o->given_bytes);
   }
   for (size_t i = how->first; i < (how->end ? how->end : l->n_kernels) && status == TW_OK; i++) {
-    const bool packs = workspace && packs_only(a, &l->kernel[i], k->problem);
     if (how->group == CDNA_ALL_GROUPS && !how->times) {
       cdna_keep_workspace(a, i, workspace);
       keep_outputs(a, i, k, buffer);
     }
     if (how->times && k == a->watched) find_memory_as_checked(a, i, k, workspace, buffer);
-    status = (packs ? run_packing : run_kernel)(a, &l->kernel[i], &of, how, error);
+    status = run_kernel(a, &l->kernel[i], &of, how, error);
   }
   if (workspace != how->workspace) free(workspace);
   return status;

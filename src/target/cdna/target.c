@@ -165,21 +165,11 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, t
     if (!buffer[i]) status = tw_no_memory(error, NULL);
     if (buffer[i] && o->is_output) poison(o, k->buffer[i], buffer[i]);
   }
-  double packing = 0;
-  const cdna_manner how = {.group = CDNA_ALL_GROUPS,
-                           .times = &times,
-                           .spans = e->trace ? &spans : NULL,
-                           .problem = k->problem,
-                           .data = k,
-                           .packing = &packing};
+  const cdna_manner how = {.group = CDNA_ALL_GROUPS, .times = &times, .spans = e->trace ? &spans : NULL, .data = k};
   if (status == TW_OK) status = cdna_case_run(a, k, buffer, &how, error);
   if (status == TW_OK && e->trace) status = cdna_write_trace(&spans, times.mhz, e->trace, error);
   /* the executed workgroups are assumed to represent all */
   if (status == TW_OK) cdna_report(cdna_machine_of(t), &a->counts, a->whole, &times, k->problem, out);
-  if (status == TW_OK && packing > 0 && out->n_counters < TW_COUNTERS_MAX)
-    out->counter[out->n_counters++] =
-        (tw_counter){"packing", "us", "of blocks with scales, by kernels before: not in the cost, as it is done once",
-                     packing * 1e6};
   for (size_t i = 0; i < k->n_operands; i++)
     if (k->operand[i].is_output) free(buffer[i]);
   free(spans.at);
