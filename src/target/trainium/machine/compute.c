@@ -73,12 +73,8 @@ double trn_compute_unary(trn_unary op, double x) {
 }
 
 const char *trn_unary_name(trn_unary op) {
-  static const char *const names[TRN_UNARIES] = {
-      "copy",        "exp",      "log",     "sqrt",   "rsqrt",    "square",
-      "reciprocal",  "tanh",     "sigmoid", "silu",   "gelu",     "gelu_apprx_tanh",
-      "relu",        "sin",      "cos",     "abs",    "negative", "sign",
-      "erf",         "softplus", "mish",    "arctan", "floor",    "ceil",
-      "logical_not", "invert",   "trunc"};
+#define NAME(op, name) name,
+  static const char *const names[TRN_UNARIES] = {"copy", TRN_UNARY_OPS(NAME)};
   return names[op];
 }
 

@@ -69,65 +69,26 @@ void trn_scatter(const trn_view *, int64_t at, int64_t step, int64_t n, const do
 /* The mark of a result: undefined if it was computed from elements that were never written. */
 uint8_t trn_mark_of(const trn_view *dst, const trn_view *src, int64_t at);
 
-/* Operations of two operands, and of one. */
-typedef enum trn_binary {
-  TRN_ADD,
-  TRN_SUBTRACT,
-  TRN_MULTIPLY,
-  TRN_DIVIDE,
-  TRN_MAXIMUM,
-  TRN_MINIMUM,
-  TRN_POWER,
-  TRN_MODULO,
-  TRN_EQUAL,
-  TRN_NOT_EQUAL,
-  TRN_LESS,
-  TRN_LESS_EQUAL,
-  TRN_GREATER,
-  TRN_GREATER_EQUAL,
-  TRN_LOGICAL_AND,
-  TRN_LOGICAL_OR,
-  TRN_LOGICAL_XOR,
-  TRN_BITWISE_AND,
-  TRN_BITWISE_OR,
-  TRN_BITWISE_XOR,
-  TRN_LEFT_SHIFT,
-  TRN_RIGHT_SHIFT,
-  TRN_ABS_MAX,
-  TRN_BYPASS, /* the first operand */
-  TRN_BINARIES
-} trn_binary;
-
-typedef enum trn_unary {
-  TRN_IDENTITY,
-  TRN_EXP,
-  TRN_LOG,
-  TRN_SQRT,
-  TRN_RSQRT,
-  TRN_SQUARE,
-  TRN_RECIP,
-  TRN_TANH,
-  TRN_SIGMOID,
-  TRN_SILU,
-  TRN_GELU,
-  TRN_GELU_TANH,
-  TRN_RELU,
-  TRN_SIN,
-  TRN_COS,
-  TRN_ABS,
-  TRN_NEGATE,
-  TRN_SIGN,
-  TRN_ERF,
-  TRN_SOFTPLUS,
-  TRN_MISH,
-  TRN_ARCTAN,
-  TRN_FLOOR,
-  TRN_CEIL,
-  TRN_LOGICAL_NOT,
-  TRN_INVERT,
-  TRN_TRUNC,
-  TRN_UNARIES
-} trn_unary;
+/* Operations of two operands, and of one, with their names in nki.language. */
+// clang-format off
+#define TRN_BINARY_OPS(X)                                                                                              \
+  X(ADD, "add") X(SUBTRACT, "subtract") X(MULTIPLY, "multiply") X(DIVIDE, "divide") X(MAXIMUM, "maximum")              \
+  X(MINIMUM, "minimum") X(POWER, "power") X(MODULO, "mod") X(EQUAL, "equal") X(NOT_EQUAL, "not_equal")                 \
+  X(LESS, "less") X(LESS_EQUAL, "less_equal") X(GREATER, "greater") X(GREATER_EQUAL, "greater_equal")                  \
+  X(LOGICAL_AND, "logical_and") X(LOGICAL_OR, "logical_or") X(LOGICAL_XOR, "logical_xor")                              \
+  X(BITWISE_AND, "bitwise_and") X(BITWISE_OR, "bitwise_or") X(BITWISE_XOR, "bitwise_xor")                              \
+  X(LEFT_SHIFT, "left_shift") X(RIGHT_SHIFT, "right_shift") X(ABS_MAX, "abs_max")
+#define TRN_UNARY_OPS(X)                                                                                               \
+  X(EXP, "exp") X(LOG, "log") X(SQRT, "sqrt") X(RSQRT, "rsqrt") X(SQUARE, "square") X(RECIP, "reciprocal")             \
+  X(TANH, "tanh") X(SIGMOID, "sigmoid") X(SILU, "silu") X(GELU, "gelu") X(GELU_TANH, "gelu_apprx_tanh")                \
+  X(RELU, "relu") X(SIN, "sin") X(COS, "cos") X(ABS, "abs") X(NEGATE, "negative") X(SIGN, "sign") X(ERF, "erf")        \
+  X(SOFTPLUS, "softplus") X(MISH, "mish") X(ARCTAN, "arctan") X(FLOOR, "floor") X(CEIL, "ceil")                        \
+  X(LOGICAL_NOT, "logical_not") X(INVERT, "invert") X(TRUNC, "trunc")
+// clang-format on
+#define TRN_ENTRY(op, name) TRN_##op,
+/* bypass: the first operand */
+typedef enum trn_binary { TRN_BINARY_OPS(TRN_ENTRY) TRN_BYPASS, TRN_BINARIES } trn_binary;
+typedef enum trn_unary { TRN_IDENTITY, TRN_UNARY_OPS(TRN_ENTRY) TRN_UNARIES } trn_unary;
 
 bool trn_binary_is_exact(trn_binary); /* true for operations on integers: bits, shifts, comparisons */
 double trn_compute_binary(trn_binary, double, double);

@@ -17,7 +17,7 @@ static nki_view *array_of(nki_run *r, int n, const int64_t size[], nki_value dty
 }
 
 /* shape fill_value dtype */
-static nki_value do_filled(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_filled) {
   int64_t size[TRN_VIEW_DIMS];
   const bool has_value = *b->name == 'f';
   const int n = nki_shape(r, a->at[0], size, NULL);
@@ -27,7 +27,7 @@ static nki_value do_filled(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 }
 
 /* n dtype, or N M k dtype */
-static nki_value do_identity(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_identity) {
   const bool is_eye = *b->name == 'e';
   const int64_t rows = nki_integer(r, a->at[0], "n"),
                 shift = is_eye && nki_given(a->at[2]) ? nki_integer(r, a->at[2], "k") : 0;
@@ -45,7 +45,7 @@ static nki_value do_identity(nki_run *r, const nki_builtin *b, nki_arguments *a)
 }
 
 /* m k: the elements below or above a diagonal */
-static nki_value do_triangle(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_triangle) {
   const bool is_upper = b->name[3] == 'u';
   if (a->at[0].type != NKI_V_VIEW || !nki_view_of(a->at[0])->tensor->is_host || nki_view_of(a->at[0])->n != 2)
     nki_fail(r, "%s of %s; expected an array of NumPy with two dimensions", b->name, nki_type_name(a->at[0]));
@@ -67,17 +67,14 @@ static nki_value do_triangle(nki_run *r, const nki_builtin *b, nki_arguments *a)
 }
 
 /* constant dtype */
-static nki_value do_constant(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_constant) {
   if (a->at[0].type != NKI_V_VIEW || !nki_view_of(a->at[0])->tensor->is_host)
     nki_fail(r, "%s of %s; expected an array of NumPy", b->name, nki_type_name(a->at[0]));
   return a->at[0];
 }
 
 /* np.dtype(x) is the element type */
-static nki_value do_dtype(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
-  return (nki_value){.type = NKI_V_DTYPE, .as.i = nki_dtype(r, a->at[0])};
-}
+NKI_CALL(do_dtype) { return (nki_value){.type = NKI_V_DTYPE, .as.i = nki_dtype(r, a->at[0])}; }
 
 void nki_array_store(nki_run *r, nki_view *into, nki_value v) {
   const trn_view to = nki_data(r, into);

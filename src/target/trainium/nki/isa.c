@@ -40,8 +40,7 @@ static void only_psum(nki_arguments *a, nki_result *result) {
 }
 
 /* dst stationary moving ... mask accumulate */
-static nki_value do_nc_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_nc_matmul) {
   nki_result result = result_of(r, a, (nki_value){0}, a->at[8], TRN_TENSOR);
   only_psum(a, &result);
   nki_view *stationary = nki_operand(r, a->at[1], "stationary"), *moving = nki_operand(r, a->at[2], "moving");
@@ -60,8 +59,7 @@ static nki_value do_nc_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a
   return out;
 }
 
-static nki_value do_nc_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_nc_transpose) {
   nki_view *data = nki_operand(r, a->at[1], "data");
   int64_t free = 1;
   for (int d = 1; d < data->n; d++) free *= data->size[d];
@@ -119,13 +117,12 @@ static void accumulate(nki_run *r, nki_view *written, nki_view *values, nki_valu
 }
 
 /* dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype */
-static nki_value do_activation(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_activation) {
   const trn_unary op = nki_unary_op(r, a->at[1], "op");
   nki_view *data = nki_operand(r, a->at[2], "data");
   nki_scalar bias = {0};
   if (nki_given(a->at[3])) bias = nki_scalar_of(r, a->at[3], "bias");
   const nki_scalar scale = nki_given(a->at[4]) ? nki_scalar_of(r, a->at[4], "scale") : (nki_scalar){.value = 1};
-  (void)b;
   nki_result result = result_of(r, a, a->at[9], a->at[8], TRN_SCALAR);
   nki_view *exact = NULL; /* the accumulator adds the function's values before they are rounded to the tile's type */
   if (r->computes && result.into && result.into->type != TRN_F32 && (nki_given(a->at[6]) || nki_given(a->at[7]))) {
@@ -140,21 +137,19 @@ static nki_value do_activation(nki_run *r, const nki_builtin *b, nki_arguments *
 }
 
 /* dst data1 data2 op dtype mask engine */
-static nki_value do_tensor_tensor(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_tensor_tensor) {
   const trn_binary op = nki_binary_op(r, a->at[3], "op");
-  (void)b;
   nki_result result =
       result_of(r, a, a->at[4], a->at[5], engine_of(r, a->at[6], op == TRN_POWER ? TRN_GPSIMD : TRN_VECTOR));
   return nki_of(nki_do_binary(r, op, nki_operand(r, a->at[1], "data1"), nki_operand(r, a->at[2], "data2"), result));
 }
 
 /* dst data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine */
-static nki_value do_tensor_scalar(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_tensor_scalar) {
   nki_view *data = nki_operand(r, a->at[1], "data");
   const trn_binary op0 = nki_binary_op(r, a->at[2], "op0");
   const bool has_second = nki_given(a->at[5]);
   nki_scalar second = {0};
-  (void)b;
   if (has_second) second = nki_scalar_of(r, a->at[6], "operand1");
   return nki_of(nki_do_scalar(r, data, op0, nki_scalar_of(r, a->at[3], "operand0"), flag(r, a->at[4]),
                               has_second ? nki_binary_op(r, a->at[5], "op1") : TRN_BYPASS, has_second ? &second : NULL,
@@ -163,8 +158,7 @@ static nki_value do_tensor_scalar(nki_run *r, const nki_builtin *b, nki_argument
 }
 
 /* dst data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask */
-static nki_value do_scalar_tensor_tensor(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_scalar_tensor_tensor) {
   return nki_of(nki_do_scalar_tensor(r, nki_operand(r, a->at[1], "data"), nki_binary_op(r, a->at[2], "op0"),
                                      nki_scalar_of(r, a->at[3], "operand0"), flag(r, a->at[6]),
                                      nki_binary_op(r, a->at[4], "op1"), nki_operand(r, a->at[5], "operand1"),
@@ -172,16 +166,14 @@ static nki_value do_scalar_tensor_tensor(nki_run *r, const nki_builtin *b, nki_a
 }
 
 /* dst op data axis dtype mask negate keepdims */
-static nki_value do_tensor_reduce(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_tensor_reduce) {
   nki_view *data = nki_operand(r, a->at[2], "data");
-  (void)b;
   return nki_of(nki_do_reduce(r, nki_binary_op(r, a->at[1], "op"), data, nki_axes(r, a->at[3], data->n),
                               flag(r, a->at[7]), flag(r, a->at[6]), result_of(r, a, a->at[4], a->at[5], TRN_VECTOR)));
 }
 
 /* dst data0 data1 initial op0 op1 reverse0 reverse1 dtype mask */
-static nki_value do_scan(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_scan) {
   if (flag(r, a->at[6]) || flag(r, a->at[7]))
     nki_fail(r, "tensor_tensor_scan: unsupported argument 'reverse0' or 'reverse1'");
   nki_scalar initial = {0};
@@ -195,22 +187,19 @@ static nki_value do_scan(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 }
 
 /* dst src dtype mask engine */
-static nki_value do_tensor_copy(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_tensor_copy) {
   return nki_of(nki_do_copy(r, nki_operand(r, a->at[1], "src"),
                             result_of(r, a, a->at[2], a->at[3], engine_of(r, a->at[4], TRN_ENGINE_ANY))));
 }
 
 /* dst data dtype mask */
-static nki_value do_reciprocal(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_reciprocal) {
   return nki_of(
       nki_do_reciprocal(r, nki_operand(r, a->at[1], "data"), result_of(r, a, a->at[2], a->at[3], TRN_VECTOR)));
 }
 
 /* dst src mask dst_rmw_op oob_mode dge_mode: dst comes first in both dialects */
-static nki_value do_dma_copy(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_dma_copy) {
   for (int k = 0; k < 2; k++)
     if (a->at[k].type != NKI_V_VIEW)
       nki_fail(r, "dma_copy: unsupported value of '%s': %s; expected a tensor", k ? "src" : "dst",
@@ -221,9 +210,8 @@ static nki_value do_dma_copy(nki_run *r, const nki_builtin *b, nki_arguments *a)
 }
 
 /* shape value dtype mask engine, or dst value */
-static nki_value do_memset(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_memset) {
   const trn_engine engine = engine_of(r, a->at[5], TRN_ENGINE_ANY);
-  (void)b;
   if (a->at[0].type == NKI_V_VIEW || a->at[1].type == NKI_V_VIEW) {
     nki_view *dst = nki_operand(r, a->at[0].type == NKI_V_VIEW ? a->at[0] : a->at[1], "dst");
     nki_do_fill(r, nki_number(r, a->at[2], "value"), dst, a->at[4], engine);
@@ -268,8 +256,7 @@ static nki_mask *predicate_of(nki_run *r, nki_arguments *a, int64_t partitions) 
 }
 
 /* dst pred on_true_tile on_false_value mask dtype pattern offset channel_multiplier cmp_op */
-static nki_value do_affine_select(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_affine_select) {
   const nki_result result = result_of(r, a, a->at[5], a->at[4], TRN_GPSIMD);
   nki_view *tile = nki_operand(r, a->at[2], "on_true_tile");
   const double value = nki_number(r, a->at[3], "on_false_value");
@@ -290,10 +277,9 @@ static nki_value do_affine_select(nki_run *r, const nki_builtin *b, nki_argument
 }
 
 /* dst expr dtype mask pattern offset channel_multiplier: the value of an index expression at each place */
-static nki_value do_iota(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_iota) {
   nki_index *x;
   nki_result result = result_of(r, a, a->at[2], a->at[3], TRN_GPSIMD);
-  (void)b;
   if (a->at[1].type == NKI_V_INDEX) {
     x = (nki_index *)a->at[1].as.o;
   } else {
@@ -309,8 +295,7 @@ static nki_value do_iota(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 }
 
 /* dst src axes mask dtype: HBM to SBUF, its two dimensions exchanged */
-static nki_value do_dma_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_dma_transpose) {
   if (a->at[1].type != NKI_V_VIEW || nki_view_of(a->at[1])->n != 2)
     nki_fail(r, "dma_transpose needs a tensor of two dimensions");
   if (nki_given(a->at[2])) nki_fail(r, "dma_transpose: unsupported argument 'axes'");
@@ -326,16 +311,9 @@ static nki_value do_dma_transpose(nki_run *r, const nki_builtin *b, nki_argument
   return nki_of(nki_do_dma(r, nki_turn(r, nki_view_of(a->at[1])), result));
 }
 
-static nki_value do_nothing(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)r, (void)b, (void)a;
-  return nki_none();
-}
+NKI_CALL(do_nothing) { return nki_none(); }
 
-static nki_value do_version(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)a;
-  (void)b;
-  return nki_int(r->config->tensor.slow_rate < 1 ? 3 : 2);
-}
+NKI_CALL(do_version) { return nki_int(r->config->tensor.slow_rate < 1 ? 3 : 2); }
 
 const nki_builtin nki_isa_builtins[] = {
     {NKI_LIB_NISA, "nc_matmul", do_nc_matmul,

@@ -36,10 +36,7 @@ static nki_view *make(nki_run *r, nki_value shape, nki_value dtype, nki_value bu
   return nki_view_whole(r, t, n, size, memory == TRN_HBM ? -1 : axis);
 }
 
-static nki_value do_ndarray(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
-  return nki_of(make(r, a->at[0], a->at[1], a->at[2], false));
-}
+NKI_CALL(do_ndarray) { return nki_of(make(r, a->at[0], a->at[1], a->at[2], false)); }
 
 /* shape dtype buffer value */
 static nki_value filled(nki_run *r, nki_value shape, nki_value dtype, nki_value buffer, double value) {
@@ -59,40 +56,32 @@ static nki_value filled(nki_run *r, nki_value shape, nki_value dtype, nki_value 
   return nki_of(v);
 }
 
-static nki_value do_zeros(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  return filled(r, a->at[0], a->at[1], a->at[2], *b->name == 'o');
-}
+NKI_CALL(do_zeros) { return filled(r, a->at[0], a->at[1], a->at[2], *b->name == 'o'); }
 
-static nki_value do_full(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  return filled(r, a->at[0], a->at[2], a->at[3], nki_number(r, a->at[1], b->name));
-}
+NKI_CALL(do_full) { return filled(r, a->at[0], a->at[2], a->at[3], nki_number(r, a->at[1], b->name)); }
 
-static nki_value do_zeros_like(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_zeros_like) {
   nki_value size[TRN_VIEW_DIMS];
-  (void)b;
   const nki_view *v = nki_operand(r, a->at[0], "a");
   for (int d = 0; d < v->n; d++) size[d] = nki_int(v->size[d]);
   const nki_value dtype = nki_given(a->at[1]) ? a->at[1] : (nki_value){.type = NKI_V_DTYPE, .as.i = v->type};
   return filled(r, nki_sequence_of(r, NKI_V_TUPLE, (size_t)v->n, size), dtype, a->at[2], *b->name == 'o');
 }
 
-static nki_value do_par_dim(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  return (nki_value){.type = NKI_V_PAR_DIM, .as.i = nki_integer(r, a->at[0], b->name)};
-}
+NKI_CALL(do_par_dim) { return (nki_value){.type = NKI_V_PAR_DIM, .as.i = nki_integer(r, a->at[0], b->name)}; }
 
-static nki_value do_arange(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_arange) {
   const bool has_start = a->at[1].type != NKI_V_MISSING;
   const int64_t start = has_start ? nki_integer(r, a->at[0], "start") : 0;
   const int64_t stop = nki_integer(r, a->at[has_start ? 1 : 0], "stop");
   nki_index *i = nki_index_new(r, 1);
-  (void)b;
   i->size[0] = stop > start ? stop - start : 0;
   i->factor[0] = 1;
   i->offset = start;
   return nki_of(i);
 }
 
-static nki_value do_ds(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_ds) {
   nki_slice *s = nki_new(r, NKI_V_SLICE, sizeof *s);
   const int64_t start = nki_integer(r, a->at[0], b->name);
   s->start = nki_int(start);
@@ -101,15 +90,11 @@ static nki_value do_ds(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_of(s);
 }
 
-static nki_value do_one(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)r, (void)a;
-  return nki_int(b->code);
-}
+NKI_CALL(do_one) { return nki_int(b->code); }
 
 /* ---- HBM ---- */
 
-static nki_value do_load(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_load) {
   if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->tensor->memory != TRN_HBM)
     nki_fail(r, "nl.load of %s; expected a tensor in HBM",
              a->at[0].type == NKI_V_VIEW ? "a tile" : nki_type_name(a->at[0]));
@@ -117,8 +102,7 @@ static nki_value do_load(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_of(nki_do_dma(r, nki_view_of(a->at[0]), result));
 }
 
-static nki_value do_store(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_store) {
   if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->tensor->memory != TRN_HBM)
     nki_fail(r, "nl.store to %s; expected a tensor in HBM",
              a->at[0].type == NKI_V_VIEW ? "a tile" : nki_type_name(a->at[0]));
@@ -160,8 +144,7 @@ static nki_value load_transposed_by_tensor(nki_run *r, const nki_view *given, nk
   return nki_of(out);
 }
 
-static nki_value do_load_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_load_transpose) {
   if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->n != 2)
     nki_fail(r, "load_transpose2d needs a tensor of two dimensions in HBM");
   const nki_view *given = nki_view_of(a->at[0]);
@@ -212,7 +195,7 @@ nki_value nki_arithmetic(nki_run *r, trn_binary op, nki_value x, nki_value y, nk
   return nki_of(nki_do_scalar(r, a, op, (nki_scalar){.value = value}, false, TRN_BYPASS, NULL, false, result));
 }
 
-static nki_value do_arithmetic(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_arithmetic) {
   if (a->at[0].type == NKI_V_INDEX || a->at[1].type == NKI_V_INDEX || a->at[0].type == NKI_V_MASK) {
     const int op = b->code == TRN_ADD           ? '+'
                    : b->code == TRN_SUBTRACT    ? '-'
@@ -226,7 +209,7 @@ static nki_value do_arithmetic(nki_run *r, const nki_builtin *b, nki_arguments *
   return out;
 }
 
-static nki_value do_function(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_function) {
   const trn_unary op = (trn_unary)(b->code - NKI_ACTIVATION);
   if (nki_is_number(a->at[0])) return nki_real(trn_compute_unary(op, nki_number(r, a->at[0], b->name)));
   nki_view *x = nki_operand(r, a->at[0], "x");
@@ -238,13 +221,12 @@ static nki_value do_function(nki_run *r, const nki_builtin *b, nki_arguments *a)
   return nki_of(nki_do_unary(r, op, x, (nki_scalar){.value = 1}, NULL, result));
 }
 
-static nki_value do_copy(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_copy) {
   return nki_of(nki_do_copy(r, nki_operand(r, a->at[0], "src"), result_of(r, a, a->at[1], a->at[2])));
 }
 
 /* x axis dtype mask keepdims */
-static nki_value do_reduction(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_reduction) {
   nki_view *x = nki_operand(r, a->at[0], "x");
   const nki_value dtype = a->at[2], mask = a->at[3];
   const bool keeps = nki_given(a->at[4]) && nki_truth(r, a->at[4]);
@@ -266,7 +248,7 @@ static nki_value do_reduction(nki_run *r, const nki_builtin *b, nki_arguments *a
 }
 
 /* x op loop_indices dtype mask: over the iterations of loops that start at 0 */
-static nki_value do_loop_reduce(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_loop_reduce) {
   bool is_first = true;
   const trn_binary op = nki_binary_op(r, a->at[1], "op");
   nki_view *x = nki_operand(r, a->at[0], "x");
@@ -283,9 +265,8 @@ static nki_value do_loop_reduce(nki_run *r, const nki_builtin *b, nki_arguments 
 }
 
 /* x y transpose_x mask */
-static nki_value do_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_matmul) {
   nki_view *x = nki_operand(r, a->at[0], "x"), *y = nki_operand(r, a->at[1], "y");
-  (void)b;
   if (!(nki_given(a->at[2]) &&
         nki_truth(r, a->at[2]))) { /* the Tensor engine needs x with the contracted dimension in partitions */
     nki_view *turned = nki_do_transpose(r, x, (nki_result){.engine = TRN_TENSOR});
@@ -297,8 +278,7 @@ static nki_value do_matmul(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_of(nki_do_matmul(r, x, y, a->adds && a->used_into, result));
 }
 
-static nki_value do_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_transpose) {
   nki_result result = result_of(r, a, a->at[1], a->at[2]);
   if (result.into && result.into->tensor->memory != TRN_PSUM) {
     result.into = NULL;
@@ -308,13 +288,10 @@ static nki_value do_transpose(nki_run *r, const nki_builtin *b, nki_arguments *a
   return nki_of(nki_do_transpose(r, nki_operand(r, a->at[0], "x"), result));
 }
 
-static nki_value do_broadcast(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  return nki_method_find("broadcast_to")->call(r, b, a);
-}
+NKI_CALL(do_broadcast) { return nki_method_find("broadcast_to")->call(r, b, a); }
 
-static nki_value do_expand_dims(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_expand_dims) {
   nki_value index[TRN_VIEW_DIMS + 1];
-  (void)b;
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "expand_dims of %s; expected a tensor", nki_type_name(a->at[0]));
   const int n = nki_view_of(a->at[0])->n;
   int64_t axis = nki_integer(r, a->at[1], "axis");
@@ -328,7 +305,7 @@ static nki_value do_expand_dims(nki_run *r, const nki_builtin *b, nki_arguments 
 }
 
 /* condition x y dtype mask: y, then a predicated copy of x over it. */
-static nki_value do_where(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_where) {
   if (a->at[0].type == NKI_V_MASK) {
     nki_result result = result_of(r, a, a->at[3], a->at[4]);
     return nki_of(nki_do_select(r, (nki_mask *)a->at[0].as.o, nki_operand(r, a->at[1], "x"),
@@ -343,11 +320,10 @@ static nki_value do_where(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 }
 
 /* x axis dtype mask: max, exp(x - max), sum, times 1 / sum */
-static nki_value do_softmax(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_softmax) {
   nki_view *x = nki_operand(r, a->at[0], "x");
   const unsigned axes = nki_axes(r, a->at[1], x->n);
   const nki_value mask = a->at[3];
-  (void)b;
   nki_view *least =
       nki_do_reduce(r, TRN_MAXIMUM, x, axes, true, true, (nki_result){.mask = mask, .engine = TRN_VECTOR});
   nki_scalar bias = {.pointer = least};
@@ -359,10 +335,8 @@ static nki_value do_softmax(nki_run *r, const nki_builtin *b, nki_arguments *a) 
                               result_of(r, a, a->at[2], mask)));
 }
 
-#define BINARY(name, op)                                                                                               \
-  { NKI_LIB_NL, name, do_arithmetic, "x y dtype mask", op }
-#define FUNCTION(name, op)                                                                                             \
-  { NKI_LIB_NL, name, do_function, "x dtype mask", NKI_ACTIVATION + op }
+#define BINARY(op, name) {NKI_LIB_NL, name, do_arithmetic, "x y dtype mask", TRN_##op},
+#define FUNCTION(op, name) {NKI_LIB_NL, name, do_function, "x dtype mask", NKI_ACTIVATION + TRN_##op},
 #define REDUCTION(name, op)                                                                                            \
   { NKI_LIB_NL, name, do_reduction, "x axis dtype mask keepdims", op }
 const nki_builtin nki_language_builtins[] = {
@@ -400,53 +374,4 @@ const nki_builtin nki_language_builtins[] = {
     REDUCTION("min", TRN_MINIMUM),
     REDUCTION("mean", -1),
     REDUCTION("prod", TRN_MULTIPLY),
-    BINARY("add", TRN_ADD),
-    BINARY("subtract", TRN_SUBTRACT),
-    BINARY("multiply", TRN_MULTIPLY),
-    BINARY("divide", TRN_DIVIDE),
-    BINARY("maximum", TRN_MAXIMUM),
-    BINARY("minimum", TRN_MINIMUM),
-    BINARY("power", TRN_POWER),
-    BINARY("mod", TRN_MODULO),
-    BINARY("equal", TRN_EQUAL),
-    BINARY("not_equal", TRN_NOT_EQUAL),
-    BINARY("less", TRN_LESS),
-    BINARY("less_equal", TRN_LESS_EQUAL),
-    BINARY("greater", TRN_GREATER),
-    BINARY("greater_equal", TRN_GREATER_EQUAL),
-    BINARY("logical_and", TRN_LOGICAL_AND),
-    BINARY("logical_or", TRN_LOGICAL_OR),
-    BINARY("logical_xor", TRN_LOGICAL_XOR),
-    BINARY("bitwise_and", TRN_BITWISE_AND),
-    BINARY("bitwise_or", TRN_BITWISE_OR),
-    BINARY("bitwise_xor", TRN_BITWISE_XOR),
-    BINARY("left_shift", TRN_LEFT_SHIFT),
-    BINARY("right_shift", TRN_RIGHT_SHIFT),
-    BINARY("abs_max", TRN_ABS_MAX),
-    FUNCTION("exp", TRN_EXP),
-    FUNCTION("log", TRN_LOG),
-    FUNCTION("sqrt", TRN_SQRT),
-    FUNCTION("rsqrt", TRN_RSQRT),
-    FUNCTION("square", TRN_SQUARE),
-    FUNCTION("reciprocal", TRN_RECIP),
-    FUNCTION("tanh", TRN_TANH),
-    FUNCTION("sigmoid", TRN_SIGMOID),
-    FUNCTION("silu", TRN_SILU),
-    FUNCTION("gelu", TRN_GELU),
-    FUNCTION("gelu_apprx_tanh", TRN_GELU_TANH),
-    FUNCTION("relu", TRN_RELU),
-    FUNCTION("sin", TRN_SIN),
-    FUNCTION("cos", TRN_COS),
-    FUNCTION("abs", TRN_ABS),
-    FUNCTION("negative", TRN_NEGATE),
-    FUNCTION("sign", TRN_SIGN),
-    FUNCTION("erf", TRN_ERF),
-    FUNCTION("softplus", TRN_SOFTPLUS),
-    FUNCTION("mish", TRN_MISH),
-    FUNCTION("arctan", TRN_ARCTAN),
-    FUNCTION("floor", TRN_FLOOR),
-    FUNCTION("ceil", TRN_CEIL),
-    FUNCTION("trunc", TRN_TRUNC),
-    FUNCTION("logical_not", TRN_LOGICAL_NOT),
-    FUNCTION("invert", TRN_INVERT),
-    {NKI_LIB_NL, NULL, NULL, NULL, -1}};
+    TRN_BINARY_OPS(BINARY) TRN_UNARY_OPS(FUNCTION){NKI_LIB_NL, NULL, NULL, NULL, -1}};

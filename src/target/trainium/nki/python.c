@@ -26,9 +26,8 @@ nki_value nki_do_range(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_of(x);
 }
 
-static nki_value do_len(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_len) {
   const nki_value v = a->at[0];
-  (void)b;
   if (nki_is_sequence(v)) return nki_int((int64_t)nki_items(v)->n);
   if (v.type == NKI_V_DICT) return nki_int((int64_t)nki_items(v)->n / 2);
   if (v.type == NKI_V_STRING) return nki_int((int64_t)((nki_string *)v.as.o)->length);
@@ -41,7 +40,7 @@ static nki_value do_len(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   nki_fail(r, "unsupported len() of %s", nki_type_name(v));
 }
 
-static nki_value do_extreme(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_extreme) {
   const bool is_max = b->name[1] == 'a';
   const nki_value all = given(a) == 1 ? a->at[0] : (nki_value){0};
   nki_value best = {0};
@@ -55,9 +54,8 @@ static nki_value do_extreme(nki_run *r, const nki_builtin *b, nki_arguments *a) 
   return best;
 }
 
-static nki_value do_sum(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_sum) {
   nki_value sum = a->at[1].type == NKI_V_MISSING ? nki_int(0) : a->at[1];
-  (void)b;
   for (size_t i = 0;; i++) {
     const nki_value v = nki_item(r, a->at[0], i);
     if (v.type == NKI_V_MISSING) return sum;
@@ -65,7 +63,7 @@ static nki_value do_sum(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   }
 }
 
-static nki_value do_any_all(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_any_all) {
   const bool is_any = b->name[1] == 'n';
   for (size_t i = 0;; i++) {
     const nki_value v = nki_item(r, a->at[0], i);
@@ -74,14 +72,12 @@ static nki_value do_any_all(nki_run *r, const nki_builtin *b, nki_arguments *a) 
   }
 }
 
-static nki_value do_int(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_int) {
   if (a->at[0].type == NKI_V_REAL && !(fabs(a->at[0].as.r) < 9e18)) nki_fail(r, "int() of a number that is too large");
   return a->at[0].type == NKI_V_REAL ? nki_int((int64_t)a->at[0].as.r) : nki_int(nki_integer(r, a->at[0], "value"));
 }
 
-static nki_value do_float(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_float) {
   if (a->at[0].type == NKI_V_STRING) {
     const char *text = nki_string_of(a->at[0]);
     double value;
@@ -92,25 +88,20 @@ static nki_value do_float(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_real(nki_number(r, a->at[0], "value"));
 }
 
-static nki_value do_bool(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
-  return nki_bool(nki_truth(r, a->at[0]));
-}
+NKI_CALL(do_bool) { return nki_bool(nki_truth(r, a->at[0])); }
 
-static nki_value do_str(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_str) {
   char text[300];
-  (void)b;
   nki_print(a->at[0], text, sizeof text);
   return nki_text(r, text, strlen(text));
 }
 
-static nki_value do_abs(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_abs) {
   if (a->at[0].type == NKI_V_INT) return nki_int(a->at[0].as.i < 0 ? -a->at[0].as.i : a->at[0].as.i);
   return nki_real(fabs(nki_number(r, a->at[0], "value")));
 }
 
-static nki_value do_sequence(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_sequence) {
   const nki_value out = nki_sequence_of(r, *b->name == 't' ? NKI_V_TUPLE : NKI_V_LIST, 0, NULL);
   for (size_t i = 0; a->at[0].type != NKI_V_MISSING; i++) {
     const nki_value v = nki_item(r, a->at[0], i);
@@ -120,7 +111,7 @@ static nki_value do_sequence(nki_run *r, const nki_builtin *b, nki_arguments *a)
   return out;
 }
 
-static nki_value do_reversed(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_reversed) {
   const nki_value out = do_sequence(r, b, a);
   nki_sequence *s = nki_items(out);
   for (size_t i = 0; i < s->n / 2; i++) {
@@ -131,9 +122,8 @@ static nki_value do_reversed(nki_run *r, const nki_builtin *b, nki_arguments *a)
   return out;
 }
 
-static nki_value do_enumerate(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_enumerate) {
   const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
-  (void)b;
   for (size_t i = 0;; i++) {
     const nki_value v = nki_item(r, a->at[0], i);
     if (v.type == NKI_V_MISSING) return out;
@@ -141,9 +131,8 @@ static nki_value do_enumerate(nki_run *r, const nki_builtin *b, nki_arguments *a
   }
 }
 
-static nki_value do_zip(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_zip) {
   const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
-  (void)b;
   for (size_t i = 0;; i++) {
     nki_value row[NKI_ARGUMENTS_MAX];
     const size_t n = given(a);
@@ -156,7 +145,7 @@ static nki_value do_zip(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   }
 }
 
-static nki_value do_map(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_map) {
   const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
   for (size_t i = 0;; i++) {
     const nki_value v = nki_item(r, a->at[1], i);
@@ -186,55 +175,39 @@ static bool is_instance(nki_value v, nki_value type) {
   return false;
 }
 
-static nki_value do_isinstance(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)r, (void)b;
-  return nki_bool(is_instance(a->at[0], a->at[1]));
-}
+NKI_CALL(do_isinstance) { return nki_bool(is_instance(a->at[0], a->at[1])); }
 
-static nki_value do_nothing(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)r, (void)b, (void)a;
-  return nki_none();
-}
+NKI_CALL(do_nothing) { return nki_none(); }
 
 /* @nki.jit, @nki.jit(mode=...), nki.trace: the function itself. */
-static nki_value do_decorate(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)r, (void)b;
-  return a->at[0].type == NKI_V_MISSING ? nki_none() : a->at[0];
-}
+NKI_CALL(do_decorate) { return a->at[0].type == NKI_V_MISSING ? nki_none() : a->at[0]; }
 
-static nki_value do_slice(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_slice) {
   nki_slice *s = nki_new(r, NKI_V_SLICE, sizeof *s);
   const size_t n = given(a);
-  (void)b;
   s->start = n > 1 ? a->at[0] : nki_none();
   s->stop = n > 1 ? a->at[1] : a->at[0];
   s->step = n > 2 ? a->at[2] : nki_none();
   return nki_of(s);
 }
 
-static nki_value do_divmod(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_divmod) {
   return nki_sequence_of(r, NKI_V_TUPLE, 2,
                          (nki_value[]){nki_binary(r, NKI_OP('/', '/'), a->at[0], a->at[1], NULL),
                                        nki_binary(r, '%', a->at[0], a->at[1], NULL)});
 }
 
-static nki_value do_round(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
-  return nki_int((int64_t)nearbyint(nki_number(r, a->at[0], "value")));
-}
+NKI_CALL(do_round) { return nki_int((int64_t)nearbyint(nki_number(r, a->at[0], "value"))); }
 
 /* The default value of kernels' parameters by name: max(1, ...). normalize_dim, n_elts, div_ceil of Neuron's utilities. */
-static nki_value do_div_ceil(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_div_ceil) {
   const int64_t x = nki_integer(r, a->at[0], "n"), y = nki_integer(r, a->at[1], "d");
   if (y <= 0) nki_fail(r, "div_ceil by %lld", (long long)y);
   return nki_int((x + y - 1) / y);
 }
 
-static nki_value do_product(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_product) {
   nki_value out = nki_int(1);
-  (void)b;
   for (size_t i = 0;; i++) {
     const nki_value v = nki_item(r, a->at[0], i);
     if (v.type == NKI_V_MISSING) return out;
@@ -242,8 +215,7 @@ static nki_value do_product(nki_run *r, const nki_builtin *b, nki_arguments *a) 
   }
 }
 
-static nki_value do_normalize_dim(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_normalize_dim) {
   const int64_t axis = nki_integer(r, a->at[0], "dim"), rank = nki_integer(r, a->at[1], "rank");
   return nki_int(axis < 0 ? axis + rank : axis);
 }
@@ -282,7 +254,7 @@ const nki_builtin nki_python_builtins[] = {
 
 /* ---- math and numpy on numbers ---- */
 
-static nki_value do_number(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_number) {
   const double x = nki_number(r, a->at[0], b->name);
   switch (b->code - 1000) {
   case 0: return nki_int((int64_t)ceil(x));
@@ -293,11 +265,11 @@ static nki_value do_number(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   }
 }
 
-static nki_value do_elementary(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_elementary) {
   return nki_real(trn_compute_unary((trn_unary)(b->code - NKI_ACTIVATION), nki_number(r, a->at[0], b->name)));
 }
 
-static nki_value do_gcd(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_gcd) {
   int64_t x = nki_integer(r, a->at[0], b->name), y = nki_integer(r, a->at[1], b->name);
   while (y) {
     const int64_t rest = y == -1 ? 0 : x % y;
@@ -307,9 +279,7 @@ static nki_value do_gcd(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_int(x < 0 ? -x : x);
 }
 
-static nki_value do_pow(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  return nki_real(pow(nki_number(r, a->at[0], b->name), nki_number(r, a->at[1], b->name)));
-}
+NKI_CALL(do_pow) { return nki_real(pow(nki_number(r, a->at[0], b->name), nki_number(r, a->at[1], b->name))); }
 
 const nki_builtin nki_math_builtins[] = {{NKI_LIB_MATH, "ceil", do_number, "x", 1000},
                                          {NKI_LIB_MATH, "floor", do_number, "x", 1001},
@@ -325,9 +295,8 @@ const nki_builtin nki_math_builtins[] = {{NKI_LIB_MATH, "ceil", do_number, "x", 
 
 /* ---- methods: the first argument is the value ---- */
 
-static nki_value do_reshape(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_reshape) {
   int64_t size[TRN_VIEW_DIMS];
-  (void)b;
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "reshape of %s; expected a tensor", nki_type_name(a->at[0]));
   const bool is_list = nki_is_sequence(a->at[1]);
   const nki_value shape = is_list ? a->at[1] : nki_sequence_of(r, NKI_V_TUPLE, given(a) - 1, a->at + 1);
@@ -335,9 +304,8 @@ static nki_value do_reshape(nki_run *r, const nki_builtin *b, nki_arguments *a) 
   return nki_of(nki_reshape(r, nki_view_of(a->at[0]), n, size));
 }
 
-static nki_value do_broadcast_to(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_broadcast_to) {
   int64_t size[TRN_VIEW_DIMS];
-  (void)b;
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "broadcast_to of %s; expected a tensor", nki_type_name(a->at[0]));
   const nki_value shape =
       nki_is_sequence(a->at[1]) ? a->at[1] : nki_sequence_of(r, NKI_V_TUPLE, given(a) - 1, a->at + 1);
@@ -346,9 +314,8 @@ static nki_value do_broadcast_to(nki_run *r, const nki_builtin *b, nki_arguments
 }
 
 /* self pattern offset */
-static nki_value do_ap(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_ap) {
   int64_t step[TRN_VIEW_DIMS], count[TRN_VIEW_DIMS];
-  (void)b;
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "ap of %s; expected a tensor", nki_type_name(a->at[0]));
   const size_t n = nki_is_sequence(a->at[1]) ? nki_items(a->at[1])->n : 0;
   if (!n || n > TRN_VIEW_DIMS)
@@ -365,22 +332,19 @@ static nki_value do_ap(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return nki_of(nki_pattern(r, nki_view_of(a->at[0]), (int)n, step, count, offset));
 }
 
-static nki_value do_astype(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_astype) {
   const trn_type type = nki_dtype(r, a->at[1]);
   return nki_of(nki_do_copy(r, nki_operand(r, a->at[0], "astype"),
                             (nki_result){.has_type = true, .type = type, .engine = TRN_ENGINE_ANY}));
 }
 
-static nki_value do_append(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_append) {
   if (a->at[0].type != NKI_V_LIST) nki_fail(r, "append to %s; expected a list", nki_type_name(a->at[0]));
   nki_append(r, nki_items(a->at[0]), a->at[1]);
   return nki_none();
 }
 
-static nki_value do_get(nki_run *r, const nki_builtin *b, nki_arguments *a) {
-  (void)b;
+NKI_CALL(do_get) {
   if (a->at[0].type != NKI_V_DICT) nki_fail(r, "get of %s; expected a dict", nki_type_name(a->at[0]));
   const nki_sequence *d = nki_items(a->at[0]);
   for (size_t i = 0; i + 1 < d->n; i += 2)
@@ -388,7 +352,7 @@ static nki_value do_get(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   return a->at[2].type == NKI_V_MISSING ? nki_none() : a->at[2];
 }
 
-static nki_value do_dict_parts(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_dict_parts) {
   const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
   if (a->at[0].type != NKI_V_DICT) nki_fail(r, "%s of %s; expected a dict", b->name, nki_type_name(a->at[0]));
   const nki_sequence *d = nki_items(a->at[0]);
@@ -398,7 +362,7 @@ static nki_value do_dict_parts(nki_run *r, const nki_builtin *b, nki_arguments *
   return out;
 }
 
-static nki_value do_replace(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_replace) {
   char text[1000];
   size_t n = 0;
   for (int i = 0; i < 3; i++)

@@ -62,7 +62,7 @@ static void emit(nki_run *r, trn_opcode opcode, trn_engine engine, int64_t eleme
 }
 
 /* dst data indices: dst[p, i] = data[p, indices[p, i]] */
-static nki_value do_gather(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_gather) {
   nki_view *data = cut(r, tile(r, a->at[1], "data")), *indices = cut(r, tile(r, a->at[2], "indices"));
   const int64_t n = nki_free_elements(indices), limit = nki_free_elements(data), partitions = data->size[0];
   if (indices->size[0] != partitions) nki_fail(r, "%s: data and indices have different numbers of partitions", b->name);
@@ -110,7 +110,7 @@ nki_value nki_do_predicated(nki_run *r, const nki_builtin *b, nki_arguments *a) 
 }
 
 /* dst data: count, mean and variance times count of the elements at even places, then at odd ones */
-static nki_value do_bn_stats(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_bn_stats) {
   nki_view *data = cut(r, tile(r, a->at[1], "data"));
   const int64_t n = nki_free_elements(data), partitions = data->size[0];
   if (n > 512) nki_fail(r, "%s of %lld elements a partition; expected at most 512", b->name, (long long)n);
@@ -139,7 +139,7 @@ static nki_value do_bn_stats(nki_run *r, const nki_builtin *b, nki_arguments *a)
 }
 
 /* dst data: mean and variance of groups of three values as bn_stats makes them */
-static nki_value do_bn_aggregate(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_bn_aggregate) {
   nki_view *data = cut(r, tile(r, a->at[1], "data"));
   const int64_t n = nki_free_elements(data), partitions = data->size[0];
   if (n % 3) nki_fail(r, "%s of %lld elements a partition; expected a multiple of 3", b->name, (long long)n);
@@ -173,7 +173,7 @@ static int compare_down(const void *x, const void *y) {
 }
 
 /* dst src: the eight largest, in descending order */
-static nki_value do_max8(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_max8) {
   nki_view *data = cut(r, tile(r, a->at[1], "src"));
   const int64_t n = nki_free_elements(data), partitions = data->size[0];
   if (n < 8 || n > 16384) nki_fail(r, "%s of %lld elements a partition; expected 8 to 16384", b->name, (long long)n);
@@ -194,7 +194,7 @@ static nki_value do_max8(nki_run *r, const nki_builtin *b, nki_arguments *a) {
 }
 
 /* dst data op0 operand0 reduce_op reduce_res reverse0 dtype mask: data op0 operand0, and its reduction over the free dimensions */
-static nki_value do_scalar_reduce(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+NKI_CALL(do_scalar_reduce) {
   nki_result result = {
       .into = a->at[0].type == NKI_V_VIEW ? nki_view_of(a->at[0]) : a->into, .mask = a->at[8], .engine = TRN_VECTOR};
   if (a->at[0].type != NKI_V_VIEW && a->into) a->used_into = true;

@@ -202,6 +202,10 @@ struct nki_builtin {
   const char *parameters; /* names with blanks between; "dst" first: also callable without it */
   int code;               /* number of the operation: a trn_binary, or 100 + trn_unary; -1: none */
 };
+/* The function of a builtin. */
+#define NKI_CALL(name)                                                                                                 \
+  static nki_value name(__attribute__((unused)) nki_run *r, __attribute__((unused)) const nki_builtin *b,              \
+                        __attribute__((unused)) nki_arguments *a)
 
 struct nki_run {
   const trn_config *config;

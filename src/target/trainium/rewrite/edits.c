@@ -1,4 +1,5 @@
 /* edits.c - see edits.h. A source is seen as lines with their indentation; statements may have several lines. */
+#define _GNU_SOURCE /* memmem */
 #include "target/trainium/rewrite/edits.h"
 
 #include <ctype.h>
@@ -87,10 +88,7 @@ static const char *end_of(const lines *s, size_t i) {
 static bool begins(const line *l, const char *with) { return l->is_code && !strncmp(l->text, with, strlen(with)); }
 
 static const char *find(const char *text, const char *end, const char *what) {
-  const size_t n = strlen(what);
-  for (const char *p = text; p + n <= end; p++)
-    if (!memcmp(p, what, n)) return p;
-  return NULL;
+  return memmem(text, (size_t)(end - text), what, strlen(what));
 }
 
 /* ---- constants ---- */
@@ -106,14 +104,6 @@ static const char *constant_of(const line *l, long long *value) {
   if (!digits || digits > 6 || (*after && *after != '\n' && *after != '#')) return NULL;
   *value = atoll(number);
   return number;
-}
-
-static bool set_constant(const lines *s, size_t i, long long value, tw_text *out) {
-  long long old;
-  const char *number = constant_of(&s->line[i], &old);
-  if (!number) return false;
-  tw_text_add(out, "%lld", value);
-  return true;
 }
 
 /* ---- engines ---- */
@@ -313,8 +303,7 @@ static bool apply(const lines *s, const char *source, const char *step, tw_text 
       return false;
     add_lines(t, s, 0, i, 0);
     add_up_to(t, s, i, digits);
-    set_constant(s, i, value, t);
-    tw_text_add_string(t, digits + strspn(digits, "0123456789"));
+    tw_text_add(t, "%lld%s", value, digits + strspn(digits, "0123456789"));
     return true;
   }
   if (sscanf(step, "engine %15[a-z] line %zu", engine, &number) == 2 && number - 1 < s->n)
