@@ -39,6 +39,8 @@ void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, 
   tw_count(out, "instructions", "", "instructions of all engines", (double)p->n_instructions);
   tw_count(out, "copies_removed", "", "copies that the compiler removes", (double)t->copies_removed);
   tw_count(out, "table_loads", "", "loads of a set of activation functions", (double)t->table_loads);
+  tw_count(out, "spilled", "bytes", "moved out of PSUM and SBUF and back, because tensors do not fit",
+           (double)t->spilled_bytes);
   tw_count(out, "hbm_read", "bytes", "read from HBM", (double)t->hbm_read);
   tw_count(out, "hbm_written", "bytes", "written to HBM", (double)t->hbm_written);
   out->n_memories = 2;
@@ -56,6 +58,7 @@ static const char *lane_name(int lane) {
 }
 
 tw_status trn_report_trace(const trn_program *p, const trn_timing *t, const char *path, tw_error *error) {
+  const trn_program *timed = t->spilled.n_instructions ? &t->spilled : p;
   FILE *file = fopen(path, "w");
   if (!file) return tw_fail(error, TW_MISSING, "%s: %s", path, strerror(errno));
   tw_trace trace = tw_trace_begin(file, 1e3); /* nanoseconds to microseconds */
@@ -67,7 +70,7 @@ tw_status trn_report_trace(const trn_program *p, const trn_timing *t, const char
   tw_trace_lane(&trace, "kernel");
   for (size_t i = 0; i < t->n_spans; i++) {
     const trn_span *s = &t->span[i];
-    const trn_instruction *in = &p->instruction[s->instruction];
+    const trn_instruction *in = &timed->instruction[s->instruction];
     char name[80];
     snprintf(name, sizeof name, "%s%s%s line %d", trn_opcode_name(in->opcode), in->function ? " " : "",
              in->function ? in->function : "", in->line);

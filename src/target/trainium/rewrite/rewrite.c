@@ -160,7 +160,7 @@ static tw_status diagnose(const tw_program *p, int jobs, tw_diagnosis *out, tw_e
   const trn_compiler compiler = trn_compiler_of(p->given.problem);
   status = trn_time(c, &program, &compiler, &timing, error);
   if (status == TW_OK) {
-    const size_t n = busiest(&program, &timing, use);
+    const size_t n = busiest(timing.spilled.n_instructions ? &timing.spilled : &program, &timing, use);
     for (size_t i = 0; i < n; i++) {
       const bool late = tw_now() - begun > seconds_most / 4 || tw_is_set(p->stop ? p->stop->interrupt : NULL);
       const double without = late ? 0 : time_without(c, &compiler, &program, use[i].line);

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "target/trainium/timing/compiler.h"
 #include "target/trainium/timing/machine.h"
+#include "target/trainium/timing/spill.h"
 
 static int compare_changes(const void *x, const void *y) {
   const trn_change *a = x, *b = y;
@@ -45,12 +46,31 @@ static bool find_changes(const trn_compiled *c, trn_timing *t) {
   return true;
 }
 
+/* Leaves a share of the memories in use. */
+static tw_status spill(const trn_config *config, const trn_program *p, double share, trn_timing *out) {
+  const trn_config_memory *m = &config->memory;
+  const int64_t psum = (int64_t)(share * (double)(m->psum_bank_bytes * m->psum_banks)),
+                sbuf = (int64_t)(share * (double)m->sbuf_bytes);
+  trn_program within = {0};
+  trn_program_free(&out->spilled);
+  out->spilled_bytes = 0;
+  tw_status status = trn_spill(p, TRN_PSUM, psum, &within, &out->spilled_bytes, NULL);
+  if (status == TW_OK) status = trn_spill(&within, TRN_SBUF, sbuf, &out->spilled, &out->spilled_bytes, NULL);
+  trn_program_free(&within);
+  return status;
+}
+
 tw_status trn_time(const trn_config *config, const trn_program *p, const trn_compiler *compiler, trn_timing *out,
                    tw_error *error) {
   trn_compiled c;
   trn_hazards h = {0};
   *out = (trn_timing){0};
   tw_status status = trn_compile(config, p, compiler, &c, error);
+  for (int part = 16; status == TW_FAILED && p->may_spill && part > 8; part--) { /* addresses may leave holes */
+    if (spill(config, p, part / 16.0, out) != TW_OK) break;
+    status = trn_compile(config, &out->spilled, compiler, &c, NULL);
+  }
+  if (status != TW_OK) trn_program_free(&out->spilled);
   if (status != TW_OK) return status;
   status = trn_find_hazards(&c, &h, error);
   if (status == TW_OK) status = trn_run_machine(config, &c, &h, out, error);
@@ -69,5 +89,6 @@ void trn_timing_free(trn_timing *t) {
   free(t->start);
   free(t->end);
   free(t->change);
+  trn_program_free(&t->spilled);
   *t = (trn_timing){0};
 }

@@ -55,9 +55,12 @@ typedef struct trn_timing {
   int64_t hbm_read, hbm_written;      /* bytes */
   int64_t most_used[TRN_MEMORIES];    /* most bytes of a partition in use at one time */
   size_t copies_removed, loads_removed, table_loads;
+  /* The program with transfers of tensors that do not fit, and the bytes of these; empty if all fit. */
+  trn_program spilled;
+  int64_t spilled_bytes;
   size_t n_spans;
   trn_span *span;
-  double *start, *end; /* for each instruction of the program */
+  double *start, *end; /* for each instruction of the program, or of `spilled` */
   trn_change *change;  /* for SBUF and PSUM, in order of time */
   size_t n_changes;
 } trn_timing;
