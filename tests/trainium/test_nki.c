@@ -326,6 +326,10 @@ static const struct {
 } mistakes[] = {
     {"def k(x):\n    return x\n", "no kernel"},
     {"@nki.jit\ndef k(x)\n    return x\n", "line 2: expected ':'"},
+    {"import neuronxcc.nki.isa as nisa\n" KERNEL "    nisa.tensor_copy(dst=x, src=x)\n    return y\n",
+     "tensor_copy of neuronxcc.nki has no 'dst'; assign its result, or import nki"},
+    {"import nki.isa as nisa\n" KERNEL "    y[0, 0] = nisa.tensor_copy(x)\n    return y\n",
+     "tensor_copy of nki writes to 'dst', its first argument (one argument was given)"},
     {"import neuronxcc.nki as nki\nimport nki.isa as nisa\n" KERNEL "    nisa.dma_copy(dst=y, src=x)\n    return y\n",
      "imports two dialects of NKI, nki and neuronxcc.nki; import one"},
     {"@nki.jit\ndef k(x):\nreturn x\n", "line 3: expected an indented block"},

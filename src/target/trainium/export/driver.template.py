@@ -82,7 +82,8 @@ def main():
     extra = {key: value for key, value in SCALARS.items() if key in parameters}
     result = {"kernel": name}
     if options.simulate:
-        outputs = nki.simulate(kernel)(*inputs, **extra)
+        simulate = nki.simulate(kernel) if hasattr(nki, "simulate") else lambda *x, **y: nki.simulate_kernel(kernel, *x, **y)  # older SDKs
+        outputs = simulate(*inputs, **extra)
     else:
         import torch
         from torch_xla.core import xla_model

@@ -24,8 +24,8 @@ const char *trn_engine_argument(trn_choice c) {
 void trn_copy_slots(const trn_subject *s, tw_slots *slots, const char *call, const char *from, const char *engine,
                     trn_choice c) {
   const bool by_activation = c == TRN_CHOOSE_SCALAR && !s->config->dma.hardware;
-  tw_slots_text(slots, call, by_activation ? "nisa.activation(op=nl.copy, " : "nisa.tensor_copy(");
-  tw_slots_text(slots, from, by_activation ? "data" : "src");
+  tw_slots_text(slots, call, by_activation ? "nisa.activation(" : "nisa.tensor_copy(");
+  tw_slots_text(slots, from, by_activation ? "op=nl.copy, data" : "src");
   tw_slots_text(slots, engine, by_activation ? "" : trn_engine_argument(c));
 }
 

@@ -219,6 +219,10 @@ void nki_bind(nki_run *r, const nki_builtin *b, size_t n, const nki_value *posit
     out->at[at] = named[k];
   }
   const bool has_dst = strncmp(parameters, "dst ", 4) == 0 && b->library == NKI_LIB_NISA;
+  if (has_dst && out->at[0].type != NKI_V_MISSING && r->imports_older && !r->imports_newer)
+    nki_fail(r, "%s of neuronxcc.nki has no 'dst'; assign its result, or import nki", b->name);
+  if (has_dst && r->imports_newer && n + n_named == 1)
+    nki_fail(r, "%s of nki writes to 'dst', its first argument (one argument was given)", b->name);
   if (has_dst && out->at[0].type != NKI_V_MISSING) r->is_newer = true;
   int first = has_dst && !r->is_newer ? 1 : 0;
   /* if the second parameter is given by name, the first positional argument is dst */
