@@ -5,7 +5,7 @@ _tilewright_commands="targets ops tune run emit bench evaluate model prompt view
 _tilewright_argument() {
   case $1 in
     -o | --out | --include | --prompts) COMPREPLY=($(compgen -d -- "$2")) ;;
-    -s | --schedule | --trace | --timeline | --known | --write-known | --floorplan | --svg | --from | --context | --plan | --page | --reuse | --hosts) COMPREPLY=($(compgen -f -- "$2")) ;;
+    -s | --schedule | --trace | --timeline | --known | --write-known | --args | --floorplan | --svg | --from | --context | --plan | --page | --reuse | --hosts) COMPREPLY=($(compgen -f -- "$2")) ;;
     --reasoning-effort) COMPREPLY=($(compgen -W "low medium high" -- "$2")) ;;
     --without) COMPREPLY=($(compgen -W "menu isa feedback model examples" -- "$2")) ;;
     --to) COMPREPLY=($(compgen -W "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2" -- "$2")) ;;

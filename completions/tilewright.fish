@@ -35,6 +35,7 @@ complete -c tilewright -r -l write-known
 complete -c tilewright -r -l include
 complete -c tilewright -x -l workgroups
 complete -c tilewright -r -l arg
+complete -c tilewright -r -l args
 complete -c tilewright -x -l kernel
 complete -c tilewright -x -l kernel-cycles
 complete -c tilewright -r -l floorplan

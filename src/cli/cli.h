@@ -37,6 +37,7 @@ typedef struct cli_options {
   bool no_timing, timing_only;
   const char *workgroups;   /* NULL: all */
   const char *grid, *block; /* launch of a kernel without an op */
+  const char *launch_file;  /* launch of a kernel without an op: the arguments by name; NULL: none */
   cli_list arguments, kernel_names, kernel_cycles;
   cli_list include; /* folders of headers, in the order in which they are searched */
   int64_t lds;

@@ -7,6 +7,8 @@
  *   u32= i32= u64= f32= null
  *   @BYTE:SPEC         an argument at this byte of the argument buffer
  *
+ * Instead, --args FILE names the arguments (launch_file.h).
+ *
  * From a .npy FILE, the array's data is read. The OUT of such an inout is a .npy file with the header of FILE. */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +17,7 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "cli/cli.h"
+#include "cli/launch_file.h"
 
 #define BUFFER_LIMIT ((size_t)8 << 30)
 
@@ -40,7 +42,7 @@ static bool launches_whole(const cli *c) {
 bool cli_is_launch(const cli *c) {
   if (c->n_words == 1 && !c->options.schedule && launches_whole(c)) return true;
   return c->n_words == 1 && (c->options.kernel_cycles.n || c->options.grid || c->options.block ||
-                             c->options.arguments.n || c->options.lds || cli_kernel(c));
+                             c->options.arguments.n || c->options.lds || c->options.launch_file || cli_kernel(c));
 }
 
 /* The options as lines of a launch's header (docs/reference/kernel-header.md), malloc'ed; NULL without any. */
@@ -72,6 +74,8 @@ static bool reads_headers(const tw_target *t) {
 }
 
 tw_status cli_check_header(const cli *c, const tw_target *t, tw_error *error) {
+  if (c->options.launch_file)
+    return tw_fail(error, TW_USAGE, "--args describes a launch without an op; leave out --args, or the op");
   char *header = launch_header(c);
   const bool is_said = header;
   free(header);
@@ -224,7 +228,7 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
 static tw_status print(const cli *c, const tw_target *t, const tw_raw_launch *l, const tw_measurement *m,
                        const cli_inspection *i, tw_error *error) {
   if (!c->options.json) {
-    printf("%s ran on %s\n", cli_kernel(c) && !t->launcher->whole ? cli_kernel(c) : c->words[0], t->name);
+    printf("%s ran on %s\n", l->kernel && !t->launcher->whole ? l->kernel : c->words[0], t->name);
     if (*l->note) printf("  result        %s\n", l->note);
     if (m->cost > 0) cli_print_measurement(t, m, NULL);
     if (i) cli_print_inspection(i);
@@ -276,15 +280,34 @@ static tw_status choose_parts(const cli *c, const tw_target *t, tw_raw_launch *l
   return o->workgroups ? parse_workgroups(o->workgroups, l, error) : TW_OK;
 }
 
+/* Adds the file's arguments to the launch, and what the command line does not give. */
+static tw_status take_launch_file(const cli *c, const tw_target *t, const cli_launch_file *f, tw_raw_launch *l,
+                                  launch_argument *argument, tw_error *error) {
+  if (t->launcher->whole)
+    return tw_fail(error, TW_USAGE, "a design for %s has no named arguments; use --arg instead of --args", t->name);
+  if (c->options.arguments.n)
+    return tw_fail(error, TW_USAGE, "--args and --arg exclude each other; write all arguments into the file");
+  tw_status status = TW_OK;
+  if (!l->kernel) l->kernel = f->kernel;
+  if (!c->options.lds) l->shared = (uint64_t)f->lds;
+  for (; l->n < f->n && status == TW_OK; l->n++) {
+    status = parse_argument(f->spec[l->n], &argument[l->n], &l->argument[l->n], error);
+    if (status == TW_OK && l->argument[l->n].at >= 0)
+      status = tw_fail(error, TW_USAGE, "%s: the place is in the metadata; leave out @BYTE:", f->spec[l->n]);
+    l->argument[l->n].at = -2;
+    snprintf(l->argument[l->n].name, sizeof l->argument[l->n].name, "%s", f->name[l->n]);
+  }
+  return status;
+}
+
 tw_status cli_launch(const cli *c, tw_error *error) {
   const tw_target *t;
+  cli_launch_file file = {0};
   launch_argument argument[CLI_LIST_MAX] = {0};
   tw_raw_argument raw[CLI_LIST_MAX] = {0};
-  const size_t n = c->options.arguments.n;
   cli_inspection inspection = {0};
   tw_raw_launch launch = {.kernel = cli_kernel(c),
                           .shared = (uint64_t)c->options.lds,
-                          .n = n,
                           .argument = raw,
                           .jobs = (int)c->options.jobs,
                           .trust = c->options.trust,
@@ -303,18 +326,22 @@ tw_status cli_launch(const cli *c, tw_error *error) {
     status = tw_fail(error, TW_USAGE, "a design for %s has no grid, block or LDS; leave out --grid, --block and --lds",
                      t->name);
   if (status == TW_OK) status = choose_parts(c, t, &launch, error);
-  if (status == TW_OK && !t->launcher->whole) status = parse_three("grid", c->options.grid, launch.grid, error);
-  if (status == TW_OK && !t->launcher->whole) status = parse_three("block", c->options.block, launch.block, error);
+  if (status == TW_OK && c->options.launch_file) status = cli_launch_file_read(c->options.launch_file, &file, error);
+  const char *grid = c->options.grid || !*file.grid ? c->options.grid : file.grid;
+  const char *block = c->options.block || !*file.block ? c->options.block : file.block;
+  if (status == TW_OK && !t->launcher->whole) status = parse_three("grid", grid, launch.grid, error);
+  if (status == TW_OK && !t->launcher->whole) status = parse_three("block", block, launch.block, error);
   if (status == TW_OK) status = cli_read_source(c->words[0], &data, &size, error);
   if (status == TW_OK && t->launcher->whole) status = cli_add_header(c, &data, &size, error);
-  for (size_t i = 0; i < n && status == TW_OK; i++)
+  if (status == TW_OK && c->options.launch_file) status = take_launch_file(c, t, &file, &launch, argument, error);
+  for (size_t i = 0; i < c->options.arguments.n && status == TW_OK; i++, launch.n++)
     status = parse_argument(c->options.arguments.text[i], &argument[i], &raw[i], error);
   if (status == TW_OK) status = cli_inspection_of(c, t, "usual", &inspection, error);
   if (launch.time_only) inspection.wanted = false;
   if (inspection.wanted) launch.inspection = &inspection.by;
   if (status == TW_OK) status = t->launcher->run(t, data, size, &launch, &measured, error);
   cli_name_findings(c, &inspection);
-  for (size_t i = 0; i < n && status == TW_OK; i++)
+  for (size_t i = 0; i < launch.n && status == TW_OK; i++)
     if (argument[i].out && !launch.time_only)
       status = tw_file_write(argument[i].out, argument[i].file, argument[i].file_size, error);
   if (status == TW_OK)
@@ -324,10 +351,11 @@ tw_status cli_launch(const cli *c, tw_error *error) {
     cli_print_inspection(&inspection);
   if (status == TW_OK) status = cli_judge_inspection(c, &inspection, error);
   cli_inspection_free(&inspection);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < CLI_LIST_MAX; i++) {
     free(argument[i].file);
     free(argument[i].copy);
   }
+  cli_launch_file_free(&file);
   free(data);
   return status;
 }

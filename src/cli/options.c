@@ -51,6 +51,8 @@ static const cli_option table[] = {
     {"arg", 0, LIST, offsetof(cli_options, arguments), 0, 0, "[@BYTE:]SPEC",
      "launch without an op: pass an argument: in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32=, "
      "null"},
+    {"args", 0, TEXT, offsetof(cli_options, launch_file), 0, 0, "FILE",
+     "launch without an op: read kernel, grid, block, lds and the arguments by name from this JSON file"},
     {"kernel", 0, LIST, offsetof(cli_options, kernel_names), 0, 0, "NAME",
      "run: launch the kernel NAME; for a design, NAME=gemm says that its function NAME computes a gemm\n"
      "model: write the core's instruction schedule to a file called NAME, as a picture if NAME ends in .svg"},

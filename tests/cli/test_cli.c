@@ -564,6 +564,51 @@ static void sources_that_are_none_are_refused(void **state) {
   expect_failure("mkdir -p folder.c; $T run folder.c " SMALL, 2, "directory");
 }
 
+/* Arguments by the metadata's names, where a compiler wrote names; else by number. */
+static void launch_files_name_arguments(void **state) {
+  static const char object[] = "head -c 1200 /dev/zero | tr '\\0' 'A' >a.bin; "
+                               "printf '{\"kernel\": \"vadd\", \"grid\": [2], \"block\": [256], \"args\": %s}' '",
+                    list[] = "[\"in=a.bin\", \"in=a.bin\", \"out=c.bin:1200\", \"u32=300\"]",
+                    named[] = "clang-22 --target=amdgcn-amd-amdhsa -mcpu=gfx950 -nogpulib -ffreestanding -O2 "
+                              "-fno-discard-value-names -o named.co " TW_TEST_DATA "/cdna/vadd.c && ",
+                    run_list[] =
+                        "' >l.json; $T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args l.json -t cdna4 --no-timing",
+                    run_named[] = "' >n.json; $T run named.co --args n.json -t cdna4 --no-timing";
+  /* each is a sum of two floats of bytes "AAAA": 0x41414141 + itself = 0x41c14141 */
+  static const char sums[] = " && od -v -An -tx4 -w4 c.bin | sort | uniq -c";
+  static const struct {
+    const char *args, *says;
+  } wrong[] = {
+      {"{\"a\": \"in=a.bin\", \"b\": \"in=a.bin\", \"n\": \"u32=300\"}",
+       "vadd lacks 1 argument; give all of a, b, c, n"},
+      {"{\"a\": \"in=a.bin\", \"0\": \"in=a.bin\"}", "given twice"},
+      {"{\"m\": \"u32=300\"}", "vadd has no argument m; expected one of a, b, c, n"},
+      {"{\"n\": \"in=a.bin\"}", "argument n of vadd has 4 bytes, but the given one has 8"},
+      {"{\"n\": \"@16:u32=300\"}", "leave out @BYTE"},
+      {"{\"n\": 300}", "expected a text"},
+      {"300", "an object with the names of arguments, or a list"},
+  };
+  char words[1200];
+  (void)state;
+  snprintf(words, sizeof words, "%s%s%s%s", object, list, run_list, sums);
+  expect_output(words, "300  41c14141");
+  expect_failure("echo '{\"gird\": 4}' >g.json; $T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args g.json -t cdna4", 2,
+                 "unknown key gird");
+  expect_failure("$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args none.json -t cdna4", 2, "none.json");
+  expect_failure("$T run l.json gemm m=64 n=64 k=64 --args l.json -t cdna4", 2, "a launch without an op");
+  expect_failure("$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args l.json --arg u32=1 -t cdna4", 2,
+                 "exclude each other");
+  if (system("command -v clang-22 >/dev/null") != 0) skip();
+  snprintf(words, sizeof words, "%s%s%s%s%s", named, object,
+           "{\"n\": \"u64=300\", \"c\": \"out=c.bin:1200\", \"a\": \"in=a.bin\", \"b\": \"in=a.bin\"}", run_named,
+           sums);
+  expect_output(words, "300  41c14141");
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    snprintf(words, sizeof words, "%s%s%s", object, wrong[i].args, run_named);
+    expect_failure(words, 2, wrong[i].says);
+  }
+}
+
 static void what_is_no_program_is_not_correct(void **state) {
   (void)state;
   static const char *const words[] = {"truncate -s 9M large.c; $T run large.c " SMALL " --json",
@@ -1234,6 +1279,7 @@ int main(void) {
       cmocka_unit_test(windows_of_timelines_are_checked),
       cmocka_unit_test(wrong_kernels_are_told_how_they_are_wrong),
       cmocka_unit_test(sources_that_are_none_are_refused),
+      cmocka_unit_test(launch_files_name_arguments),
       cmocka_unit_test(garbage_that_a_kernel_prints_stays_out_of_the_output),
       cmocka_unit_test(problems_that_the_target_cannot_run_are_refused),
       cmocka_unit_test(convolutions_are_run_and_impossible_ones_refused),

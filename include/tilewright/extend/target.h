@@ -228,7 +228,8 @@ typedef struct tw_rewriter {
 
 /* One argument of a kernel that is launched by hand. */
 typedef struct tw_raw_argument {
-  /* Byte of the kernel's argument block; -1: the next one at its natural alignment. */
+  /* Byte of the kernel's argument block; -1: the next one at its natural alignment; -2: the place of the parameter that
+   * the program's metadata calls `name`, or of the parameter with that number. */
   int64_t at;
   /* True for a buffer, whose address the kernel gets; false for a value. */
   bool is_data;

@@ -17,18 +17,86 @@ void cdna_put_printed(tw_text *t) {
 
 enum { BLOCK_BYTES = 1 << 16 };
 
-static tw_status raw_arguments(const tw_raw_launch *l, cdna_memory *memory, uint8_t *block, size_t *size,
+static bool is_hidden(const cdna_parameter *p) { return !strncmp(p->kind, "hidden_", 7); }
+
+/* The parameter of that name or, as "2", of that number; hidden ones do not count. */
+static const cdna_parameter *parameter_of(const cdna_kernel *k, const char *name) {
+  char number[24];
+  for (size_t i = 0, n = 0; i < k->n_parameters; i++) {
+    const cdna_parameter *p = &k->parameter[i];
+    if (is_hidden(p)) continue;
+    snprintf(number, sizeof number, "%zu", n++);
+    if (!strcmp(number, name) || (p->name && strlen(name) == p->name_length && !memcmp(p->name, name, p->name_length)))
+      return p;
+  }
+  return NULL;
+}
+
+/* "A, B, m", or "0 to 5" of parameters without names. */
+static void list_parameters(const cdna_kernel *k, char *text, size_t size) {
+  size_t used = 0, n = 0;
+  *text = '\0';
+  for (size_t i = 0; i < k->n_parameters; i++) {
+    const cdna_parameter *p = &k->parameter[i];
+    if (is_hidden(p)) continue;
+    if (p->name && used < size)
+      used += (size_t)snprintf(text + used, size - used, "%s%.*s", n ? ", " : "", (int)p->name_length, p->name);
+    n++;
+  }
+  if (!used && n) snprintf(text, size, "0 to %zu", n - 1);
+}
+
+/* Sets the argument's bytes and its place in the block from the parameter that it names. A value may be narrower than
+ * its text's type. */
+static tw_status place_by_name(const cdna_kernel *k, const tw_raw_argument *a, size_t *bytes, size_t *at,
                                tw_error *error) {
+  char names[160];
+  const cdna_parameter *p = parameter_of(k, a->name);
+  list_parameters(k, names, sizeof names);
+  if (!p && !*names)
+    return tw_fail(error, TW_USAGE, "%s has no metadata about arguments; pass them in order with --arg", k->name);
+  if (!p) return tw_fail(error, TW_USAGE, "%s has no argument %s; expected one of %s", k->name, a->name, names);
+  const bool fits = p->size < 8 && !a->is_data && a->value >> 8 * p->size == 0;
+  if (p->size != *bytes && !(p->size < *bytes && fits))
+    return tw_fail(error, TW_USAGE, "argument %s of %s has %u bytes, but the given one has %zu", a->name, k->name,
+                   p->size, *bytes);
+  *bytes = p->size;
+  *at = p->offset;
+  return TW_OK;
+}
+
+/* TW_USAGE if a parameter is given twice, or is missing before one that is given. */
+static tw_status check_names(const tw_raw_launch *l, const cdna_kernel *k, tw_error *error) {
+  size_t missing = 0;
+  for (size_t i = k->n_parameters, n = 0; i-- > 0;) {
+    const cdna_parameter *p = &k->parameter[i];
+    size_t given = 0;
+    if (is_hidden(p)) continue;
+    for (size_t j = 0; j < l->n; j++) given += l->argument[j].at == -2 && parameter_of(k, l->argument[j].name) == p;
+    if (given > 1) return tw_fail(error, TW_USAGE, "an argument of %s is given twice; give each one once", k->name);
+    n += given;
+    if (n && !given) missing++;
+  }
+  if (!missing) return TW_OK;
+  char names[160];
+  list_parameters(k, names, sizeof names);
+  return tw_fail(error, TW_USAGE, "%s lacks %zu argument%s; give all of %s", k->name, missing, missing > 1 ? "s" : "",
+                 names);
+}
+
+static tw_status raw_arguments(const tw_raw_launch *l, const cdna_kernel *k, cdna_memory *memory, uint8_t *block,
+                               size_t *size, tw_error *error) {
   size_t next = 0;
   *size = 0;
   for (size_t i = 0; i < l->n; i++) {
     const tw_raw_argument *a = &l->argument[i];
     uint64_t value = a->value;
-    const size_t bytes = a->is_data ? 8 : a->bytes;
+    size_t bytes = a->is_data ? 8 : a->bytes, at = a->at >= 0 ? (size_t)a->at : (next + bytes - 1) & ~(bytes - 1);
+    const tw_status status = a->at == -2 ? place_by_name(k, a, &bytes, &at, error) : TW_OK;
+    if (status != TW_OK) return status;
     if (a->is_data && !(value = cdna_memory_add(memory, a->data, a->bytes, a->writable, a->name)))
       return tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
     if (a->is_data && a->undefined) cdna_memory_undefined(memory, 0, 0);
-    const size_t at = a->at >= 0 ? (size_t)a->at : (next + bytes - 1) & ~(bytes - 1);
     if (at + bytes > BLOCK_BYTES) return tw_fail(error, TW_USAGE, "argument %zu is beyond byte %d", i, BLOCK_BYTES);
     memcpy(block + at, &value, bytes);
     next = at + bytes;
@@ -42,7 +110,7 @@ static tw_status raw_arguments(const tw_raw_launch *l, cdna_memory *memory, uint
 static tw_status check_arguments(const cdna_kernel *k, size_t size, size_t spare, tw_error *error) {
   size_t needed = 0;
   for (size_t i = 0; i < k->n_parameters; i++)
-    if (strncmp(k->parameter[i].kind, "hidden_", 7) != 0 && k->parameter[i].offset + k->parameter[i].size > needed)
+    if (!is_hidden(&k->parameter[i]) && k->parameter[i].offset + k->parameter[i].size > needed)
       needed = k->parameter[i].offset + k->parameter[i].size;
   if (size > k->kernarg_size && k->kernarg_size)
     return tw_fail(error, TW_USAGE, "%s needs %u bytes of arguments, but %zu were given", k->name, k->kernarg_size,
@@ -92,7 +160,8 @@ tw_status cdna_launch_by_hand(const tw_target *t, const void *data, size_t size,
     status = tw_fail(error, TW_USAGE, "the code object is for %s; run it with -t %s", cdna_processor(object.arch),
                      cdna_machine_of_arch(object.arch)->name);
   if (status == TW_OK) status = cdna_object_kernel(&object, l->kernel, &kernel, error);
-  if (status == TW_OK) status = raw_arguments(l, &memory, block, &launch.argument_bytes, error);
+  if (status == TW_OK) status = raw_arguments(l, kernel, &memory, block, &launch.argument_bytes, error);
+  if (status == TW_OK) status = check_names(l, kernel, error);
   if (status == TW_OK) status = check_arguments(kernel, launch.argument_bytes, compiled ? 0 : 16, error);
   memcpy(launch.grid, l->grid, sizeof launch.grid);
   memcpy(launch.block, l->block, sizeof launch.block);

@@ -117,7 +117,11 @@ static void read_parameter(reader *r, cdna_parameter *p) {
       p->offset = (uint32_t)expect(r, INTEGER).value;
     else if (is(key, ".size"))
       p->size = (uint32_t)expect(r, INTEGER).value;
-    else if (is(key, ".value_kind")) {
+    else if (is(key, ".name")) {
+      const item name = expect(r, TEXT);
+      p->name = name.text;
+      p->name_length = r->bad ? 0 : (size_t)name.value;
+    } else if (is(key, ".value_kind")) {
       const item kind = expect(r, TEXT);
       if (!r->bad && kind.value < CDNA_VALUE_KIND) memcpy(p->kind, kind.text, kind.value);
     } else
