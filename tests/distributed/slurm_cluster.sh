@@ -58,9 +58,14 @@ END
 }
 stop_slurm() {
   [ -n "${slurm-}" ] || return 0
+  local pids="" pid i
   scancel --full --user=root 2>/dev/null || true
   for pid in "$slurm"/slurmd-*.pid "$slurm/slurmctld.pid" "$slurm/munge/pid"; do
-    [ ! -s "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true
+    [ ! -s "$pid" ] || { kill "$(cat "$pid")" && pids="$pids $(cat "$pid")"; } 2>/dev/null || true
+  done
+  # they write their state until they end
+  for pid in $pids; do
+    for ((i = 0; i < 100; i++)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
   done
   slurm=
 }
