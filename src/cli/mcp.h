@@ -1,5 +1,5 @@
-/* mcp.h - the parts of `tilewright mcp`: the server (mcp.c), its tools and its resources (mcp_tools.c,
- * mcp_resources.c). */
+/* mcp.h - the parts of `tilewright mcp`: the server (mcp.c), its tools, prompts and resources (mcp_tools.c,
+ * mcp_prompts.c, mcp_resources.c). */
 #ifndef TW_CLI_MCP_H
 #define TW_CLI_MCP_H
 

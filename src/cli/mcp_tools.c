@@ -1,32 +1,16 @@
 /* mcp_tools.c - the tools of `tilewright mcp`. Each is a subcommand with --json, run as a separate process: a call that
  * is cancelled, or fails, ends alone, and an assistant gets the same result as a user. */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/files.h"
-#include "base/process.h"
-#include "base/program.h"
 #include "base/strings.h"
 #include "cli/cli.h"
-#include "cli/mcp.h"
+#include "cli/mcp_command.h"
 
-enum { WORDS_MAX = 80, OUTPUT_LIMIT = 16 << 20 };
-static const double SECONDS_MOST = 24 * 3600;
+enum { OUTPUT_LIMIT = 16 << 20 };
 
-/* ---- what there is ---- */
-
-typedef struct parameter {
-  const char *name, *type, *help;
-  bool required;
-} parameter;
-
-#define TARGET                                                                                                         \
-  { "target", "string", "the machine, as the tool targets lists them", true }
-#define PROBLEM                                                                                                        \
-  { "problem", "string", "op and keys in one line: \"gemm m=512 n=512 k=512\"", true }
 #define SOURCE                                                                                                         \
   { "source", "string", "the kernel's whole source text", true }
 #define SCHEDULE                                                                                                       \
@@ -37,200 +21,63 @@ typedef struct parameter {
 enum { PARAMETERS_MAX = 9, RESULTS_MAX = 11 };
 typedef struct tool {
   const char *name, *title, *help;
-  parameter parameter[PARAMETERS_MAX]; /* ended by one without a name */
+  mcp_parameter parameter[PARAMETERS_MAX]; /* ended by one without a name */
   json_t *(*call)(const json_t *arguments, const mcp_listener *);
-  parameter result[RESULTS_MAX]; /* members of the result, ended by one without a name */
+  mcp_parameter result[RESULTS_MAX]; /* members of the result, ended by one without a name */
 } tool;
-
-/* ---- running a subcommand ---- */
-
-typedef struct command {
-  const char *word[WORDS_MAX + 1];
-  size_t n;
-  char *folder;           /* temporary folder; NULL until it is needed */
-  char *owned[WORDS_MAX]; /* to be freed */
-  size_t n_owned;
-} command;
-
-static void add(command *c, const char *word) {
-  if (c->n < WORDS_MAX) c->word[c->n++] = word;
-}
-
-static void add_owned(command *c, char *word) {
-  if (word && c->n_owned < WORDS_MAX) c->owned[c->n_owned++] = word;
-  if (word) add(c, word);
-}
-
-static const char *text_of(const json_t *arguments, const char *name) {
-  return json_string_value(json_object_get(arguments, name));
-}
-
-/* "gemm m=512 n=512" as separate words. */
-static void add_problem(command *c, const json_t *arguments) {
-  char *copy = strdup(text_of(arguments, "problem"));
-  if (copy) c->owned[c->n_owned++] = copy;
-  for (char *rest = copy, *word; rest && (word = strsep(&rest, " \t\r\n"));)
-    if (*word) add(c, word);
-}
-
-static void add_target(command *c, const json_t *arguments) {
-  add(c, "-t");
-  add(c, text_of(arguments, "target"));
-}
-
-/* Writes the argument's text to a file and passes it, with `option` if that is not NULL. Does nothing without the
- * argument. */
-static tw_status add_file(command *c, const json_t *arguments, const char *name, const char *option, tw_error *error) {
-  const json_t *text = json_object_get(arguments, name);
-  if (!text) return TW_OK;
-  tw_status status = c->folder ? TW_OK : tw_directory_temporary(&c->folder, error);
-  char *path = status == TW_OK ? tw_path_join(c->folder, name) : NULL;
-  if (status == TW_OK && !path) status = tw_no_memory(error, "a file");
-  if (status == TW_OK) status = tw_file_write(path, json_string_value(text), json_string_length(text), error);
-  if (status == TW_OK && option) add(c, option);
-  if (status == TW_OK)
-    add_owned(c, path);
-  else
-    free(path);
-  return status;
-}
-
-static void add_number(command *c, const json_t *arguments, const char *name, const char *option) {
-  const json_t *number = json_object_get(arguments, name);
-  char *text = NULL;
-  if (!number) return;
-  add(c, option);
-  if (json_is_integer(number) ? asprintf(&text, "%" JSON_INTEGER_FORMAT, json_integer_value(number)) >= 0
-                              : asprintf(&text, "%.17g", json_number_value(number)) >= 0)
-    add_owned(c, text);
-}
-
-static void clean(command *c) {
-  for (size_t i = 0; i < c->n_owned; i++) free(c->owned[i]);
-  if (c->folder) tw_directory_remove(c->folder);
-  free(c->folder);
-}
-
-/* Progress as `tune --progress` prints it: one JSON object a line. */
-static void hear(void *context, const char *line) {
-  const mcp_listener *listener = context;
-  json_t *object = *line == '{' ? json_loads(line, 0, NULL) : NULL;
-  double done = 0, planned = 0, best = 0;
-  if (listener->progress && object &&
-      json_unpack(object, "{s:F, s:F, s:F}", "done", &done, "planned", &planned, "best", &best) == 0) {
-    char text[100];
-    snprintf(text, sizeof text, "%.0f candidates, the best at a utilization of %.1f%%", done, 100 * best);
-    listener->progress(listener->context, done, planned, text);
-  }
-  json_decref(object);
-}
-
-/* `errors`: the output of a command that ended without a result, in any bytes. NULL: the command could not be run,
- * and `why` is the reason. */
-static json_t *no_result(const char *errors, const char *why) {
-  tw_text text = {0};
-  tw_text_add(&text, "%s%s", errors ? "the command ended without a result: " : "", errors ? errors : why);
-  char *line = tw_text_take(&text);
-  json_t *object = cli_json_error(line ? line : why, TW_MISSING);
-  free(line);
-  return object;
-}
-
-/* The output of the subcommand; with a separate `error` if it could not be run. NULL if it was cancelled. */
-static json_t *run(command *c, const mcp_listener *listener) {
-  tw_process_result result = {0};
-  tw_error error = {0};
-  json_t *object = NULL;
-  add(c, "--json");
-  const tw_process_options options = {.argv = c->word,
-                                      .output_limit = OUTPUT_LIMIT,
-                                      .errors_apart = true,
-                                      .seconds = SECONDS_MOST,
-                                      .hear_errors = hear,
-                                      .hearer = (void *)(uintptr_t)listener,
-                                      .interrupt = listener->interrupt};
-  tw_status status = c->n >= WORDS_MAX ? tw_fail(&error, TW_USAGE, "the problem has too many words")
-                                       : tw_process_run(&options, &result, &error);
-  if (status == TW_OK && result.interrupted) {
-    tw_process_result_free(&result);
-    return NULL;
-  }
-  if (status == TW_OK) object = json_loadb(result.output, result.length, 0, NULL);
-  if (!object) object = no_result(status == TW_OK ? result.errors : NULL, error.text);
-  tw_process_result_free(&result);
-  return object;
-}
-
-static json_t *failure(const tw_error *error) { return cli_json_error(error->text, error->status); }
-
-/* Runs the subcommand with its arguments; frees the command. */
-static json_t *finish(command *c, tw_status status, const tw_error *error, const mcp_listener *listener) {
-  json_t *object = status == TW_OK || !error ? run(c, listener) : failure(error);
-  clean(c);
-  return object;
-}
-
-static command begin(const char *subcommand) {
-  char self[4096];
-  tw_own_path("tilewright", self, sizeof self);
-  command c = {0};
-  add_owned(&c, strdup(self));
-  add(&c, subcommand);
-  return c;
-}
 
 /* ---- the tools ---- */
 
 static json_t *call_targets(const json_t *a, const mcp_listener *listener) {
-  command c = begin("targets");
-  if (text_of(a, "target")) add(&c, text_of(a, "target"));
-  return finish(&c, TW_OK, NULL, listener);
+  mcp_command c = mcp_begin("targets");
+  if (mcp_text_of(a, "target")) mcp_add(&c, mcp_text_of(a, "target"));
+  return mcp_finish(&c, TW_OK, NULL, listener);
 }
 
 static json_t *call_ops(const json_t *a, const mcp_listener *listener) {
-  command c = begin("ops");
-  if (text_of(a, "op")) add(&c, text_of(a, "op"));
-  return finish(&c, TW_OK, NULL, listener);
+  mcp_command c = mcp_begin("ops");
+  if (mcp_text_of(a, "op")) mcp_add(&c, mcp_text_of(a, "op"));
+  return mcp_finish(&c, TW_OK, NULL, listener);
 }
 
 /* Runs the kernel in the argument `source`. With `timeline` the result has a picture of the run. */
 static json_t *measure(const json_t *a, const char *source, bool timeline, const mcp_listener *listener) {
-  command c = begin("run");
+  mcp_command c = mcp_begin("run");
   tw_error error = {0};
-  tw_status status = add_file(&c, a, source, NULL, &error);
+  tw_status status = mcp_add_file(&c, a, source, NULL, &error);
   timeline = timeline && status == TW_OK;
   char *path = timeline ? tw_path_join(c.folder, "timeline.svg") : NULL, *picture = NULL;
   size_t length;
   if (timeline && !path) status = tw_no_memory(&error, "a file");
-  add_problem(&c, a);
-  add_target(&c, a);
-  add_number(&c, a, "seed", "--seed");
+  mcp_add_problem(&c, a);
+  mcp_add_target(&c, a);
+  mcp_add_number(&c, a, "seed", "--seed");
   if (path) {
-    add(&c, "--timeline");
-    add_owned(&c, path);
+    mcp_add(&c, "--timeline");
+    mcp_add_owned(&c, path);
   }
-  json_t *object = status == TW_OK ? run(&c, listener) : failure(&error);
+  json_t *object = status == TW_OK ? mcp_run(&c, listener) : mcp_failure(&error);
   if (object && path && tw_file_read(path, OUTPUT_LIMIT, &picture, &length, NULL) == TW_OK)
     json_object_set_new(object, "timeline", tw_json_text(picture));
   free(picture);
-  clean(&c);
+  mcp_clean(&c);
   return object;
 }
 
 /* Diagnoses the program in the argument `source`, and rewrites it. `seconds`: NULL, or the limit as text. */
 static json_t *diagnose(const json_t *a, const char *seconds, const mcp_listener *listener) {
-  command c = begin("tune");
+  mcp_command c = mcp_begin("tune");
   tw_error error = {0};
-  tw_status status = add_file(&c, a, "source", "--from", &error);
-  add_problem(&c, a);
-  add_target(&c, a);
-  add(&c, "--rewrites-only");
-  add(&c, "--no-wisdom");
-  add(&c, "--progress");
-  if (seconds) add(&c, "--seconds");
-  if (seconds) add(&c, seconds);
-  add_number(&c, a, "seconds", "--seconds");
-  return finish(&c, status, &error, listener);
+  tw_status status = mcp_add_file(&c, a, "source", "--from", &error);
+  mcp_add_problem(&c, a);
+  mcp_add_target(&c, a);
+  mcp_add(&c, "--rewrites-only");
+  mcp_add(&c, "--no-wisdom");
+  mcp_add(&c, "--progress");
+  if (seconds) mcp_add(&c, "--seconds");
+  if (seconds) mcp_add(&c, seconds);
+  mcp_add_number(&c, a, "seconds", "--seconds");
+  return mcp_finish(&c, status, &error, listener);
 }
 
 static json_t *call_diagnose(const json_t *a, const mcp_listener *listener) { return diagnose(a, NULL, listener); }
@@ -242,8 +89,8 @@ static const char NO_REWRITES[] = "0.01";
 static json_t *inner_loop(const tw_target *target, const json_t *a) {
   tw_problem problem;
   char *text = NULL;
-  const char *source = text_of(a, "source");
-  tw_status status = tw_problem_parse(target, text_of(a, "problem"), &problem, NULL);
+  const char *source = mcp_text_of(a, "source");
+  tw_status status = tw_problem_parse(target, mcp_text_of(a, "problem"), &problem, NULL);
   if (status == TW_OK) status = target->inner_loop(target, &problem, source, strlen(source), false, &text, NULL);
   json_t *found = text ? tw_json_text(text) : NULL;
   free(text);
@@ -256,7 +103,7 @@ static json_t *call_run(const json_t *a, const mcp_listener *listener) {
   const bool correct = object && json_is_true(json_object_get(object, "correct"));
   if (!correct || !json_is_true(json_object_get(a, "diagnose"))) return object;
   const tw_target *target;
-  if (cli_find_target(text_of(a, "target"), &target, NULL) == TW_OK && !target->rewriter) {
+  if (cli_find_target(mcp_text_of(a, "target"), &target, NULL) == TW_OK && !target->rewriter) {
     json_t *loop = target->inner_loop ? inner_loop(target, a) : NULL;
     if (loop) json_object_set_new(object, "inner_loop", loop);
     json_object_set_new(object, "no_diagnosis", json_string("this machine has no diagnosis; Gemmini and Trainium do"));
@@ -292,19 +139,19 @@ static json_t *call_compare(const json_t *arguments, const mcp_listener *listene
 }
 
 static json_t *call_model(const json_t *a, const mcp_listener *listener) {
-  command c = begin("model");
+  mcp_command c = mcp_begin("model");
   tw_error error = {0};
-  add_problem(&c, a);
-  add_target(&c, a);
-  return finish(&c, add_file(&c, a, "schedule", "--schedule", &error), &error, listener);
+  mcp_add_problem(&c, a);
+  mcp_add_target(&c, a);
+  return mcp_finish(&c, mcp_add_file(&c, a, "schedule", "--schedule", &error), &error, listener);
 }
 
 static json_t *call_emit(const json_t *a, const mcp_listener *listener) {
-  command c = begin("emit");
+  mcp_command c = mcp_begin("emit");
   tw_error error = {0};
-  add_problem(&c, a);
-  add_target(&c, a);
-  return finish(&c, add_file(&c, a, "schedule", "--schedule", &error), &error, listener);
+  mcp_add_problem(&c, a);
+  mcp_add_target(&c, a);
+  return mcp_finish(&c, mcp_add_file(&c, a, "schedule", "--schedule", &error), &error, listener);
 }
 
 /* `--reuse` leaves out steps that are illegal here; a schedule of this problem must be legal as a whole. */
@@ -314,27 +161,27 @@ static json_t *call_tune(const json_t *a, const mcp_listener *listener) {
     if (!emitted || json_object_get(emitted, "error")) return emitted;
     json_decref(emitted);
   }
-  command c = begin("tune");
+  mcp_command c = mcp_begin("tune");
   tw_error error = {0};
-  tw_status status = add_file(&c, a, "source", "--from", &error);
-  if (status == TW_OK) status = add_file(&c, a, "schedule", "--reuse", &error);
-  add_problem(&c, a);
-  add_target(&c, a);
-  add(&c, "--progress");
-  add_number(&c, a, "seconds", "--seconds");
-  add_number(&c, a, "iterations", "--iterations");
-  add_number(&c, a, "seed", "--seed");
-  if (json_is_false(json_object_get(a, "wisdom"))) add(&c, "--no-wisdom");
-  return finish(&c, status, &error, listener);
+  tw_status status = mcp_add_file(&c, a, "source", "--from", &error);
+  if (status == TW_OK) status = mcp_add_file(&c, a, "schedule", "--reuse", &error);
+  mcp_add_problem(&c, a);
+  mcp_add_target(&c, a);
+  mcp_add(&c, "--progress");
+  mcp_add_number(&c, a, "seconds", "--seconds");
+  mcp_add_number(&c, a, "iterations", "--iterations");
+  mcp_add_number(&c, a, "seed", "--seed");
+  if (json_is_false(json_object_get(a, "wisdom"))) mcp_add(&c, "--no-wisdom");
+  return mcp_finish(&c, status, &error, listener);
 }
 
 static json_t *call_wisdom(const json_t *a, const mcp_listener *listener) {
-  command c = begin("wisdom");
-  const bool one = text_of(a, "problem") && text_of(a, "target");
-  add(&c, one ? "show" : "list");
-  if (one) add_problem(&c, a);
-  if (text_of(a, "target")) add_target(&c, a);
-  return finish(&c, TW_OK, NULL, listener);
+  mcp_command c = mcp_begin("wisdom");
+  const bool one = mcp_text_of(a, "problem") && mcp_text_of(a, "target");
+  mcp_add(&c, one ? "show" : "list");
+  if (one) mcp_add_problem(&c, a);
+  if (mcp_text_of(a, "target")) mcp_add_target(&c, a);
+  return mcp_finish(&c, TW_OK, NULL, listener);
 }
 
 #define ERROR                                                                                                          \
@@ -362,8 +209,8 @@ static const tool tools[] = {
      "Check and measure a kernel",
      "Build, check and measure the source of a kernel: correct or the first wrong element, the cost, counters with "
      "units, the lower bound.",
-     {TARGET,
-      PROBLEM,
+     {MCP_TARGET,
+      MCP_PROBLEM,
       SOURCE,
       SEED,
       {"timeline", "boolean", "add a picture of the run (SVG)", false},
@@ -384,8 +231,8 @@ static const tool tools[] = {
     {"compare",
      "Compare two kernels",
      "Build, check and measure two kernels for the same problem.",
-     {TARGET,
-      PROBLEM,
+     {MCP_TARGET,
+      MCP_PROBLEM,
       {"source_a", "string", "the first kernel", true},
       {"source_b", "string", "the second", true},
       SEED},
@@ -396,14 +243,14 @@ static const tool tools[] = {
     {"diagnose",
      "Diagnose a program",
      "Report where the time of a program goes, and rewrite it where that is safe and faster (Gemmini and Trainium).",
-     {TARGET, PROBLEM, SOURCE, {"seconds", "number", "stop rewriting after this long", false}},
+     {MCP_TARGET, MCP_PROBLEM, SOURCE, {"seconds", "number", "stop rewriting after this long", false}},
      call_diagnose,
      {ERROR}},
     {"model",
      "Predict a schedule",
      "Give the lower bound, the analytic model's prediction for a schedule and for each next step of it, and a list of "
      "all schedule steps.",
-     {TARGET, PROBLEM, SCHEDULE},
+     {MCP_TARGET, MCP_PROBLEM, SCHEDULE},
      call_model,
      {{"steps", "array", "next steps that are legal, with predictions", false},
       {"step_list", "array", "all schedule steps of the operation on this machine: usage and help", false},
@@ -411,7 +258,7 @@ static const tool tools[] = {
     {"emit",
      "Emit a kernel",
      "Emit the source of a schedule.",
-     {TARGET, PROBLEM, SCHEDULE},
+     {MCP_TARGET, MCP_PROBLEM, SCHEDULE},
      call_emit,
      {{"source", "string", "the kernel's source text", false}, ERROR}},
     {"tune",
@@ -419,8 +266,8 @@ static const tool tools[] = {
      "Search for the best kernel with the built-in rules, starting from a program or a schedule if one is given; "
      "report "
      "progress.",
-     {TARGET,
-      PROBLEM,
+     {MCP_TARGET,
+      MCP_PROBLEM,
       {"source", "string", "start from this program", false},
       {"schedule", "string", "first try this schedule, one step a line", false},
       {"seconds", "number", "stop starting candidates after this long", false},
@@ -446,7 +293,7 @@ static const tool *find(const char *name) {
 
 bool mcp_tool_exists(const char *name) { return find(name) != NULL; }
 
-static json_t *schema_of(const parameter *p, bool closed) {
+static json_t *schema_of(const mcp_parameter *p, bool closed) {
   json_t *properties = json_object(), *required = json_array();
   for (; p->name; p++) {
     json_object_set_new(properties, p->name, json_pack("{s:s, s:s}", "type", p->type, "description", p->help));
@@ -477,8 +324,8 @@ static bool is_of_type(const json_t *value, const char *type) {
   return json_is_boolean(value);
 }
 
-static tw_status check_value(const char *name, const char *key, const json_t *value, const parameter *p,
-                             tw_error *error) {
+tw_status mcp_check_value(const char *name, const char *key, const json_t *value, const mcp_parameter *p,
+                          tw_error *error) {
   if (!is_of_type(value, p->type))
     return tw_fail(error, TW_USAGE, "argument '%s' of %s must be a %s", key, name, p->type);
   /* values become arguments of a command, so none may look like an option */
@@ -493,87 +340,17 @@ tw_status mcp_tool_check(const char *name, const json_t *arguments, tw_error *er
   const char *key;
   json_t *value;
   if (arguments && !json_is_object(arguments)) return tw_fail(error, TW_USAGE, "arguments must be an object");
-  for (const parameter *p = t->parameter; p->name; p++)
+  for (const mcp_parameter *p = t->parameter; p->name; p++)
     if (p->required && !json_object_get(arguments, p->name))
       return tw_fail(error, TW_USAGE, "%s needs '%s': %s", name, p->name, p->help);
   json_object_foreach((json_t *)(uintptr_t)arguments, key, value) {
-    const parameter *p = t->parameter;
+    const mcp_parameter *p = t->parameter;
     while (p->name && strcmp(p->name, key) != 0) p++;
     if (!p->name) return tw_fail(error, TW_USAGE, "%s has no argument '%.100s'", name, key);
-    tw_status status = check_value(name, key, value, p, error);
+    tw_status status = mcp_check_value(name, key, value, p, error);
     if (status != TW_OK) return status;
   }
   return TW_OK;
-}
-
-/* ---- prompts ---- */
-
-static const struct prompt {
-  const char *name, *help;
-  parameter argument[4];
-} prompts[] = {
-    {"plan",
-     "Ask for a plan to make a program faster.",
-     {TARGET, PROBLEM, {"source", "string", "the program; the plainest kernel if not given", false}}},
-    {"implement",
-     "Ask for the program that a plan describes.",
-     {TARGET,
-      PROBLEM,
-      {"plan", "string", "the plan", true},
-      {"source", "string", "the program to change; the plainest kernel if not given", false}}},
-};
-enum { PROMPTS = sizeof prompts / sizeof prompts[0] };
-
-json_t *mcp_prompts_list(void) {
-  json_t *list = json_array();
-  for (int i = 0; i < PROMPTS; i++) {
-    json_t *arguments = json_array();
-    for (int a = 0; a < 4 && prompts[i].argument[a].name; a++) {
-      const parameter *p = &prompts[i].argument[a];
-      json_array_append_new(
-          arguments, json_pack("{s:s, s:s, s:b}", "name", p->name, "description", p->help, "required", p->required));
-    }
-    json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", prompts[i].name, "description", prompts[i].help,
-                                          "arguments", arguments));
-  }
-  return json_pack("{s:o}", "prompts", list);
-}
-
-json_t *mcp_prompt_get(const char *name, const json_t *arguments, tw_error *error) {
-  const struct prompt *p = NULL;
-  const char *key;
-  json_t *value;
-  for (int i = 0; i < PROMPTS; i++)
-    if (!strcmp(prompts[i].name, name)) p = &prompts[i];
-  if (!p) return tw_fail(error, TW_USAGE, "unknown prompt; prompts/list lists them"), NULL;
-  for (int i = 0; i < 4 && p->argument[i].name; i++)
-    if (p->argument[i].required && !text_of(arguments, p->argument[i].name))
-      return tw_fail(error, TW_USAGE, "%s needs '%s': %s", name, p->argument[i].name, p->argument[i].help), NULL;
-  json_object_foreach((json_t *)(uintptr_t)arguments, key, value) {
-    int i = 0;
-    while (i < 4 && p->argument[i].name && strcmp(p->argument[i].name, key) != 0) i++;
-    if (i == 4 || !p->argument[i].name) return tw_fail(error, TW_USAGE, "%s has no argument '%.100s'", name, key), NULL;
-    if (check_value(name, key, value, &p->argument[i], error) != TW_OK) return NULL;
-  }
-  command c = begin("prompt");
-  const volatile int never = 0;
-  const mcp_listener listener = {.interrupt = &never};
-  add(&c, name);
-  add_problem(&c, arguments);
-  tw_status status = add_file(&c, arguments, "source", NULL, error);
-  add_target(&c, arguments);
-  if (status == TW_OK) status = add_file(&c, arguments, "plan", "--plan", error);
-  add(&c, "--no-run");
-  json_t *object = status == TW_OK ? run(&c, &listener) : NULL, *result = NULL;
-  clean(&c);
-  json_t *text = json_object_get(object, "prompt");
-  if (json_is_string(text))
-    result = json_pack("{s:s, s:[{s:s, s:{s:s, s:O}}]}", "description", p->help, "messages", "role", "user", "content",
-                       "type", "text", "text", text);
-  else if (status == TW_OK)
-    tw_fail(error, TW_USAGE, "%s", text_of(object, "error") ? text_of(object, "error") : "there is no prompt");
-  json_decref(object);
-  return result;
 }
 
 /* ---- calls ---- */
