@@ -2,7 +2,8 @@
  *
  * OPERAND is f32[128,512], the outputs after a ">": bench_trainium_source trn2 attention.py 'f32[128,512]' 'f32[128,512]' '>f32[512,128]'.
  * Prints the time with the compiler's part of the model, with each of its parts switched off, and without it. With --once after
- * MACHINE it prints the first of these alone, at the machine file's own place of the clock's windows. */
+ * MACHINE it prints the first of these alone, at the machine file's own place of the clock's windows.
+ * bench_trainium_source --parse FILE... parses files, and prints why a file does not parse. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,24 @@ static void print_once(const trn_config *config, const trn_program *p) {
   trn_timing_free(&t);
 }
 
+static int parse_files(int n, char *const path[]) {
+  int parsed = 0;
+  for (int i = 0; i < n; i++) {
+    char *source = NULL;
+    size_t length;
+    tw_error error;
+    nki_module module;
+    tw_status status = tw_file_read(path[i], 1 << 24, &source, &length, &error);
+    if (status == TW_OK) status = nki_parse(source, length, &module, &error);
+    if (status == TW_OK) nki_module_free(&module);
+    free(source);
+    parsed += status == TW_OK;
+    if (status != TW_OK) printf("%s: %s\n", path[i], error.text);
+  }
+  printf("%d of %d files parse\n", parsed, n);
+  return parsed < n;
+}
+
 int main(int argc, char **argv) {
   static tw_operand operand[OPERANDS_MAX];
   trn_config config;
@@ -55,6 +74,7 @@ int main(int argc, char **argv) {
   const bool once = argc > 2 && strcmp(argv[2], "--once") == 0;
   char *source = NULL;
   size_t length = 0;
+  if (argc > 2 && strcmp(argv[1], "--parse") == 0) return parse_files(argc - 2, argv + 2);
   if (argc < 4) {
     fprintf(stderr, "usage: bench_trainium_source MACHINE FILE OPERAND...\n");
     return 2;

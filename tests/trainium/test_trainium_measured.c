@@ -1,0 +1,412 @@
+/* Published times of NKI kernels beside the model's, as docs/reference/accuracy-trainium.md has them.
+ *
+ * TRAINIUM_SOURCES names a folder with the repositories that tests/data/trainium/measured.txt lists; `./dev accuracy` fetches them and
+ * rewrites the page. Without the folder the test skips. Other uses:
+ *   test_trainium_measured WORD...    prints the cases that have one of the words, and their families
+ *   test_trainium_measured --write    runs every case and rewrites the page
+ * A line of the list:
+ *   family | machine | descriptors | measured us | path[#N] | kernel | operands and parameters
+ * path#N is the N-th text code='''...''' of a published search trace. Descriptors: dge, or static where the kernel was compiled with
+ * --disable-dge. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../bench/trainium_operands.h"
+#include "base/files.h"
+#include "page.h"
+#include "target/trainium/timing/races.h"
+#include "target/trainium/timing/timing.h"
+
+enum { CASES_MAX = 512, FIELDS = 7, PLACES = 8 };
+
+/* Times that differ by less share a rank: p1 and p99 of published series are closer than this. */
+static const double noise = 0.005;
+
+typedef struct measurement {
+  char *field[FIELDS];
+  double measured, simulated; /* us */
+  int cores;                  /* among which the published kernel was divided: simulated is that of one, divided */
+  bool runs;
+  int64_t read, spilled; /* bytes of HBM, and in both directions */
+  char why[200];         /* it has no modelled time */
+} measurement;
+
+static measurement cases[CASES_MAX];
+static int n_cases;
+
+static char *trim(char *s) {
+  s += strspn(s, " ");
+  for (size_t n = strlen(s); n && (s[n - 1] == ' ' || s[n - 1] == '\r'); n--) s[n - 1] = '\0';
+  return s;
+}
+
+static void read_cases(char *text) {
+  for (char *line = strtok(text, "\n"); line && n_cases < CASES_MAX; line = strtok(NULL, "\n")) {
+    measurement *m = &cases[n_cases];
+    int n = 0;
+    if (*line == '#') continue;
+    for (char *at = line; at && n < FIELDS; n++) {
+      char *next = strchr(at, '|');
+      if (next) *next++ = '\0';
+      m->field[n] = trim(at);
+      at = next;
+    }
+    if (n < FIELDS) continue;
+    m->measured = atof(m->field[3]);
+    n_cases++;
+  }
+}
+
+/* The N-th code='''...''' of a trace, or the file. */
+static char *source_of(const char *folder, const char *path, tw_error *error) {
+  char name[1024], *text;
+  const char *number = strchr(path, '#');
+  snprintf(name, sizeof name, "%s/%.*s", folder, (int)strcspn(path, "#"), path);
+  if (tw_file_read(name, 1 << 24, &text, NULL, error) != TW_OK) return NULL;
+  if (!number) return text;
+  const char *mark = "code='''", *at = text;
+  for (int k = atoi(number + 1); at; k--) {
+    at = strstr(at, mark);
+    if (!at) break;
+    at += strlen(mark);
+    if (k > 0) continue;
+    const char *end = strstr(at, "'''");
+    char *out = end ? strndup(at, (size_t)(end - at)) : NULL, *to = out;
+    for (const char *c = out; c && *c; c++) /* the text is a Python literal */
+      *to++ = c[0] == '\\' && (c[1] == '\'' || c[1] == '\\' || c[1] == 'n') ? *++c == 'n' ? '\n' : *c : *c;
+    if (to) *to = '\0';
+    free(text);
+    return out;
+  }
+  tw_fail(error, TW_FAILED, "%s: no such step", path);
+  free(text);
+  return NULL;
+}
+
+/* Parameters become directives in front of the source. */
+static char *with_directives(const measurement *m, const char *source) {
+  const size_t size = strlen(source) + strlen(m->field[6]) + 4096;
+  char *out = malloc(size), copy[1024];
+  int n = snprintf(out, size, "#: kernel = %s\n", m->field[5]);
+  snprintf(copy, sizeof copy, "%s", m->field[6]);
+  for (char *p = strtok(copy, " "); p; p = strtok(NULL, " ")) {
+    char *is = strchr(p, '=');
+    if (!is) continue;
+    *is = '\0';
+    n += snprintf(out + n, size - (size_t)n, "#: %s = %s\n", p, is + 1);
+  }
+  snprintf(out + n, size - (size_t)n, "%s", source);
+  return out;
+}
+
+static tw_status time_case(measurement *m, const char *folder, trn_timing *t, tw_error *error) {
+  static tw_operand operand[OPERANDS_MAX];
+  nki_request request = {.operand = operand};
+  trn_config config;
+  nki_module module;
+  trn_program program;
+  char copy[1024];
+  char *plain = source_of(folder, m->field[4], error);
+  if (!plain) return TW_FAILED;
+  char *source = with_directives(m, plain);
+  free(plain);
+  snprintf(copy, sizeof copy, "%s", m->field[6]);
+  for (char *p = strtok(copy, " "); p; p = strtok(NULL, " "))
+    if (!strchr(p, '=') && request.n_operands < OPERANDS_MAX && !read_operand(p, &operand[request.n_operands++]))
+      return tw_fail(error, TW_FAILED, "%s: not an operand", p);
+  tw_status status = trn_config_load(m->field[1], &config, error);
+  if (status == TW_OK) status = nki_parse(source, strlen(source), &module, error);
+  if (status == TW_OK) {
+    status = nki_execute(&config, &module, source, &request, &program, error);
+    nki_module_free(&module);
+  }
+  if (status == TW_OK) status = trn_check_races(&program, error);
+  if (status == TW_OK) {
+    trn_compiler compiler = trn_compiler_usual;
+    compiler.static_dma = strncmp(m->field[2], "static", 6) == 0;
+    const char *cores = strstr(m->field[2], "cores=");
+    double total = 0;
+    int n = 0;
+    do { /* the windows after which the PE clock is decided run freely: the mean over places, where that matters */
+      if (n) trn_timing_free(t);
+      config.tensor.window_phase_ns = (n + 0.5) / PLACES * config.tensor.window_ns;
+      status = trn_time(&config, &program, &compiler, t, error);
+      total += t->device;
+      n++;
+    } while (status == TW_OK && n < PLACES && t->device < 400e3);
+    m->cores = cores ? atoi(cores + 6) : 1;
+    m->simulated = (total / n + config.launch_ns) / 1000 / m->cores;
+    m->read = t->hbm_read;
+    m->spilled = t->spilled_bytes;
+    trn_program_free(&program);
+  }
+  free(source);
+  return status;
+}
+
+static int compare(const void *x, const void *y) {
+  const double a = *(const double *)x, b = *(const double *)y;
+  return (a > b) - (a < b);
+}
+
+static double median(double *x, int n) {
+  qsort(x, (size_t)n, sizeof *x, compare);
+  return n ? n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]) : NAN;
+}
+
+/* Places in the order of x, from 1; values that differ by less than `apart` from the least of theirs share the mean place. */
+static void find_ranks(const double *x, int n, double apart, double *rank) {
+  double sorted[CASES_MAX];
+  memcpy(sorted, x, (size_t)n * sizeof *x);
+  qsort(sorted, (size_t)n, sizeof *sorted, compare);
+  for (int from = 0, to; from < n; from = to) {
+    for (to = from; to < n && sorted[to] <= sorted[from] * (1 + apart);) to++;
+    for (int i = 0; i < n; i++)
+      if (x[i] >= sorted[from] && x[i] <= sorted[to - 1]) rank[i] = 0.5 * (from + 1 + to);
+  }
+}
+
+static double rank_correlation(const double *x, const double *y, int n, double apart) {
+  double a[CASES_MAX], b[CASES_MAX], xy = 0, xx = 0, yy = 0;
+  const double mean = 0.5 * (n + 1);
+  find_ranks(x, n, apart, a);
+  find_ranks(y, n, apart, b);
+  for (int i = 0; i < n; i++) {
+    xy += (a[i] - mean) * (b[i] - mean);
+    xx += (a[i] - mean) * (a[i] - mean);
+    yy += (b[i] - mean) * (b[i] - mean);
+  }
+  return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
+}
+
+/* Pairs whose measured times differ by a tenth or more: how many there are, and in how many the model has the same order. */
+static int pairs_in_order(const double *x, const double *y, int n, int *pairs) {
+  int kept = 0;
+  *pairs = 0;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < n; k++) {
+      if (x[k] < 1.1 * x[i]) continue;
+      ++*pairs;
+      kept += y[k] > y[i];
+    }
+  return kept;
+}
+
+static double error_of(const measurement *m) { return m->simulated / m->measured - 1; }
+
+static const char *name_of(const measurement *m) {
+  const char *slash = strrchr(m->field[4], '/');
+  return slash ? slash + 1 : m->field[4];
+}
+
+static void add_family(tw_text *text, const char *family, const char *machine) {
+  double x[CASES_MAX], y[CASES_MAX], error[CASES_MAX], sum = 0;
+  int n = 0, pairs;
+  for (int i = 0; i < n_cases; i++) {
+    const measurement *m = &cases[i];
+    if (!m->runs || (family && strcmp(m->field[0], family)) || strcmp(m->field[1], machine)) continue;
+    x[n] = m->measured;
+    y[n] = m->simulated;
+    sum += error[n++] = fabs(error_of(m));
+  }
+  if (!n) return;
+  const double middle = 100 * median(error, n);
+  const int kept = pairs_in_order(x, y, n, &pairs);
+  if (family)
+    tw_text_add(text, "| %s | %s | %d | %.1f%% | %.2f | %.2f | %d of %d |\n", family, machine, n, middle,
+                rank_correlation(x, y, n, 0), rank_correlation(x, y, n, noise), kept, pairs);
+  else
+    tw_text_add(text, "- %s: %d rows, median error %.1f%%, mean %.1f%%\n", machine, n, middle, 100 * sum / n);
+}
+
+static void add_families(tw_text *text, bool totals) {
+  static const char *const machines[] = {"trn2", "trn1"};
+  for (size_t k = 0; k < 2; k++) {
+    for (int i = 0; i < n_cases && !totals; i++) {
+      bool seen = false;
+      for (int j = 0; j < i; j++)
+        seen = seen || (!strcmp(cases[j].field[0], cases[i].field[0]) && !strcmp(cases[j].field[1], cases[i].field[1]));
+      if (!seen && !strcmp(cases[i].field[1], machines[k])) add_family(text, cases[i].field[0], machines[k]);
+    }
+    if (totals) add_family(text, NULL, machines[k]);
+  }
+}
+
+/* Rows of several cores: their error against one core's time, and with the factor that the other families' rows have. */
+static void add_cores(tw_text *text) {
+  double alone[CASES_MAX], left_out[CASES_MAX], factor[CASES_MAX];
+  int rows = 0;
+  for (int i = 0; i < n_cases; i++) {
+    const measurement *m = &cases[i];
+    int n = 0;
+    if (!m->runs || m->cores < 2) continue;
+    for (int k = 0; k < n_cases; k++)
+      if (cases[k].runs && cases[k].cores > 1 && strcmp(cases[k].field[0], m->field[0]) != 0)
+        factor[n++] = cases[k].measured / (cases[k].simulated * cases[k].cores);
+    if (!n) return; /* one family alone */
+    const double one = m->simulated * m->cores;
+    alone[rows] = fabs(one / m->measured - 1);
+    left_out[rows++] = fabs(one * median(factor, n) / m->measured - 1);
+  }
+  if (rows)
+    tw_text_add(text,
+                "- %d rows of two cores: median error %.1f%% with one core's time, %.1f%% with the factor of the other "
+                "families\n",
+                rows, 100 * median(alone, rows), 100 * median(left_out, rows));
+}
+
+static bool is_from_source(const measurement *m) { /* kernels of the repository with the traces */
+  return !strcmp(m->field[0], "attention") || !strcmp(m->field[0], "mlp");
+}
+
+/* The bytes that kernels read from HBM: they show which loads the compiler removed or added. */
+static void add_reads(tw_text *text) {
+  int n = 0, near = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int i = 0; i < n_cases; i++) {
+      const measurement *m = &cases[i];
+      const char *given = strstr(m->field[2], "read=");
+      if (!m->runs || !given) continue;
+      const double published = atof(given + 5), model = 1e-6 * (double)m->read;
+      const bool is_near = fabs(model / published - 1) <= 0.1;
+      if (pass && !is_near) tw_text_add(text, "| `%s` | %.0f MB | %.0f MB |\n", name_of(m), published, model);
+      n += !pass;
+      near += !pass && is_near;
+    }
+    if (!pass)
+      tw_text_add(text,
+                  "\nThe bytes read from HBM are published for %d rows. The model is within 10%% in %d of them. The "
+                  "other rows:\n\n"
+                  "| kernel | published | model |\n| --- | --- | --- |\n",
+                  n, near);
+  }
+}
+
+static char *tables(void) {
+  tw_text text = {0};
+  double sum = 0, error[CASES_MAX];
+  int n = 0;
+  tw_text_add_string(&text,
+                     "\n| kernel | operands | measured, p50 | model | error |\n| --- | --- | --- | --- | --- |\n");
+  for (int i = 0; i < n_cases; i++) {
+    const measurement *m = &cases[i];
+    if (!m->runs || !is_from_source(m)) continue;
+    sum += error[n++] = fabs(error_of(m));
+    tw_text_add(&text, "| `%s` | `%s` | %.0f us | %.0f us | %+.0f%% |\n", m->field[5], m->field[6], m->measured,
+                m->simulated, 100 * error_of(m));
+  }
+  tw_text_add(&text, "\nThe mean of the absolute errors is %.1f%%, the median %.1f%%.\n", 100 * sum / n,
+              100 * median(error, n));
+  tw_text_add_string(
+      &text,
+      "\n| kernels | machine | rows | median error | rank correlation | if times 0.5% apart share a rank | pairs "
+      "10% apart in order |\n| --- | --- | --- | --- | --- | --- | --- |\n");
+  add_families(&text, false);
+  tw_text_add_string(&text, "\n");
+  add_families(&text, true);
+  add_cores(&text);
+  tw_text_add_string(
+      &text,
+      "\n| rows with errors above 25% | machine | measured | model | error |\n| --- | --- | --- | --- | --- |\n");
+  for (int i = 0; i < n_cases; i++)
+    if (cases[i].runs && fabs(error_of(&cases[i])) > 0.25)
+      tw_text_add(&text, "| `%s` %s | %s | %.0f us | %.0f us | %+.0f%% |\n", name_of(&cases[i]),
+                  is_from_source(&cases[i]) ? cases[i].field[6] : "", cases[i].field[1], cases[i].measured,
+                  cases[i].simulated, 100 * error_of(&cases[i]));
+  tw_text_add_string(
+      &text, "\n| rows that spill | machine | published, stored and loaded | model |\n| --- | --- | --- | --- |\n");
+  for (int i = 0; i < n_cases; i++) {
+    const measurement *m = &cases[i];
+    const char *given = strstr(m->field[2], "spilled=");
+    if (!m->runs || (!given && !m->spilled)) continue;
+    tw_text_add(&text, "| `%s` | %s | %.*s%s | %.0f MB |\n", name_of(m), m->field[1],
+                given ? (int)strcspn(given + 8, " ") : 0, given ? given + 8 : "", given ? " MB" : "",
+                1e-6 * (double)m->spilled);
+  }
+  add_reads(&text);
+  tw_text_add_string(&text, "\n| rows without a modelled time | machine | reason |\n| --- | --- | --- |\n");
+  for (int i = 0; i < n_cases; i++)
+    if (*cases[i].why) tw_text_add(&text, "| `%s` | %s | %s |\n", name_of(&cases[i]), cases[i].field[1], cases[i].why);
+  tw_text_add_string(&text, "\n");
+  return text.data;
+}
+
+static const page the_page = {"docs/reference/accuracy-trainium.md",
+                              "<!-- measured: made by build/tests/test_trainium_measured --write -->\n",
+                              "<!-- end of measured -->\n", "test_trainium_measured"};
+
+static bool is_wanted(const measurement *m, int words, char *const word[]) {
+  for (int k = 0; k < words; k++)
+    for (int f = 0; f < FIELDS; f++)
+      if (strstr(m->field[f], word[k])) return true;
+  return !words;
+}
+
+/* Runs the cases that have one of the words; prints them if there are words. */
+static void run_cases(const char *folder, int words, char *const word[]) {
+  tw_error error;
+  char *text; /* stays: the cases point into it */
+  if (tw_file_read(TW_TEST_DATA "/trainium/measured.txt", 1 << 24, &text, NULL, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  read_cases(text);
+  for (int i = 0; i < n_cases; i++) {
+    measurement *m = &cases[i];
+    trn_timing t = {0};
+    if (!is_wanted(m, words, word)) continue;
+    const clock_t begin = clock();
+    m->runs = time_case(m, folder, &t, &error) == TW_OK;
+    if (!m->runs) snprintf(m->why, sizeof m->why, "%.190s", error.text);
+    if (words && !m->runs) printf("%-22.22s %-36.36s %s\n", m->field[0], name_of(m), error.text);
+    if (!words || !m->runs) {
+      trn_timing_free(&t);
+      continue;
+    }
+    printf("%-22.22s %-32.32s %-18.18s %9.1f %9.1f us %+6.1f%%  busy", m->field[0], name_of(m), m->field[6],
+           m->measured, m->simulated, 100 * error_of(m));
+    for (int e = 0; e < TRN_ENGINES; e++)
+      printf(" %c %3.0f%%", trn_engine_name((trn_engine)e)[0], 100 * t.busy[e] / t.device);
+    printf(" dma %3.0f%% read %.0f MB write %.0f MB spilled %.0f MB, loads -%zu copies -%zu %.1f s\n",
+           100 * t.dma_busy / t.device, 1e-6 * (double)t.hbm_read, 1e-6 * (double)t.hbm_written,
+           1e-6 * (double)t.spilled_bytes, t.loads_removed, t.copies_removed,
+           (double)(clock() - begin) / CLOCKS_PER_SEC);
+    trn_timing_free(&t);
+  }
+}
+
+static void the_page_says_it(void **state) {
+  const char *folder = getenv("TRAINIUM_SOURCES");
+  (void)state;
+  if (!folder) {
+    print_message("TRAINIUM_SOURCES names no folder with the public kernels (./dev accuracy fetches them)\n");
+    skip();
+  }
+  run_cases(folder, 0, NULL);
+  page_must_say(&the_page, tables());
+}
+
+int main(int argc, char **argv) {
+  const char *folder = getenv("TRAINIUM_SOURCES");
+  const bool writes = argc == 2 && !strcmp(argv[1], "--write");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_page_says_it)};
+  if (argc == 1) return cmocka_run_group_tests(tests, NULL, NULL);
+  if (!folder) {
+    fprintf(stderr, "TRAINIUM_SOURCES: expected a folder with the public kernels\n");
+    return 2;
+  }
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  run_cases(folder, writes ? 0 : argc - 1, argv + 1);
+  if (writes) {
+    page_write(&the_page, tables());
+    return 0;
+  }
+  tw_text text = {0};
+  add_families(&text, false);
+  add_families(&text, true);
+  add_cores(&text);
+  printf("%s", text.data);
+  tw_text_free(&text);
+  return 0;
+}
