@@ -121,6 +121,9 @@ static void pinned_loops_keep_the_rules(void **state) {
        "tile m=128 n=256;hand_scheduled;split_k 2"},
       {"cdna4", "gemm m=130 n=100 k=264 a=bf16 b=mxfp8 quantize=mxfp8 scale_rule=up bias=row",
        "hand_scheduled;mfma 32"},
+      /* clang alone would leave out a wait before its barrier */
+      {"cdna3", "gemm m=128 n=128 k=512 b_transposed=1 a=e4m3 b=e4m3 scales=block",
+       "tile m=128 n=128 k=128;stages 2;waves m=2 n=4"},
   };
   static const char *const left_out[] = {"s_barrier", "s_waitcnt vmcnt", "s_waitcnt lgkmcnt"};
   (void)state;
@@ -265,6 +268,9 @@ static void attention_is_right(void **state) {
       {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=33 sk=70 d=96 a=f16",
        "tile keys=32 queries=32;dq queries=32 keys=32;mfma 32;waves 2;stages 2"},
       {"cdna3", "attention pass=backward b=1 hq=1 hkv=1 sq=33 sk=50 d=192 causal=1", "tile keys=16 queries=32;waves 2"},
+      /* eight waves */
+      {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=50 sk=150 d=128 causal=1",
+       "tile keys=16 queries=32;dq queries=16 keys=32;overlap_softmax;waves 8"},
       {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=33 sk=50 d=256",
        "tile keys=16 queries=64;dq queries=16 keys=64;overlap_softmax;waves 4"},
   };

@@ -54,8 +54,12 @@ TW_C int tw_group(void) { return __builtin_amdgcn_readfirstlane(tw_thread() / 64
 /* Nothing moves across at compile time; TW_FIXED: nor do registers' instructions. */
 TW_C void tw_here(void) { __asm__ volatile("" ::: "memory"); }
 #define TW_FIXED() __builtin_amdgcn_sched_barrier(0)
+/* Waits until at most N copies of this thread, or reads of LDS, are in flight. */
+#define TW_COPIES_WAIT(count) (tw_here(), __builtin_amdgcn_s_waitcnt(((count) & 15) | (count) >> 4 << 14 | 0xF70), tw_here())
+#define TW_READS_WAIT(count) (tw_here(), __builtin_amdgcn_s_waitcnt(0xC07F | ((count) < 15 ? (count) : 15) << 8), tw_here())
 /* Workgroup barrier. LDS writes before it are visible after it. It does not wait for copies to LDS. */
 TW_C void tw_sync_block(void) {
+  TW_READS_WAIT(0); /* clang 22 leaves out the wait of the fence if a loop ends with stores to LDS */
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
@@ -69,9 +73,6 @@ TW_C void tw_end_turn(void) {
   TW_FIXED();
   tw_here();
 }
-/* Waits until at most N copies of this thread, or reads of LDS, are in flight. */
-#define TW_COPIES_WAIT(count) (tw_here(), __builtin_amdgcn_s_waitcnt(((count) & 15) | (count) >> 4 << 14 | 0xF70), tw_here())
-#define TW_READS_WAIT(count) (tw_here(), __builtin_amdgcn_s_waitcnt(0xC07F | ((count) < 15 ? (count) : 15) << 8), tw_here())
 /* Waves of higher priority (0 to 3) issue first. */
 #define TW_PRIORITY(level) __builtin_amdgcn_s_setprio(level)
 /* Hints to the compiler's scheduler: which earlier instructions of the same basic block come next. */
