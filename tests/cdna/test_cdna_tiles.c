@@ -218,7 +218,7 @@ static void block_scaled_gemms_are_right(void **state) {
       {"cdna4", "gemm m=17 n=70 k=520 a=f16 b=mxfp4 quantize=mxfp8 c=bf16 lda=528 ldc=72",
        "tile m=16 n=32;split_k 2;fixed_shape;preload_arguments"},
       {"cdna4", "gemm m=37 n=70 k=712 a=bf16 b=mxfp4 quantize=mxfp4 scale=0.5 bias=full ldc=80",
-       "tile m=32 n=64;waves 2;register_prefetch 2;fixed_shape;sums_in_vgprs"},
+       "tile m=32 n=64;waves 2;register_prefetch 2;fixed_shape;sums_in_vgprs;nontemporal_stores"},
       /* codes and scales are given, in either order */
       {"cdna4", "gemm m=17 n=96 k=768 a=bf16 b=mxfp4 quantize=mxfp4 packed=1 shuffle=aiter",
        "tile m=16 n=64;waves 2;register_prefetch 2"},
@@ -431,6 +431,7 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=16 n=64 k=480 a=mxfp4 b=mxfp4 packed=1", ""}, "multiple of 256 (found n=64 k=480)"},
       {{"cdna4", "gemm m=16 n=48 k=512 a=mxfp4 b=mxfp4 packed=1 shuffle=aiter", ""}, "and n of 32"},
       {{"cdna4", "gemm m=16 n=96 k=512 a=mxfp4 b=mxfp4 packed=1 shuffle=aiter", "hand_scheduled"}, "codes in rows"},
+      {{"cdna4", "gemm m=16 n=96 k=512 a=mxfp4 b=mxfp4", "split_k 2;nontemporal_stores"}, "excludes split_k"},
       {{"cdna3", "gemm m=16 n=64 k=512 a=mxfp4 b=mxfp4 packed=1", ""}, "requires gfx950"},
       {{"cuda-h200", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 packed=1 shuffle=aiter", ""}, "shuffle is not supported"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp6 b=mxfp4", "tile m=128 n=128;hand_scheduled"},
