@@ -221,10 +221,11 @@ static void block_scaled_gemms_are_right(void **state) {
        "tile m=32 n=64;waves 2;register_prefetch 2;fixed_shape;sums_in_vgprs;nontemporal_stores"},
       /* codes and scales are given, in either order */
       {"cdna4", "gemm m=17 n=96 k=768 a=bf16 b=mxfp4 quantize=mxfp4 packed=1 shuffle=aiter",
-       "tile m=16 n=64;waves 2;register_prefetch 2"},
+       "tile m=16 n=64;waves 2;register_prefetch 2;prioritize_loads"},
       {"cdna4", "gemm m=17 n=70 k=768 a=f16 b=mxfp6 quantize=mxfp6 packed=1 bias=row",
        "tile m=16 n=64;split_k 2;preload_arguments;fixed_shape"},
-      {"cdna4", "gemm m=70 n=96 k=512 a=mxfp4 b=mxfp4 packed=1 shuffle=aiter", "tile m=64 n=64;waves 2"},
+      {"cdna4", "gemm m=70 n=96 k=512 a=mxfp4 b=mxfp4 packed=1 shuffle=aiter",
+       "tile m=64 n=64;waves 2;prioritize_loads"},
       {"cdna4", "gemm m=70 n=90 k=512 a=mxfp8 b=mxfp4 packed=1", "tile m=32 n=64;register_prefetch 2"},
       {"cdna4", "gemm m=130 n=200 k=512 a=mxfp4 b=mxfp4 packed=1", "tile m=128 n=128;hand_scheduled;split_k 2"},
       {"cdna4", "gemm m=130 n=200 k=512 a=bf16 b=mxfp8 quantize=mxfp8 packed=1", "hand_scheduled;mfma 32"},

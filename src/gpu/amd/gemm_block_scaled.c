@@ -62,6 +62,8 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
                                           tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
+  if (p->prioritize && p->hand_scheduled)
+    return tw_fail(error, TW_USAGE, "prioritize_loads excludes hand_scheduled, whose loop orders its own loads");
   if (p->nontemporal && p->split > 1)
     return tw_fail(error, TW_USAGE, "nontemporal_stores excludes split_k, whose partial sums are read again");
   if (p->hand_scheduled && g->shuffled)
@@ -165,6 +167,8 @@ static const tw_verb verbs[] = {
              PLAN, preload)},
     {TW_FLAG("sums_in_vgprs", "Keep the sums of matrix instructions in VGPRs (--amdgpu-mfma-vgpr-form).", PLAN,
              sums_in_vgprs)},
+    {TW_FLAG("prioritize_loads", "Raise the priority of a wave while it issues its loads of A (s_setprio).", PLAN,
+             prioritize)},
     {TW_FLAG("nontemporal_stores", "Store C without keeping it in the caches.", PLAN, nontemporal)},
 };
 static const tw_language language = {"block-scaled gemm on AMD GPUs", sizeof verbs / sizeof *verbs, verbs};
@@ -188,6 +192,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   tw_menu_offer(m, "preload_arguments", "short kernels wait for the load of their arguments", "preload_arguments");
   tw_menu_offer(m, "fixed_shape", "divisions by constants become multiplications and shifts", "fixed_shape");
   tw_menu_offer(m, "sums_in_vgprs", "sums need no copies between AGPRs and VGPRs", "sums_in_vgprs");
+  tw_menu_offer(m, "prioritize_loads", "loads of one wave need not wait for the arithmetic of another",
+                "prioritize_loads");
   tw_menu_offer(m, "nontemporal_stores", "C leaves the caches to operands", "nontemporal_stores");
   tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop; all waves share both operands in LDS",
                 "hand_scheduled");
@@ -229,6 +235,7 @@ void tw_tile_block_scaled_slots(tw_slots *s, const tw_tile_machine *machine, con
   tw_slots_flag(s, "preload", p->preload);
   tw_slots_flag(s, "sums_in_vgprs", p->sums_in_vgprs);
   tw_slots_flag(s, "nontemporal", p->nontemporal);
+  tw_slots_flag(s, "prioritize", p->prioritize);
   tw_slots_number(s, "columns", p->columns);
   tw_slots_number(s, "deep", p->deep);
   tw_slots_number(s, "shared", p->shared_bytes);

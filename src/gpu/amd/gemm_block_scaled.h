@@ -12,6 +12,7 @@
  *   rasterize window=8 chunk=8   which workgroup has which tile
  *   fixed_shape             sizes and pitches are constants of the source: no division by variables, fewer arguments
  *   preload_arguments       arguments are in scalar registers when a wave starts
+ *   prioritize_loads        a wave has priority while it issues its loads of A
  *   nontemporal_stores      C is not kept in the caches
  *   sums_in_vgprs           matrix instructions keep their sums in VGPRs
  *
@@ -31,7 +32,7 @@
 typedef struct tw_tile_block_scaled_plan {
   /* `groups` are waves, `ahead` is register_prefetch, `split` is split_k. */
   int m, n, groups, ahead, split, window, chunk;
-  bool hand_scheduled, fixed_shape, preload, sums_in_vgprs, nontemporal;
+  bool hand_scheduled, fixed_shape, preload, sums_in_vgprs, nontemporal, prioritize;
   /* With hand_scheduled: the side of a matrix instruction, and the pipeline depth. */
   int side, stages;
   /* Columns and depth of the packed weights: n and k rounded up. */
