@@ -614,6 +614,44 @@ static void the_best_kernels_of_a_model_have_their_costs(void **state) {
   }
 }
 
+/* docs/lab/2026-11-language-model-parts.md: the best of the searches whose prompts lacked a part. */
+static void a_search_without_examples_is_replayed(void **state) {
+  (void)state;
+  const tw_target *target = tw_target_find("gemmini-16x16-int8");
+  tw_problem problem;
+  tw_error error = {0};
+  char *agent;
+  assert_int_equal(tw_problem_parse(target, LONG_CONV, &problem, NULL), TW_OK);
+  assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
+  assert_true(asprintf(&agent,
+                       "exec:cat >%s/question; n=$(cat %s/n 2>/dev/null || echo 0); n=$((n+1)); echo $n >%s/n; "
+                       "cat " TW_TEST_DATA "/agents/parts/examples_conv/$(printf %%02d $n).txt",
+                       folder, folder, folder) > 0);
+  const char *agents[] = {agent};
+  const tw_search_options o = {.size = sizeof o,
+                               .iterations = 3,
+                               .plans = 2,
+                               .kernels = 1,
+                               .beam = 1,
+                               .dropout = -1,
+                               .seed = 1,
+                               .jobs = 1,
+                               .without = TW_WITHOUT_EXAMPLES,
+                               .agents = agents,
+                               .n_agents = 1,
+                               .model = &hurried};
+  tw_search_result r = {0};
+  if (tw_search_into(target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(asked(), 12);
+  assert_int_equal(r.correct, 7);
+  assert_true(r.best.cost < 1.005 * 1810629 && r.best.cost > 0.995 * 1810629);
+  char *question = read_text("question");
+  assert_null(strstr(question, "# Examples of such changes"));
+  free(question);
+  free(agent);
+  tw_search_result_clear(&r);
+}
+
 /* ---- the words ---- */
 
 static const char *const PROBLEMS[][2] = {
@@ -749,6 +787,7 @@ int main(void) {
       cmocka_unit_test(prompts_are_whole_for_every_machine_and_op),
       cmocka_unit_test(all_answers_of_a_model_are_used),
       cmocka_unit_test(the_best_kernels_of_a_model_have_their_costs),
+      cmocka_unit_test_setup_teardown(a_search_without_examples_is_replayed, start, end),
       cmocka_unit_test(an_example_is_shown_when_the_plan_calls_for_it),
       cmocka_unit_test(plans_are_read_whatever_is_around_them),
   };
