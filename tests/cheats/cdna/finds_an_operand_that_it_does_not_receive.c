@@ -1,4 +1,4 @@
-// wrong | which is not mapped | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
+// wrong | bytes at 0x | gemm m=64 n=64 k=64 a=f32 b=f32 c=f32 acc=f32 -t cdna3
 /* B is not among the arguments: A tells where it was */
 //: kernel k
 //: grid m
