@@ -2,7 +2,8 @@
  * gemm_numerics.c, inputs in gemm_inputs.c, the reference result in gemm_reference.c, the comparison in gemm_compare.c.
  *
  *   c=i8    C = relu(sat8(round(scale * (op(A) op(B) + D))))   acc=i32; the scaling in binary32, ties to even
- *   c=i16   likewise with sat16; a=i8
+ *   c=i16   likewise with sat16. With a=i16 sums may have more than the 24 bits of binary32: the scaling is then in
+ *           binary64, exact for powers of two, as shifts of integers are
  *           acc=i8, acc=i16 (of c's type): sums may be rounded and saturated to it on the way, up to once for every 8
  *           of k
  *   c=i32   C = relu(op(A) op(B) + D)                          acc=i32; inputs are such that nothing overflows

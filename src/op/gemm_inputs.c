@@ -2,7 +2,8 @@
  *
  * int8.h says what makes the results of c=i8 tell much; its full-range lines are rows of A and columns of B.
  * c=i32 uses the whole range everywhere: for k up to 2^20 the chance that a sum leaves 2^30 is below e^-2000
- * (Hoeffding). Real types: rows of op(A) and columns of op(B) as inputs.h says. */
+ * (Hoeffding). The range of i16 is what sums of 32 bits allow. Real types: rows of op(A) and columns of op(B) as
+ * inputs.h says. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -66,12 +67,16 @@ static void fill_i8(const tw_gemm *g, uint64_t seed, int operand, const tw_opera
   }
 }
 
-/* Elements as large as sums of k products in 32 bits allow. */
-static void fill_i16(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, int16_t *data) {
-  const int64_t most = (int64_t)fmin(INT16_MAX, sqrt(0x1p30 / (double)g->k));
+/* Elements as large as sums of k products in 32 bits allow; with c=i16 only in the full-range lines, which are rows
+ * of the stored matrix. */
+static void fill_i16(const tw_gemm *g, uint64_t seed, int operand, bool has_lines, const tw_operand *o, int16_t *data) {
+  const double whole = fmin(INT16_MAX, sqrt(0x1p30 / (double)g->k)),
+               usual = is_narrow(g) ? fmin(whole, tw_amplitude(g->k, narrow_scale(g))) : whole;
   for (int64_t row = 0; row < o->dims[0]; row++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)row);
+    const bool full = has_lines && tw_is_full_range(seed, operand, row, o->dims[0], TW_FULL_RANGE_ONE_IN);
+    const int64_t most = (int64_t)(full ? whole : usual);
     for (int64_t i = 0; i < o->dims[1]; i++) data[row * o->stride[0] + i] = (int16_t)tw_random_between(&r, -most, most);
   }
 }
@@ -206,7 +211,8 @@ static void fill_operands(const tw_problem *p, uint64_t seed, const tw_operand o
     return;
   }
   if (g.a == TW_I16) {
-    for (int i = 0; i < 2; i++) fill_i16(&g, seed, i, &o[i], buffers[i]);
+    fill_i16(&g, seed, 0, !g.a_transposed, &o[0], buffers[0]);
+    fill_i16(&g, seed, 1, g.b_transposed, &o[1], buffers[1]);
   } else {
     fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
     if (tw_gemm_numerics_of(&g).b == g.b)

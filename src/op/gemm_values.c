@@ -115,8 +115,8 @@ double tw_gemm_act(tw_glu glu, double x) {
 
 double tw_gemm_finish(const tw_gemm *g, double sum) {
   if (g->c == TW_I8) return tw_round_i8((int32_t)sum, g->scale, g->relu);
-  if (g->c == TW_I16) return tw_round_i16((int32_t)sum, g->scale, g->relu);
   const double x = (double)g->scale * sum;
+  if (g->c == TW_I16) return tw_round_i16(g->a == TW_I16 ? x : (double)((float)(int32_t)sum * g->scale), g->relu);
   if (g->gelu == TW_GELU_ERF) return gelu_erf(x);
   if (g->gelu == TW_GELU_TANH) return gelu_tanh(x);
   return g->relu && x < 0 ? 0 : x;

@@ -13,8 +13,8 @@ int8_t tw_round_i8(int32_t acc, float scale, bool relu) {
   return (int8_t)(x > 127 ? 127 : x < -128 ? -128 : x);
 }
 
-int16_t tw_round_i16(int32_t acc, float scale, bool relu) {
-  float x = rintf((float)acc * scale);
+int16_t tw_round_i16(double x, bool relu) {
+  x = rint(x);
   if (relu && x < 0) x = 0;
   return (int16_t)(x > 32767 ? 32767 : x < -32768 ? -32768 : x);
 }
@@ -23,9 +23,16 @@ int16_t tw_round_i16(int32_t acc, float scale, bool relu) {
 
 const tw_distribution tw_full_range = {127, 1};
 
+static double variance_of(int64_t products, double scale) {
+  return TW_INT8_DEVIATION / (fabs(scale) * sqrt((double)products));
+}
+
+double tw_amplitude(int64_t products, double scale) {
+  return round((sqrt(1 + 12 * variance_of(products, scale)) - 1) / 2);
+}
+
 tw_distribution tw_int8_distribution(int64_t products, double scale) {
-  double variance = TW_INT8_DEVIATION / (fabs(scale) * sqrt((double)products));
-  double amplitude = round((sqrt(1 + 12 * variance) - 1) / 2);
+  const double variance = variance_of(products, scale), amplitude = tw_amplitude(products, scale);
   if (!(amplitude < 127)) return tw_full_range;
   if (amplitude <= 1) return (tw_distribution){1, fmin(1, 1.5 * variance)};
   return (tw_distribution){(int64_t)amplitude, 1};

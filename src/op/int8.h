@@ -11,8 +11,8 @@
 
 /* act(sat8(round(scale * acc))), the scaling in binary32, ties to even. */
 int8_t tw_round_i8(int32_t acc, float scale, bool relu);
-/* Likewise to 16 bits. */
-int16_t tw_round_i16(int32_t acc, float scale, bool relu);
+/* act(sat16(round(x))), ties to even. */
+int16_t tw_round_i16(double x, bool relu);
 
 /* ---- inputs ----
  *
@@ -29,7 +29,9 @@ typedef struct tw_distribution {
 enum { TW_INT8_DEVIATION = 40 };
 extern const tw_distribution tw_full_range;
 
-/* For sums of `products` products that are scaled by `scale` and rounded to int8. */
+/* For sums of `products` products that are scaled by `scale` and rounded to int8: the amplitude of elements that have
+ * no limit, and the distribution of int8. */
+double tw_amplitude(int64_t products, double scale);
 tw_distribution tw_int8_distribution(int64_t products, double scale);
 int8_t tw_draw_i8(tw_random *, tw_distribution);
 /* Is line `index` of `count` of this operand one with the whole range? About one in `one_in` is. */

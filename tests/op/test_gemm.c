@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "op/gemm_problem.h"
+#include "op/gemm_values.h"
 #include "op/int8.h"
 #include "target/parse.h"
 
@@ -39,19 +40,20 @@ static double plain_element(const tw_gemm *g, void *const buffer[], int64_t i, i
   for (int64_t p = 0; p < g->k; p++) {
     int64_t ia = g->a_transposed ? p * g->lda + i : i * g->lda + p,
             ib = g->b_transposed ? j * g->ldb + p : p * g->ldb + j;
-    sum += g->a == TW_F32 ? (double)((float *)buffer[0])[ia] * (double)((float *)buffer[1])[ib]
-                          : ((int8_t *)buffer[0])[ia] * ((int8_t *)buffer[1])[ib];
+    sum += g->a == TW_F32   ? (double)((float *)buffer[0])[ia] * (double)((float *)buffer[1])[ib]
+           : g->a == TW_I16 ? ((int16_t *)buffer[0])[ia] * ((int16_t *)buffer[1])[ib]
+                            : ((int8_t *)buffer[0])[ia] * ((int8_t *)buffer[1])[ib];
   }
   if (g->bias != TW_GEMM_BIAS_NONE) {
     int64_t id = g->bias == TW_GEMM_BIAS_ROW ? j : i * g->ldd + j;
     sum += g->acc == TW_F32 ? (double)((float *)buffer[2])[id] : ((int32_t *)buffer[2])[id];
   }
   if (g->c == TW_I8 || g->c == TW_I16) {
-    float scaled = (float)(int32_t)sum * g->scale, rounded = floorf(scaled);
-    float rest = scaled - rounded;
-    if (rest > 0.5f || (rest == 0.5f && fmodf(rounded, 2) != 0)) rounded += 1;
-    const float most = g->c == TW_I8 ? 127 : 32767;
-    sum = rounded > most ? (double)most : rounded < -most - 1 ? (double)-most - 1 : (double)rounded;
+    const double scaled = g->a == TW_I16 ? sum * (double)g->scale : (double)((float)(int32_t)sum * g->scale);
+    double rounded = floor(scaled), rest = scaled - rounded;
+    if (rest > 0.5 || (rest == 0.5 && fmod(rounded, 2) != 0)) rounded += 1;
+    const double most = g->c == TW_I8 ? 127 : 32767;
+    sum = rounded > most ? most : rounded < -most - 1 ? -most - 1 : rounded;
   } else if (g->c == TW_F32) {
     sum *= (double)g->scale;
   }
@@ -82,6 +84,7 @@ static void expect_plain_result(const char *text) {
 
 #define I8 " a=i8 b=i8 c=i8 acc=i32"
 #define I16 " a=i8 b=i8 c=i16 acc=i32"
+#define I16_I16 " a=i16 b=i16 c=i16 acc=i32"
 #define I32 " a=i8 b=i8 c=i32 acc=i32"
 #define F32 " a=f32 b=f32 c=f32 acc=f32"
 
@@ -92,10 +95,12 @@ static void reference_is_what_plain_loops_say(void **state) {
   static const char *const variants[] = {"", " a_transposed=1", " b_transposed=1 bias=row",
                                          " a_transposed=1 b_transposed=1 bias=full relu=1",
                                          " lda=2200 ldb=2300 ldc=200 ldd=210 bias=full"};
-  static const char *const types[] = {I8, I8 " scale=0.0371", I16, I16 " scale=0.25", I32, F32, F32 " scale=-1.5"};
+  static const char *const types[] = {
+      I8,  I8 " scale=0.0371", I16, I16 " scale=0.25", I16_I16, I16_I16 " scale=0.001953125", I32,
+      F32, F32 " scale=-1.5"};
   for (size_t s = 0; s < 6; s++)
     for (size_t v = 0; v < 5; v++)
-      for (size_t t = 0; t < 7; t++) {
+      for (size_t t = 0; t < 9; t++) {
         char text[256];
         snprintf(text, sizeof text, "%s%s%s", shapes[s], variants[v], types[t]);
         expect_plain_result(text);
@@ -133,6 +138,19 @@ static void rounding_is_to_nearest_even_and_saturates(void **state) {
   assert_int_equal(tw_round_i8(INT32_MAX, 1e30f, false), 127);
   assert_int_equal(tw_round_i8(INT32_MIN, 1e30f, false), -128);
   assert_int_equal(tw_round_i8(16777217, 0x1p-24f, false), 1); /* int32 -> binary32 rounds first */
+  /* sums of int16, just above and below a half: binary32 would make a tie of both */
+  const tw_problem wide = parse("m=1 n=1 k=1 scale=0.0000152587890625" I16_I16), narrow = parse("m=1 n=1 k=1" I16);
+  const tw_gemm exact = tw_gemm_of(&wide);
+  tw_gemm single = tw_gemm_of(&narrow);
+  single.scale = exact.scale;
+  for (int sign = -1; sign <= 1; sign += 2) {
+    assert_true(tw_gemm_finish(&exact, sign * 0x20008001) == sign * 0x2001);
+    assert_true(tw_gemm_finish(&exact, sign * 0x20008000) == sign * 0x2000);
+    assert_true(tw_gemm_finish(&exact, sign * 0x20017fff) == sign * 0x2001);
+    assert_true(tw_gemm_finish(&exact, sign * 0x20018000) == sign * 0x2002);
+    assert_true(tw_gemm_finish(&single, sign * 0x20008001) == sign * 0x2000);
+  }
+  assert_true(tw_gemm_finish(&exact, INT32_MAX) == INT16_MAX && tw_gemm_finish(&exact, INT32_MIN) == INT16_MIN);
 }
 
 static void result_does_not_depend_on_threads_and_only_on_the_seed(void **state) {
@@ -165,9 +183,8 @@ static void expect_informative(const char *text) {
 }
 
 /* Of 16 bits: some saturate, and both bytes vary. */
-static void results_of_16_bits_tell_much(void **state) {
-  (void)state;
-  tw_problem problem = parse("m=128 n=128 k=512" I16);
+static void expect_informative_16(const char *text) {
+  tw_problem problem = parse(text);
   tw_case c = make_case(&problem, 1, 2);
   int saturated = 0, large = 0;
   for (int i = 0; i < 128 * 128; i++) {
@@ -178,6 +195,13 @@ static void results_of_16_bits_tell_much(void **state) {
   assert_in_range(saturated, 128 * 128 / 1000, 128 * 128 / 5);
   assert_in_range(large, 128 * 128 / 4, 128 * 128);
   tw_case_free(&c);
+}
+
+static void results_of_16_bits_tell_much(void **state) {
+  (void)state;
+  expect_informative_16("m=128 n=128 k=512" I16);
+  expect_informative_16("m=128 n=128 k=512" I16_I16);
+  expect_informative_16("m=128 n=128 k=512 scale=0.0078125 b_transposed=1" I16_I16);
 }
 
 static void inputs_make_results_that_tell_much(void **state) {

@@ -48,6 +48,7 @@ static void exact_elements_are_those_of_the_reference(void **state) {
   expect_exact("gemm m=33 n=50 k=70 a=u8 b=i8 c=bf16 acc=i32 scale=0.01");
   expect_exact("gemm m=33 n=50 k=70 a=bf16 b=mxfp4 c=f32 acc=f32");
   expect_exact("gemm m=1 n=1 k=1 a=i16 b=i16 c=i32 acc=i32");
+  expect_exact("gemm m=33 n=50 k=70 a=i16 b=i16 c=i16 acc=i32 scale=0.0000152587890625 bias=row");
 }
 
 /* Sums in binary32, in blocks of 16 as matrix units make them. */

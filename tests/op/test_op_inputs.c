@@ -22,6 +22,7 @@ static const char *const problems[] = {
     "gemm m=16 n=16 k=16 a=i8 b=i8 c=i8 acc=i32 bias=row scale=0.01",
     "gemm m=16 n=16 k=16 a=i8 b=i8 c=i32 acc=i32 bias=full",
     "gemm m=16 n=16 k=16 a=i16 b=i16 c=i32 acc=i32",
+    "gemm m=16 n=16 k=16 a=i16 b=i16 c=i16 acc=i32 scale=0.001953125",
     "gemm m=16 n=16 k=64 a=i8 b=i4 c=i32 acc=i32",
     "gemm m=16 n=16 k=16 a=e4m3 b=e4m3 c=bf16 acc=f32",
     "gemm m=256 n=256 k=256 a=e4m3 b=e4m3 c=bf16 acc=f32 scales=block",

@@ -349,26 +349,35 @@ static void weights_of_4_bits_are_scaled(void **state) {
   refused(g, "k=96, group=24: both must be multiples of 16");
 }
 
+/* Elements use 16 bits as far as sums allow. With shifts, the sums have more bits than binary32, and some of the
+ * results saturate. */
 static void int16_is_exact(void **state) {
   (void)state;
   enum { M = 70, N = 72, K = 42 };
   static int16_t a[M * K], b[K * N];
   static int32_t c[M * N];
+  const int shifts[] = {-1, 0, 1, 9, 16}; /* -1: 32 bits */
   tw_random r;
   tw_random_seed(&r, 3);
   for (int i = 0; i < M * K; i++) a[i] = (int16_t)tw_random_between(&r, -5000, 5000);
   for (int i = 0; i < K * N; i++) b[i] = (int16_t)tw_random_between(&r, -5000, 5000);
-  for (int turned = 0; turned < 2; turned++) {
-    xd_gemm g = gemm_of("i16", (tw_tile){16, 12, 32, 2}, M, N, K);
+  for (int i = 0; i < 10; i++) {
+    const bool turned = i % 2, narrow = shifts[i / 2] >= 0;
+    xd_gemm g = gemm_of(narrow ? "i16-narrow" : "i16", (tw_tile){16, 12, 32, 2}, M, N, K);
     g.columns = 2;
     g.b_transposed = turned;
+    g.shift = narrow ? shifts[i / 2] : 0;
     memset(c, 0xA5, sizeof c);
     run(&g, a, b, c);
-    for (int i = 0; i < M * N; i++) {
-      int32_t sum = 0;
-      for (int p = 0; p < K; p++) sum += a[i / N * K + p] * b[turned ? i % N * K + p : p * N + i % N];
-      assert_int_equal(c[i], sum);
+    int saturated = 0;
+    for (int at = 0; at < M * N; at++) {
+      int64_t sum = 0;
+      for (int p = 0; p < K; p++) sum += a[at / N * K + p] * b[turned ? at % N * K + p : p * N + at % N];
+      const int64_t x = narrow ? narrowed(&g, sum, 16) : sum;
+      assert_int_equal(narrow ? ((int16_t *)c)[at] : c[at], x);
+      saturated += narrow && (x == INT16_MAX || x == INT16_MIN);
     }
+    assert_true(shifts[i / 2] == 9 ? saturated > 100 && saturated < M * N - 100 : true);
   }
 }
 

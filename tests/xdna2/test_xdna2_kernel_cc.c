@@ -65,6 +65,7 @@ static const design designs[] = {
     {"bf16", {16, 24, 32, 2}, {1, 2, 1, false}, TW_ROUND_EVEN, true},
     {"bf16-f32", {8, 16, 48, 1}, {1, 2, 2, false}, TW_ROUND_FLOOR, true},
     {"bf16-emulated", {32, 24, 48, 2}, {2, 1, 2, false}, TW_ROUND_FLOOR, true},
+    {"i16-narrow", {16, 12, 32, 1}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
 };
 enum { DESIGNS = sizeof designs / sizeof *designs };
 

@@ -98,6 +98,9 @@ static void designs_are_right_and_measured(void **state) {
   const tw_measurement plain = measured(&wide, "", NULL), better = measured(&wide, "tile m=64 k=64 n=64 rho=1", NULL);
   assert_true(better.cost < plain.cost && better.utilization > plain.utilization);
   assert_true(fabs(plain.seconds - plain.cycles / 1.8e9 - machine.array.dispatch_us * 1e-6) < 1e-12);
+  const tw_problem exact = problem_of("200", "300", "100", "a=i16 b=i16 c=i16 scale=0.0000152587890625");
+  assert_true(measured(&exact, "cores columns=3\ntile m=48 k=24 n=32 rho=3\nbuffers b=1 c=1", NULL).cost > 0);
+  check_as_mlir(&exact, "tile m=32 k=32 n=32");
   const tw_problem wide16 = problem_of("200", "300", "100", "a=i8 b=i8 c=i16 scale=0.5");
   assert_true(measured(&wide16, "cores columns=3\ntile m=48 k=24 n=32 rho=3\nbuffers b=1 c=1", NULL).cost > 0);
   /* sums kept in C need no room beside it: a tile that published designs have */
@@ -196,6 +199,7 @@ static void wrong_problems_are_refused_in_one_line(void **state) {
       {{"a=i8", "b=ternary", "c=i32", "group=32"}, "group=32 requires weights with scales"},
       {{"a=i8", "b=i8", "c=i16", "scale=0.3"},
        "is unsupported: cores narrow by shifts; expected a power of two from 2^-30 to 1, with"},
+      {{"a=i16", "b=i16", "c=i16", "scale=0.3"}, "scale=0.3 is unsupported: cores narrow by shifts"},
       {{"a=i8", "b=i8", "c=i32", "n=21"}, "n: a row of 21 bytes is not a multiple of the DMA's words of 4 bytes"},
       {{"a=i8", "b=ternary", "c=i32", "k=33"}, "k: a row of 33 bytes is not a multiple of the DMA's words of 4 bytes"},
       {{"a=i8", "b=i8", "c=i32", "k=38", "b_transposed=1"},

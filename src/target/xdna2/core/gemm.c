@@ -19,10 +19,12 @@ static const struct form {
 
 const int *xd_core_shape(xd_core_mac mac) { return xc_macs[mac].shape; }
 
-/* Integer sums of 32 bits are widened to 64 bits when they are loaded. */
+/* Integers of 32 and 16 bits are widened to sums of 64 bits when they are loaded. */
 static const struct form *form_of(const xc_builder *b) {
-  static const struct form wide = {"vld.ups2", "vst.srs2", 2};
-  return b->mac->sum_bytes == 8 && b->kernel->c == XD_CORE_C_32 ? &wide : &forms[b->kernel->c];
+  static const struct form wide[XD_CORE_FORMS] = {
+      [XD_CORE_C_32] = {"vld.ups2", "vst.srs2", 2}, [XD_CORE_C_I16] = {"vld.ups4", "vst.srs4", 1}};
+  const struct form *form = &wide[b->kernel->c];
+  return b->mac->sum_bytes == 8 && form->load ? form : &forms[b->kernel->c];
 }
 
 static int new_chain(xc_builder *b, int row, int column) {
