@@ -91,6 +91,8 @@ static tw_status fill_configuration(const tw_target *t, tw_problem *p, tw_error 
   return status == TW_OK && config ? tw_problem_set(p, "config", "none", error) : status;
 }
 
+static bool is_long_real(tw_type t) { return t == TW_F32 || t == TW_F16; }
+
 static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) {
   tw_status status = fill_configuration(t, p, error);
   if (status != TW_OK) return status;
@@ -104,8 +106,11 @@ static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) 
       if (tw_problem_type(p, type_keys[i]) != TW_TYPE_NONE)
         snprintf(asked + strlen(asked), sizeof asked - strlen(asked), " %s=%s", type_keys[i],
                  tw_type_name(tw_problem_type(p, type_keys[i])));
-    return tw_fail(error, TW_USAGE, "%s: no kernel has the types%s; `tilewright targets %s` lists the kernels", t->name,
-                   asked, t->name);
+    const bool real = is_long_real(tw_problem_type(p, "a")) || is_long_real(tw_problem_type(p, "b"));
+    return tw_fail(
+        error, TW_USAGE, "%s: no kernel has the types%s%s; `tilewright targets %s` lists the kernels", t->name, asked,
+        real ? ", as cores cannot multiply f32 or f16; use a=bf16 with b=bf16 (c=f32 stores sums in f32)" : "",
+        t->name);
   }
   const tw_type types[KINDS] = {k->a, k->b, k->c, k->acc};
   for (int i = 0; i < KINDS && status == TW_OK; i++)
