@@ -90,6 +90,7 @@ static void find_gemm(const xd_config *c, const xd_program *p, const xd_op *prod
   }
   g->cover = call->cover;
   g->rounding = call->rounding;
+  g->shift = call->shift;
   g->depth = depth_of(p, product, g);
   g->b_transposed = tw_problem_int(problem, "b_transposed");
   g->group = tw_problem_int(problem, "group");
