@@ -31,6 +31,7 @@ static const struct {
     {SET(TW_I8), SET(TW_I4) | SET(TW_TERNARY), INTEGER, SET(TW_I32)},
     {SET(TW_U8), SET(TW_I8), SET(TW_I32) | REAL, SET(TW_I32)},
     {SET(TW_I16), SET(TW_I16), SET(TW_I32) | SET(TW_I16), SET(TW_I32)},
+    {SET(TW_I16), SET(TW_I16), SET(TW_I16), SET(TW_I16)},
 };
 
 static bool has(unsigned set, tw_type t) { return t != TW_TYPE_NONE && set >> t & 1; }

@@ -66,6 +66,8 @@ static const design designs[] = {
     {"bf16-f32", {8, 16, 48, 1}, {1, 2, 2, false}, TW_ROUND_FLOOR, true},
     {"bf16-emulated", {32, 24, 48, 2}, {2, 1, 2, false}, TW_ROUND_FLOOR, true},
     {"i16-narrow", {16, 12, 32, 1}, {2, 2, 1, false}, TW_ROUND_EVEN, false},
+    {"i16-acc16", {16, 12, 32, 2}, {2, 1, 2, false}, TW_ROUND_FLOOR, false},
+    {"i16-acc16", {16, 8, 32, 1}, {2, 2, 1, false}, TW_ROUND_EVEN, true},
 };
 enum { DESIGNS = sizeof designs / sizeof *designs };
 
@@ -150,6 +152,14 @@ static void fill_sums(tw_random *r, uint8_t *p, size_t n) {
   }
 }
 
+/* Products and sums of int16 that stay in 32 bits, as sums in C do: a narrowing before sets the core to saturate. */
+static void fill_i16(tw_random *r, uint8_t *p, size_t n, bool wide) {
+  for (size_t i = 0; i + 1 < n; i += wide ? 4 : 2) {
+    const int32_t x = (int32_t)(wide ? tw_random_between(r, -(1 << 29), 1 << 29) : tw_random_between(r, -4096, 4096));
+    memcpy(p + i, &x, wide ? 4 : 2);
+  }
+}
+
 /* What argument `i` of a call holds. */
 static void fill(tw_random *r, const xd_call *c, int i, uint8_t *p, size_t n) {
   const char *name = c->function->name;
@@ -160,6 +170,8 @@ static void fill(tw_random *r, const xd_call *c, int i, uint8_t *p, size_t n) {
   else if (!strcmp(name, "narrow_bf16") || !strncmp(name, "matmul_bf16_lanes", 17) ||
            !strncmp(name, "matmul_bf16_emulated", 20))
     fill_reals(r, p, n, !strcmp(name, "narrow_bf16") || (i == 2 && strstr(name, "_f32")));
+  else if (!strcmp(name, "matmul_i16") || !strcmp(name, "matmul_i16_turned"))
+    fill_i16(r, p, n, i == 2);
   else if (!strncmp(name, "narrow_", 7))
     fill_sums(r, p, n);
   else if (!strstr(name, "bfp16") && !from_bf16)

@@ -116,8 +116,11 @@ static void block_formats_are_checked_to_the_bit(void **state) {
                                       "a=bfp16 b=bfp16 c=bfp16 acc=bf16",
                                       "a=bf16 b=i4",
                                       "a=bf16 b=bf16",
-                                      "a=bf16 b=bf16 acc=bf16"};
-  for (int i = 0; i < 6; i++) {
+                                      "a=bf16 b=bf16 acc=bf16",
+                                      "a=i8 b=i8 c=i16 acc=i16 scale=0.25",
+                                      "a=i16 b=i16 c=i16 acc=i16 scale=0.0009765625",
+                                      "a=i16 b=i16 c=i16 acc=i16 b_transposed=1"};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
     const tw_problem p = problem_of("300", "400", "200", types[i]);
     assert_true(measured(&p, "", NULL).cost > 0);
     assert_true(measured(&p, "tile m=64 k=48 n=32 rho=2", NULL).cost > 0);

@@ -55,9 +55,8 @@ static matmul matmul_of(const xd_call *c) {
               .a_element = "int8",
               .b_element = "int8"};
   m.turned = strstr(name, "_turned") != NULL;
-  m.narrow = !strncmp(name, "matmul_i8_i8", strlen("matmul_i8_i8")) ||
-             !strncmp(name, "matmul_i8_i16", strlen("matmul_i8_i16"));
-  if (m.narrow) m.c_type = strstr(name, "i16") ? "int16" : "int8";
+  m.narrow = c->micro->acc == TW_I8 || c->micro->acc == TW_I16;
+  if (m.narrow) m.c_type = c->micro->acc == TW_I16 ? "int16" : "int8";
   if (c->micro->a == TW_I16) {
     m.a_type = m.b_type = "const int16";
     m.a_element = m.b_element = "int16";
@@ -118,7 +117,7 @@ static void write_loads_of_c(const matmul *m) {
       if (m->c == STREAM)
         tw_text_add_string(m->t, "Sums(c_in.pop()));\n");
       else if (m->narrow)
-        tw_text_add(m->t, "aie::load_v<64>(c + %d), %d);\n", c_offset(m, i, j), m->call->shift);
+        tw_text_add(m->t, "aie::load_v<%d>(c + %d), %d);\n", m->c_block, c_offset(m, i, j), m->call->shift);
       else
         tw_text_add(m->t, is_bfp16(m) ? "widened(c + %d));\n" : "aie::load_v<%d>(c + %d));\n",
                     is_bfp16(m) ? c_offset(m, i, j) : m->c_block, c_offset(m, i, j));

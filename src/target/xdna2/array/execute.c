@@ -137,8 +137,7 @@ tw_status xd_check_bits(const xd_gemm *g, size_t n, const tw_operand operand[], 
   tw_status status = a && b && c ? TW_OK : tw_no_memory(error, NULL);
   if (status == TW_OK && xd_scaled_weights(g->kernel)) status = xd_round_scales(g, b, error);
   if (status == TW_OK)
-    status = xd_gemm_narrow_sums(g) ? xd_gemm_narrow_reference(g, host[0], host[1], c, error)
-                                    : xd_gemm_reference(g, a, b, c, error);
+    status = (xd_gemm_narrow_sums(g) ? xd_gemm_narrow_reference : xd_gemm_reference)(g, a, b, c, error);
   for (int64_t i = 0; status == TW_OK && i < g->m * g->n; i++) {
     const double got = tw_element(c_type, host[n - 1], i), expected = (double)c[i];
     if (got != expected && !(isnan(got) && isnan(expected)))

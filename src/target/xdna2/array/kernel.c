@@ -60,14 +60,6 @@ static void matmul_i8_turned(const xd_call *c, uint8_t *const arguments[]) {
 static int64_t narrow_i16_bytes(const xd_call *c, int argument) { return elements_c(c) * (argument ? 2 : 4); }
 static int64_t narrow_i8_bytes(const xd_call *c, int argument) { return elements_c(c) * (argument ? 1 : 4); }
 
-static int32_t shift_round(int32_t x, int shift, tw_rounding rounding) {
-  if (!shift) return x;
-  const int64_t wide = x, below = ((int64_t)1 << shift) - 1;
-  if (rounding == TW_ROUND_FLOOR) return (int32_t)(wide >> shift);
-  const int64_t half = (int64_t)1 << (shift - 1), rest = wide & below, down = wide >> shift;
-  return (int32_t)(down + (rest > half || (rest == half && (down & 1))));
-}
-
 static int64_t narrow_bf16_bytes(const xd_call *c, int argument) { return elements_c(c) * (argument ? 2 : 4); }
 static void narrow_bf16(const xd_call *c, uint8_t *const arguments[]) {
   const float *from = (const float *)(const void *)arguments[0];
@@ -75,20 +67,16 @@ static void narrow_bf16(const xd_call *c, uint8_t *const arguments[]) {
   for (int64_t i = 0; i < elements_c(c); i++) to[i] = xd_to_bf16(from[i], c->rounding);
 }
 
-static int32_t saturate(int32_t x, int32_t least, int32_t most) { return x < least ? least : x > most ? most : x; }
-
 static void narrow_i16(const xd_call *c, uint8_t *const arguments[]) {
   const int32_t *from = (const int32_t *)(const void *)arguments[0];
   int16_t *to = (int16_t *)(void *)arguments[1];
-  for (int64_t i = 0; i < elements_c(c); i++)
-    to[i] = (int16_t)saturate(shift_round(from[i], c->shift, c->rounding), INT16_MIN, INT16_MAX);
+  for (int64_t i = 0; i < elements_c(c); i++) to[i] = (int16_t)xd_narrowed(from[i], c->shift, c->rounding, INT16_MAX);
 }
 
 static void narrow_i8(const xd_call *c, uint8_t *const arguments[]) {
   const int32_t *from = (const int32_t *)(const void *)arguments[0];
   int8_t *to = (int8_t *)arguments[1];
-  for (int64_t i = 0; i < elements_c(c); i++)
-    to[i] = (int8_t)saturate(shift_round(from[i], c->shift, c->rounding), INT8_MIN, INT8_MAX);
+  for (int64_t i = 0; i < elements_c(c); i++) to[i] = (int8_t)xd_narrowed(from[i], c->shift, c->rounding, INT8_MAX);
 }
 
 /* ---- int8 x int8, sums in C's own type: widened by the shift, added to, narrowed again ---- */
@@ -104,11 +92,12 @@ static int64_t matmul_i8_i16_bytes(const xd_call *c, int argument) {
 static int32_t get(const void *c, int size, int64_t e) {
   return size == 1 ? ((const int8_t *)c)[e] : ((const int16_t *)c)[e];
 }
-static void write_element(void *c, int size, int64_t e, int32_t x) {
+static void write_element(void *c, int size, int64_t e, int64_t sum, const xd_call *call) {
+  const int64_t x = xd_narrowed(sum, call->shift, call->rounding, size == 1 ? INT8_MAX : INT16_MAX);
   if (size == 1)
-    ((int8_t *)c)[e] = (int8_t)saturate(x, INT8_MIN, INT8_MAX);
+    ((int8_t *)c)[e] = (int8_t)x;
   else
-    ((int16_t *)c)[e] = (int16_t)saturate(x, INT16_MIN, INT16_MAX);
+    ((int16_t *)c)[e] = (int16_t)x;
 }
 
 /* Only rows of blocks: sums of 32 bits, as in the accumulators. */
@@ -127,8 +116,7 @@ static void matmul_narrow(const xd_call *c, uint8_t *const arguments[], int size
         for (int e = 0; e < BLOCK * BLOCK; e++) wide[e] = turned ? b[e % BLOCK * BLOCK + e / BLOCK] : b[e];
         block_i8(a, wide, sum);
       }
-      for (int e = 0; e < BLOCK * BLOCK; e++)
-        write_element(at, size, block + e, shift_round((int32_t)sum[e], c->shift, c->rounding));
+      for (int e = 0; e < BLOCK * BLOCK; e++) write_element(at, size, block + e, (int32_t)sum[e], c);
     }
   }
 }
@@ -154,6 +142,9 @@ static void with_turned_b(compute *product, const xd_call *c, uint8_t *const arg
 
 static void matmul_i16_turned(const xd_call *c, uint8_t *const arguments[]) {
   with_turned_b(xd_blocked_i16_i32, c, arguments);
+}
+static void matmul_i16_i16_turned(const xd_call *c, uint8_t *const arguments[]) {
+  with_turned_b(xd_blocked_i16_i16, c, arguments);
 }
 static void matmul_lanes_turned(const xd_call *c, uint8_t *const arguments[]) {
   with_turned_b(xd_blocked_bf16_bf16, c, arguments);
@@ -203,6 +194,12 @@ static const xd_function table[] = {
     {"narrow_bf16", 2, {XD_READS, XD_WRITES}, narrow_bf16_bytes, narrow_bf16},
     {"matmul_i16", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_i16_i32_bytes, xd_blocked_i16_i32},
     {"matmul_i16_turned", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_i16_i32_bytes, matmul_i16_turned},
+    {"matmul_i16_i16", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_i16_i16_bytes, xd_blocked_i16_i16},
+    {"matmul_i16_i16_turned",
+     3,
+     {XD_READS, XD_READS, XD_READS | XD_WRITES},
+     xd_blocked_i16_i16_bytes,
+     matmul_i16_i16_turned},
     {"matmul_bf16_lanes_turned",
      3,
      {XD_READS, XD_READS, XD_READS | XD_WRITES},

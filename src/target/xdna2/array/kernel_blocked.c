@@ -12,6 +12,7 @@ static int64_t bytes(const xd_call *c, int argument, int in, int out) {
 }
 int64_t xd_blocked_i8_i32_bytes(const xd_call *c, int argument) { return bytes(c, argument, 1, 4); }
 int64_t xd_blocked_i16_i32_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 4); }
+int64_t xd_blocked_i16_i16_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 2); }
 int64_t xd_blocked_bf16_bf16_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 2); }
 int64_t xd_blocked_bf16_f32_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 4); }
 
@@ -34,6 +35,27 @@ static corner corner_of(const blocks *x, int i, int j) {
   const int64_t row = i / x->r, column = j / x->t, down = i % x->r, along = j % x->t;
   return (corner){(row * x->columns + column) * x->r * x->t + down * x->t + along,
                   row * x->depth * x->r * x->s + down * x->s, column * x->s * x->t + along};
+}
+
+int64_t xd_narrowed(int64_t x, int shift, tw_rounding rounding, int64_t most) {
+  const int64_t unit = (int64_t)1 << shift, down = x >> shift, twice = 2 * (x & (unit - 1));
+  const bool up = rounding != TW_ROUND_FLOOR && (twice > unit || (twice == unit && (down & 1)));
+  return down + up > most ? most : down + up < -most - 1 ? -most - 1 : down + up;
+}
+
+void xd_blocked_i16_i16(const xd_call *call, uint8_t *const arguments[]) {
+  const int16_t *a = (const int16_t *)(const void *)arguments[0], *b = (const int16_t *)(const void *)arguments[1];
+  int16_t *c = (int16_t *)(void *)arguments[2];
+  const blocks x = blocks_of(call);
+  for (int i = 0; i < call->m; i++)
+    for (int j = 0; j < call->n; j++) {
+      const corner at = corner_of(&x, i, j);
+      int64_t sum = c[at.c] * ((int64_t)1 << call->shift);
+      for (int p = 0; p < call->k; p++)
+        sum += a[at.a + (int64_t)(p / x.s) * x.r * x.s + p % x.s] *
+               b[at.b + ((int64_t)(p / x.s) * x.columns * x.s + p % x.s) * x.t];
+      c[at.c] = (int16_t)xd_narrowed(sum, call->shift, call->rounding, INT16_MAX);
+    }
 }
 
 #define INTEGER_PRODUCT(name, type)                                                                                    \

@@ -13,9 +13,15 @@ int64_t xd_blocked_i8_i32_bytes(const xd_call *, int argument);
 void xd_blocked_i8_i32(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_blocked_i16_i32_bytes(const xd_call *, int argument);
 void xd_blocked_i16_i32(const xd_call *, uint8_t *const arguments[]);
+/* C of 16 bits: widened by the shift to sums of 64 bits, added to, narrowed again. */
+int64_t xd_blocked_i16_i16_bytes(const xd_call *, int argument);
+void xd_blocked_i16_i16(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_blocked_bf16_bf16_bytes(const xd_call *, int argument);
 void xd_blocked_bf16_bf16(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_blocked_bf16_f32_bytes(const xd_call *, int argument);
 void xd_blocked_bf16_f32(const xd_call *, uint8_t *const arguments[]);
+
+/* As VST.SRS narrows: shifted right, rounded, saturated to [-most - 1, most]. */
+int64_t xd_narrowed(int64_t x, int shift, tw_rounding, int64_t most);
 
 #endif

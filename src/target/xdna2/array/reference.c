@@ -94,7 +94,7 @@ static int64_t narrowed(int64_t sum, int shift, tw_rounding rounding, int64_t mo
   return x > most ? most : x < -most - 1 ? -most - 1 : x;
 }
 
-tw_status xd_gemm_narrow_reference(const xd_gemm *g, const int8_t *a, const int8_t *b, float *c, tw_error *error) {
+tw_status xd_gemm_narrow_reference(const xd_gemm *g, const float *a, const float *b, float *c, tw_error *error) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const int64_t last = (s.steps - 1) * s.step, back = s.steps * s.step - g->k;
   const int64_t most = g->kernel->acc == TW_I8 ? INT8_MAX : INT16_MAX;
@@ -109,7 +109,7 @@ tw_status xd_gemm_narrow_reference(const xd_gemm *g, const int8_t *a, const int8
         for (int64_t e = 0; e < g->tile.k; e++) {
           const int64_t at = (moved ? p - back : p) + e;
           if (at < (moved ? last : 0) || at >= g->k) continue;
-          sum += a[i * g->k + at] * b[g->b_transposed ? j * g->k + at : at * g->n + j];
+          sum += (int64_t)a[i * g->k + at] * (int64_t)b[g->b_transposed ? j * g->k + at : at * g->n + j];
         }
         sums[j] = narrowed(sum, g->shift, g->rounding, most);
       }

@@ -12,7 +12,7 @@
 
 /* a: m x k, b: k x n (n x k if g->b_transposed), c: m x n, row-major f32. TW_NO_MEMORY without memory. */
 /* Sums of 8 and 16 bits (xd_gemm_narrow_sums): after each step of K rounded to a multiple of 2^shift and saturated. */
-tw_status xd_gemm_narrow_reference(const xd_gemm *, const int8_t *a, const int8_t *b, float *c, tw_error *);
+tw_status xd_gemm_narrow_reference(const xd_gemm *, const float *a, const float *b, float *c, tw_error *);
 tw_status xd_gemm_reference(const xd_gemm *, const float *a, const float *b, float *c, tw_error *);
 
 #endif

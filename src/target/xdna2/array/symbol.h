@@ -13,7 +13,7 @@
  *   matmul_bf16_registers_MxKxN  a, b, c, row
  *   matmul_bfp16_MxKxN           a, b, c, row
  *   matmul_bfp16_staged_MxKxN    a, b, c, staging, row
- *   matmul_i16_MxKxN             a, b, c, row
+ *   matmul_i16_MxKxN, matmul_i16_i16_MxKxN   a, b, c, row
  *   matmul_bf16_lanes_MxKxN, matmul_bf16_emulated_MxKxN   a, b, c, row
  *   matmul_bf16_lanes_f32_MxKxN  a, b, sums, row
  *   unpack_i8_KxN, unpack_i4_KxN b's codes of 2 bits, b

@@ -22,7 +22,12 @@ struct bfloat16 {
 struct bfp16ebs8 {
   std::uint8_t byte; /* eight values are an exponent and eight mantissas: nine of them */
 };
-struct acc32 {};
+struct acc32 {
+  using type = std::int32_t;
+};
+struct acc64 {
+  using type = std::int64_t;
+};
 struct accfloat {};
 
 /* Marks for the trace unit. */
@@ -200,10 +205,8 @@ template <typename T, unsigned N> class block_vector_output_buffer_stream {
 
 /* ---- accumulators ---- */
 
-template <typename Tag, unsigned N> struct accum;
-
-template <unsigned N> struct accum<acc32, N> {
-  std::int32_t x[N];
+template <typename Tag, unsigned N> struct accum {
+  typename Tag::type x[N];
 
   accum() = default;
   template <typename T> explicit accum(const vector<T, N> &v) {
@@ -283,23 +286,24 @@ template <unsigned N> accum<accfloat, N> mul(const vector<bfloat16, N> &a, const
 /* ---- products of blocks: C (M x N) += A (M x K) B (K x N) ---- */
 
 template <unsigned M, unsigned K, unsigned N, typename A, typename B> class mmul {
-  accum<acc32, M * N> c;
+  using Tag = std::conditional_t<sizeof(A) == 2, acc64, acc32>;
+  accum<Tag, M * N> c;
 
  public:
   mmul(const vector<int32, M * N> &v) : c(v) {}
   template <typename T> mmul(const vector<T, M * N> &v, int shift) {
-    for (unsigned i = 0; i < M * N; i++) c.x[i] = std::int32_t(std::uint32_t(int(v.get(i))) << shift);
+    for (unsigned i = 0; i < M * N; i++) c.x[i] = typename Tag::type(std::uint64_t(int(v.get(i))) << shift);
   }
   void mac(const vector<A, M * K> &a, const vector<B, K * N> &b) {
     for (unsigned i = 0; i < M; i++)
       for (unsigned j = 0; j < N; j++) {
-        std::uint32_t sum = std::uint32_t(c.x[i * N + j]);
-        for (unsigned k = 0; k < K; k++) sum += std::uint32_t(int(a.get(i * K + k)) * int(b.get(k * N + j)));
-        c.x[i * N + j] = std::int32_t(sum);
+        std::uint64_t sum = std::uint64_t(c.x[i * N + j]);
+        for (unsigned k = 0; k < K; k++) sum += std::uint64_t(int(a.get(i * K + k)) * int(b.get(k * N + j)));
+        c.x[i * N + j] = typename Tag::type(sum);
       }
   }
   template <typename T> vector<T, M * N> to_vector(int shift = 0) const { return c.template to_vector<T>(shift); }
-  const accum<acc32, M * N> &to_accum() const { return c; }
+  const accum<Tag, M * N> &to_accum() const { return c; }
 };
 
 /* B is transposed: a row of it is a column of the product's. */
