@@ -1,4 +1,5 @@
 """reuse.py OUT.csv [SEEDS [SAMPLES [AGENT...]]] - what the steps of a search are worth on another shape.
+reuse.py --plot FILE.svg OUT.csv - draws the table of OUT.csv.
 
 Shapes: table 2 of Autocomp (C. Hong et al., arXiv 2505.18574). A base shape of each category is searched in full. Each reuse shape is
 then searched with its recording (--reuse) and without, with the paper's beam 6, 6 plans and 2 kernels. The speed-up is over Gemmini's
@@ -18,6 +19,7 @@ SHAPES = {  # category: base, reuse shapes; m, n, k
     "row-dominant": [(128, 1024, 1024), (64, 1024, 1024), (32, 1024, 1024)],
 }
 POINTS = (25, 50, 100, 200)
+PAPER = {"yes": {100: 4.6, 200: 5.0}, "no": {100: 3.7, 200: 4.2}}  # section 3.5
 FULL = ["--iterations", 10, "--beam", 6, "--plans", 6, "--kernels", 2]
 
 
@@ -47,30 +49,67 @@ def measure(rows, agent, seed, samples, folder):
                 rows.add(agent, seed, problem, reuse, samples, library_cycles(problem), evaluated, *costs)
 
 
+def speed_ups(rows, agent, reuse):
+    """Number of whole seeds, and for each number of samples the geometric means of the seeds; [] where a search was not allowed as many."""
+    by_seed = {}
+    for r in rows.rows:
+        if r["agent"] == agent and r["reuse"] == reuse:
+            by_seed.setdefault(r["seed"], []).append(r)
+    whole = [group for group in by_seed.values() if len(group) == 6]
+    means = {}
+    for n in POINTS:
+        short = any(int(r["samples"]) < n for group in whole for r in group)
+        means[n] = [] if short else [geometric_mean([float(r["library"]) / float(r[f"after_{n}"]) for r in group]) for group in whole]
+    return len(whole), means
+
+
+def spread(means):
+    return statistics.stdev(means) if len(means) > 1 else 0
+
+
+def agents_of(rows):
+    return sorted({r["agent"] for r in rows.rows})
+
+
 def show(rows):
     print("| agent | reuse | seeds | " + " | ".join(f"after {n}" for n in POINTS) + " |")
     print("| --- | --- | ---: |" + " ---: |" * len(POINTS))
-    for agent in sorted({r["agent"] for r in rows.rows}):
+    for agent in agents_of(rows):
         for reuse in ("yes", "no"):
-            by_seed = {}
-            for r in rows.rows:
-                if r["agent"] == agent and r["reuse"] == reuse:
-                    by_seed.setdefault(r["seed"], []).append(r)
-            whole = [group for group in by_seed.values() if len(group) == 6]
-            cells = []
-            for n in POINTS:
-                if any(int(r["samples"]) < n for group in whole for r in group):  # the search was not allowed as many
-                    cells.append("")
-                    continue
-                means = [geometric_mean([float(r["library"]) / float(r[f"after_{n}"]) for r in group]) for group in whole]
-                spread = f" ± {statistics.stdev(means):.2f}" if len(means) > 1 else ""
-                cells.append(f"{statistics.fmean(means):.2f}{spread}" if means else "")
-            print(f"| {agent} | {reuse} | {len(whole)} | " + " | ".join(cells) + " |")
+            seeds, means = speed_ups(rows, agent, reuse)
+            cells = [f"{statistics.fmean(m):.2f} ± {spread(m):.2f}" if m else "" for m in means.values()]
+            print(f"| {agent} | {reuse} | {seeds} | " + " | ".join(cells) + " |")
+
+
+def plot(rows, path):
+    """The table beside the paper's numbers (figure 13), as a picture."""
+    import matplotlib  # Debian: python3-matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6, 4))
+    for agent in agents_of(rows):
+        for reuse in ("yes", "no"):
+            means = {n: m for n, m in speed_ups(rows, agent, reuse)[1].items() if m}
+            axes.errorbar(list(means), [statistics.fmean(m) for m in means.values()], [spread(m) for m in means.values()],
+                          marker="o", linestyle="-" if reuse == "yes" else "--", capsize=3,
+                          label=f"{agent}, {'with' if reuse == 'yes' else 'without'} reuse")
+    for reuse, values in PAPER.items():
+        axes.plot(list(values), list(values.values()), marker="s", color="gray", linestyle="-" if reuse == "yes" else "--",
+                  label=f"paper, {'with' if reuse == 'yes' else 'without'} reuse")
+    axes.set_xlabel("samples (paper: calls of a model)")
+    axes.set_ylabel("speed-up over Gemmini's software library")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    figure.savefig(path)
+
+
+COLUMNS = ["agent", "seed", "problem", "reuse", "samples", "library", "evaluated"] + [f"after_{n}" for n in POINTS]
 
 
 def main(path, seeds=10, samples=200, *agents):
-    columns = ["agent", "seed", "problem", "reuse", "samples", "library", "evaluated"] + [f"after_{n}" for n in POINTS]
-    rows = Rows(path, columns, 4)
+    rows = Rows(path, COLUMNS, 4)
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(1, int(seeds) + 1):
             for agent in agents or ["rules"]:
@@ -81,4 +120,9 @@ def main(path, seeds=10, samples=200, *agents):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    if sys.argv[1] == "--plot":
+        if len(sys.argv) != 4:
+            sys.exit("usage: reuse.py --plot FILE.svg OUT.csv")
+        plot(Rows(sys.argv[3], COLUMNS, 4), sys.argv[2])
+    else:
+        main(*sys.argv[1:])
