@@ -248,7 +248,7 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
   if (g->scales && !tw_is_float8(g->a))
     return tw_fail(error, TW_USAGE, "scales needs a and b of e4m3 or e5m2, not a=%s b=%s", tw_type_name(g->a),
                    tw_type_name(g->b));
-  const bool mx = g->b == TW_MXFP4 || g->b == TW_MXFP6 || g->b == TW_MXFP8;
+  const bool mx = tw_is_mx(g->b);
   if (g->quantize && (!tw_is_real(g->a) || !mx || g->a_rounding))
     return tw_fail(error, TW_USAGE,
                    "quantize requires a=f32, f16 or bf16, b=mxfp4, mxfp6 or mxfp8, and a_rounding=exact; "
@@ -340,8 +340,7 @@ static double bytes(const tw_problem *p) {
   size_t n = operands(p, o);
   double all = tw_operand_bytes(o, n);
   /* weights with scales: their codes; scales are a few percent of them */
-  if (!g.packed && (g.a == TW_MXFP4 || g.a == TW_MXFP6 || g.a == TW_MXFP8))
-    all += (double)g.m * (double)g.k * (tw_type_bits(g.a) - tw_type_bits(TW_F32)) / 8.0;
+  if (!g.packed && tw_is_mx(g.a)) all += (double)g.m * (double)g.k * (tw_type_bits(g.a) - tw_type_bits(TW_F32)) / 8.0;
   if (!g.packed) all += (double)g.n * (double)g.k * (tw_type_bits(g.b) - tw_type_bits(tw_gemm_numerics_of(&g).b)) / 8.0;
   return all;
 }

@@ -12,9 +12,7 @@ enum { TILE_ROWS = 16, TILE_BYTES = 16, PAIR_ROWS = 32, PAIR_BLOCKS = 8, PADDED_
 
 static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
-bool tw_gemm_packs_a(const tw_gemm *g) {
-  return g->packed && (g->a == TW_MXFP4 || g->a == TW_MXFP6 || g->a == TW_MXFP8);
-}
+bool tw_gemm_packs_a(const tw_gemm *g) { return g->packed && tw_is_mx(g->a); }
 
 tw_status tw_gemm_packed_of(const tw_gemm *g, char operand, tw_gemm_packed *out, tw_error *error) {
   const bool is_a = operand == 'a';

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "op/numerics.h"
 #include "tilewright/extend/op.h"
 #include "tilewright/format.h"
 
@@ -68,8 +69,7 @@ static inline int64_t tw_gemm_columns(const tw_gemm *g) { return g->glu ? 2 * g-
 
 /* The places of D and C among the operands: after A, B and the scales. */
 static inline size_t tw_gemm_d_index(const tw_gemm *g) {
-  const bool mx_a = g->a == TW_MXFP4 || g->a == TW_MXFP6 || g->a == TW_MXFP8;
-  return g->scales ? 4 : g->packed ? 3 + mx_a : 2;
+  return g->scales ? 4 : g->packed ? 3 + tw_is_mx(g->a) : 2;
 }
 static inline size_t tw_gemm_c_index(const tw_gemm *g) { return tw_gemm_d_index(g) + (g->bias != TW_GEMM_BIAS_NONE); }
 

@@ -20,15 +20,16 @@ enum {
   PINNED_TILE = 256
 };
 
-static bool is_mx(tw_type t) { return t == TW_MXFP4 || t == TW_MXFP6 || t == TW_MXFP8; }
 /* The type of A after quantization by the problem's rule, or its own type if A is block-scaled already. */
 tw_type tw_tile_block_scaled_left(const tw_gemm *g) {
   static const tw_type by[] = {TW_TYPE_NONE, TW_MXFP4, TW_MXFP6, TW_MXFP8};
   return g->quantize ? by[g->quantize] : g->a;
 }
 /* The type of A in memory. */
-tw_type tw_tile_block_scaled_stored(const tw_gemm *g) { return is_mx(g->a) ? TW_F32 : g->a; }
-bool tw_tile_block_scaled_given(const tw_gemm *g, char operand) { return g->packed && (operand == 'b' || is_mx(g->a)); }
+tw_type tw_tile_block_scaled_stored(const tw_gemm *g) { return tw_is_mx(g->a) ? TW_F32 : g->a; }
+bool tw_tile_block_scaled_given(const tw_gemm *g, char operand) {
+  return g->packed && (operand == 'b' || tw_is_mx(g->a));
+}
 /* Registers of a lane for the codes of a block. */
 static int words_of(tw_type t) { return tw_type_bits(t); }
 
@@ -43,15 +44,15 @@ static tw_status supports_packed(const tw_gemm *g, tw_error *error) {
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
-  const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !is_mx(g.a) : is_mx(g.a);
+  const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !tw_is_mx(g.a) : tw_is_mx(g.a);
   const int each = 128 / tw_type_bits(tw_tile_block_scaled_stored(&g)); /* number of elements in 16 bytes */
-  const bool whole = is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
+  const bool whole = tw_is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
   if (g.d != g.acc) return tw_fail(error, TW_USAGE, "block-scaled GEMM does not support d=c");
   if (machine->block_scales && g.packed) {
     const tw_status status = supports_packed(&g, error);
     if (status != TW_OK) return status;
   }
-  if (machine->block_scales && a && is_mx(g.b) && c && whole) return TW_OK;
+  if (machine->block_scales && a && tw_is_mx(g.b) && c && whole) return TW_OK;
   return tw_fail(error, TW_USAGE,
                  "block-scaled GEMM requires gfx950, b of mxfp4, mxfp6 or mxfp8, an a of such a type or quantize= with "
                  "a not transposed, and k and its pitch multiples of %d; run a kernel of your own instead",
@@ -79,7 +80,7 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
   p->deep = (g->k + STEP - 1) / STEP * STEP;
   const int words_a = words_of(tw_tile_block_scaled_left(g)), words_b = words_of(g->b),
             fresh = tw_type_bits(tw_tile_block_scaled_stored(g));
-  p->lines = is_mx(g->a) ? (g->m + PAIR - 1) / PAIR * PAIR : 0;
+  p->lines = tw_is_mx(g->a) ? (g->m + PAIR - 1) / PAIR * PAIR : 0;
   if (p->lines && p->m % PAIR)
     return tw_fail(error, TW_USAGE, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
   p->shared_bytes = p->lines ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
@@ -104,7 +105,7 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
 /* ---- steps ---- */
 
 static void plainest(const tw_tile_context *c, void *plan) {
-  const bool packed = is_mx(tw_gemm_of(c->problem).a);
+  const bool packed = tw_is_mx(tw_gemm_of(c->problem).a);
   *(PLAN *)plan =
       (PLAN){.m = packed ? PAIR : SIDE, .n = 32, .groups = 1, .ahead = 1, .split = 1, .side = SIDE, .stages = 1};
 }

@@ -157,8 +157,7 @@ static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (voi
 /* Block-scaled weights. */
 static bool is_mx(const tw_problem *p, const tw_schedule *s) {
   (void)s;
-  const tw_type b = tw_gemm_of(p).b;
-  return b == TW_MXFP4 || b == TW_MXFP6 || b == TW_MXFP8;
+  return tw_is_mx(tw_gemm_of(p).b);
 }
 
 /* The kind of a problem is the first kind that accepts it. Kinds without `plainest` have a kernel for the empty
