@@ -15,7 +15,6 @@
 #include "toolchain/object.h"
 #include "toolchain/toolchain.h"
 
-static const char KIND[] = "x86-kernels";
 static const char ROOT[] = "x86/"; /* embedded files, which sources include from target/x86/ */
 enum { FLAGS_MAX = 24, DATA_BYTES_MAX = 64 << 20, ZERO_BYTES_MAX = 1 << 30 };
 
@@ -152,31 +151,43 @@ static tw_status link_object(const maker *m, tw_error *error) {
   return run(m, argv, "linking the kernel", error);
 }
 
-/* A folder with the source and the headers. */
-static tw_status prepare(const char *source, size_t length, char **directory, tw_error *error) {
-  tw_status status = tw_directory_temporary(directory, error);
-  if (status == TW_OK) status = write_headers(*directory, error);
-  return status == TW_OK ? tw_tool_write(*directory, "kernel.c", source, length, error) : status;
+typedef tw_status finisher(const maker *, const char *const flag[], char **out, size_t *bytes, tw_error *);
+
+static tw_status make_object(const maker *m, const char *const flag[], char **object, size_t *bytes, tw_error *error) {
+  char *compiled = NULL;
+  size_t size = 0;
+  tw_status status = compile(m, flag, "-c", error);
+  if (status == TW_OK) status = tw_tool_read(m->directory, "kernel.o", &compiled, &size, error);
+  if (status == TW_OK) status = tw_object_check(compiled, size, &rules, error);
+  if (status == TW_OK) status = link_object(m, error);
+  if (status == TW_OK) status = tw_tool_read(m->directory, "kernel.so", object, bytes, error);
+  free(compiled);
+  return status;
 }
 
+static tw_status make_assembly(const maker *m, const char *const flag[], char **text, size_t *bytes, tw_error *error) {
+  tw_status status = compile(m, flag, "-S", error);
+  if (status == TW_OK) status = tw_tool_read(m->directory, "kernel.s", text, bytes, error);
+  if (status == TW_OK) ++*bytes; /* with its '\0' */
+  return status;
+}
+
+/* In a folder with the source and the headers. */
 static tw_status make(const tw_toolchain *tools, const char *source, size_t length, const char *const flag[],
-                      bool trust, char **object, size_t *bytes, tw_error *error) {
-  char *directory = NULL, *compiled = NULL;
-  size_t size = 0;
-  tw_status status = prepare(source, length, &directory, error);
+                      bool trust, finisher *finish, char **out, size_t *bytes, tw_error *error) {
+  char *directory = NULL;
+  tw_status status = tw_directory_temporary(&directory, error);
   const maker m = {tools, directory, trust};
-  if (status == TW_OK) status = compile(&m, flag, "-c", error);
-  if (status == TW_OK) status = tw_tool_read(directory, "kernel.o", &compiled, &size, error);
-  if (status == TW_OK) status = tw_object_check(compiled, size, &rules, error);
-  if (status == TW_OK) status = link_object(&m, error);
-  if (status == TW_OK) status = tw_tool_read(directory, "kernel.so", object, bytes, error);
-  free(compiled);
+  if (status == TW_OK) status = write_headers(directory, error);
+  if (status == TW_OK) status = tw_tool_write(directory, "kernel.c", source, length, error);
+  if (status == TW_OK) status = finish(&m, flag, out, bytes, error);
   if (directory) tw_directory_remove(directory);
   free(directory);
   return status;
 }
 
-tw_status x86_build(const char *source, size_t length, bool trust, char **object, size_t *bytes, tw_error *error) {
+static tw_status get(const char *kind, finisher *finish, const char *source, size_t length, bool trust, char **out,
+                     size_t *bytes, tw_error *error) {
   char copy[512], key[TW_HASH_TEXT];
   const char *flag[FLAGS_MAX];
   tw_toolchain tools;
@@ -185,25 +196,17 @@ tw_status x86_build(const char *source, size_t length, bool trust, char **object
   if (status != TW_OK) return status;
   flags_of(source, copy, sizeof copy, flag);
   key_of(&tools, source, length, flag, key);
-  if (tw_cache_get(KIND, key, object, bytes)) return TW_OK;
-  status = make(&tools, source, length, flag, trust, object, bytes, error);
-  if (status == TW_OK) tw_cache_put(KIND, key, *object, *bytes);
+  if (tw_cache_get(kind, key, out, bytes)) return TW_OK;
+  status = make(&tools, source, length, flag, trust, finish, out, bytes, error);
+  if (status == TW_OK) tw_cache_put(kind, key, *out, *bytes);
   return status;
 }
 
+tw_status x86_build(const char *source, size_t length, bool trust, char **object, size_t *bytes, tw_error *error) {
+  return get("x86-kernels", make_object, source, length, trust, object, bytes, error);
+}
+
 tw_status x86_assembly(const char *source, size_t length, bool trust, char **text, tw_error *error) {
-  char copy[512], *directory = NULL;
-  const char *flag[FLAGS_MAX];
   size_t bytes;
-  tw_toolchain tools;
-  tw_status status = open_compiler(&tools, error);
-  if (status != TW_OK) return status;
-  flags_of(source, copy, sizeof copy, flag);
-  status = prepare(source, length, &directory, error);
-  const maker m = {&tools, directory, trust};
-  if (status == TW_OK) status = compile(&m, flag, "-S", error);
-  if (status == TW_OK) status = tw_tool_read(directory, "kernel.s", text, &bytes, error);
-  if (directory) tw_directory_remove(directory);
-  free(directory);
-  return status;
+  return get("x86-assembly", make_assembly, source, length, trust, text, &bytes, error);
 }

@@ -1,4 +1,4 @@
-/* build.h - compiles the C of a kernel to a shared object, cached by content. */
+/* build.h - compiles the C of a kernel to a shared object, or to assembly; cached by content. */
 #ifndef TW_X86_BUILD_H
 #define TW_X86_BUILD_H
 
