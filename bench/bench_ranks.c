@@ -244,8 +244,10 @@ static void watch_progress(void *context, const tw_progress *p) {
   watched.done = p->done;
 }
 
-/* The largest iteration of a search. `wide`: --beam 64 --plans 20 --kernels 2; else the defaults. */
-static const work *work_of_search(const tw_target *t, const char *problem, bool wide) {
+/* Searches the problem with `rules` and an evaluator that answers at once. The agent's calls are watched in *agent, unless
+ * it is NULL. Returns the seconds of this thread; *samples: the number of evaluations. */
+static double search_at_once(const tw_target *t, const char *problem, tw_search_options o, tw_agent *agent,
+                             int *samples) {
   tw_problem p;
   tw_error error;
   char *directory = NULL;
@@ -253,32 +255,47 @@ static const work *work_of_search(const tw_target *t, const char *problem, bool 
   if (tw_problem_parse(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
       tw_agent_open("rules", t, NULL, &member, &error) != TW_OK || tw_directory_temporary(&directory, &error) != TW_OK)
     fail(error.text);
-  memset(&watched, 0, sizeof watched);
-  watched.inner = member.agent;
-  tw_agent watching = *member.agent;
-  watching.plan = watch_plan, watching.implement = watch_implement, watching.free_plan = watch_free_plan;
-  member.agent = &watching;
+  tw_agent *const rules = member.agent;
+  if (agent) {
+    *agent = *rules;
+    agent->plan = watch_plan, agent->implement = watch_implement, agent->free_plan = watch_free_plan;
+    watched.inner = rules;
+    member.agent = agent;
+  }
   char *journal = tw_path_join(directory, "journal.sqlite");
   tw_backend instant = {.name = "instant", .is_own = true, .is_elsewhere = true, .evaluate = answer_at_once};
-  tw_search_options o = {.size = sizeof o,
-                         .beam = wide ? PARENTS_MAX : 0,
-                         .plans = wide ? 20 : 0,
-                         .kernels = wide ? 2 : 0,
-                         .iterations = ITERATIONS_WATCHED,
-                         .jobs = 1,
-                         .inputs = 1,
-                         .dropout = -1,
-                         .journal = journal,
-                         .progress = watch_progress,
-                         .backend = &instant};
+  o.size = sizeof o;
+  o.jobs = 1;
+  o.inputs = 1;
+  o.dropout = -1;
+  o.journal = journal;
+  o.backend = &instant;
   const tw_search_subject subject = {.target = t, .problem = &p, .n_members = 1, .member = &member};
   tw_search_result r = {0};
+  const double before = thread_seconds();
   if (tw_search_by(&subject, &o, &r, &error) != TW_OK) fail(error.text);
-  watched.inner->close(watched.inner, NULL);
+  const double used = thread_seconds() - before;
+  *samples = r.samples;
+  rules->close(rules, NULL);
   tw_search_result_clear(&r);
   tw_directory_remove(directory);
   free(directory);
   free(journal);
+  return used;
+}
+
+/* The largest iteration of a search. `wide`: --beam 64 --plans 20 --kernels 2; else the defaults. */
+static const work *work_of_search(const tw_target *t, const char *problem, bool wide) {
+  tw_agent watching;
+  int samples;
+  memset(&watched, 0, sizeof watched);
+  search_at_once(t, problem,
+                 (tw_search_options){.beam = wide ? PARENTS_MAX : 0,
+                                     .plans = wide ? 20 : 0,
+                                     .kernels = wide ? 2 : 0,
+                                     .iterations = ITERATIONS_WATCHED,
+                                     .progress = watch_progress},
+                 &watching, &samples);
   return &watched.largest;
 }
 
@@ -324,41 +341,18 @@ static tw_status time_emit(const tw_target *t, const tw_problem *p, const tw_sch
 static exhaustive_work work_of_all(const tw_target *t, const char *problem, int most) {
   tw_problem p;
   tw_error error;
-  char *directory = NULL;
-  if (tw_problem_parse(t, problem, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK ||
-      tw_directory_temporary(&directory, &error) != TW_OK)
-    fail(error.text);
+  if (tw_problem_parse(t, problem, &p, &error) != TW_OK) fail(error.text);
   memset(&timed, 0, sizeof timed);
   timed.family = tw_family_of(t, p.op);
   tw_family family = *timed.family;
   family.steps = time_steps, family.emit = time_emit;
   tw_target watching = *t;
   watching.n_families = 1, watching.family = &family;
-  char *journal = tw_path_join(directory, "journal.sqlite");
-  tw_backend instant = {.name = "instant", .is_own = true, .is_elsewhere = true, .evaluate = answer_at_once};
-  tw_search_options o = {.size = sizeof o,
-                         .exhaustive = true,
-                         .samples = most,
-                         .jobs = 1,
-                         .inputs = 1,
-                         .dropout = -1,
-                         .journal = journal,
-                         .backend = &instant};
-  tw_member member = {.share = 1};
-  if (tw_agent_open("rules", &watching, NULL, &member, &error) != TW_OK) fail(error.text);
-  const tw_search_subject subject = {.target = &watching, .problem = &p, .n_members = 1, .member = &member};
-  tw_search_result r = {0};
-  const double before = thread_seconds();
-  if (tw_search_by(&subject, &o, &r, &error) != TW_OK) fail(error.text);
-  const double used = thread_seconds() - before;
-  const exhaustive_work w = {r.samples, (double)timed.menus / r.samples, (timed.made + timed.digests) / r.samples,
-                             (used - timed.made - 2 * timed.digests) / r.samples};
-  member.agent->close(member.agent, NULL);
-  tw_search_result_clear(&r);
-  tw_directory_remove(directory);
-  free(directory);
-  free(journal);
-  return w;
+  int n;
+  const double used =
+      search_at_once(&watching, problem, (tw_search_options){.exhaustive = true, .samples = most}, NULL, &n);
+  return (exhaustive_work){n, (double)timed.menus / n, (timed.made + timed.digests) / n,
+                           (used - timed.made - 2 * timed.digests) / n};
 }
 
 static void print_work(const char *name, const work *w) {
@@ -397,7 +391,8 @@ static void read_times(const char *path) {
 
 /* The times at which the n trials of an iteration are handed over, in seconds after its beginning, with `cores` cores.
  * Parents are repeated until they have n trials. Returns the time of the last trial. */
-static double hand_over_times(const work *w, int n, int cores, double per_trial, double at[]) {
+static double hand_over_times(const void *of, int n, int cores, double per_trial, double at[]) {
+  const work *w = of;
   const double rate = (double)w->samples / (double)w->n_parents;
   double clock = w->serial + w->plan.seconds / (double)(w->plan.n < (size_t)cores ? w->plan.n : (size_t)cores);
   double made = 0;
@@ -432,16 +427,18 @@ static double hand_over_times(const work *w, int n, int cores, double per_trial,
   return clock;
 }
 
-/* The same for a search of all kernels. The menus of four kernels a core are followed at a time, as in
- * src/search/exhaustive.c. */
-static double hand_over_times_of_all(const exhaustive_work *w, int cores, double per_trial, double at[]) {
+/* The same for a search of all kernels: src/search/exhaustive.c follows the menus of some kernels for each core at a
+ * time. */
+static double hand_over_times_of_all(const void *of, int n, int cores, double per_trial, double at[]) {
+  const exhaustive_work *w = of;
   double clock = 0, made = 1;
-  for (int sent = 0, followed = 0; sent < w->kernels;) {
+  for (int sent = 0, followed = 0; sent < n;) {
     const double left = fmax(1, made - followed);
-    const int parents = left < 4 * cores ? (int)left : 4 * cores, turns = (parents + cores - 1) / cores;
+    const int most = TW_PARENTS_PER_THREAD * cores, parents = left < most ? (int)left : most,
+              turns = (parents + cores - 1) / cores;
     clock += turns * w->parallel / w->parents;
     followed += parents;
-    for (made += parents / w->parents; sent < w->kernels && sent < made; sent++) {
+    for (made += parents / w->parents; sent < n && sent < made; sent++) {
       clock += w->serial + per_trial;
       at[sent] = clock;
     }
@@ -491,19 +488,26 @@ static double busy_share(int ranks, int iterations, int candidates, const double
   return evaluated / ranks / clock;
 }
 
-/* One row: 64 cores at rank 0, and one core. */
-static void print_row(int i, const double busy[2], double starved, double rate) {
-  printf("| %d | %.1f%% | %.1f%% | %.4g | %.1f%% |\n", sizes[i], 100 * busy[1], 100 * starved, rate, 100 * busy[0]);
-}
+/* When the trials of an iteration are handed over (hand_over_times), with this number of cores at rank 0. */
+typedef double hand_over(const void *of, int candidates, int cores, double per_trial, double at[]);
 
-static void print_heads(int candidates, double mean) {
+/* The busy share for each number of ranks, with 64 cores at rank 0 and with one. */
+static void print_table(hand_over *times_of, const void *of, int iterations, int candidates, double mean,
+                        const trial_work per_trial[SIZES]) {
+  static const int cores[2] = {1, CORES};
+  static double at[KERNELS_MAX];
   printf("%d evaluations in an iteration; %zu times, mean %.3g s\n| ranks | busy, %d cores at rank 0 | wait for rank "
          "0 | evaluations/s | busy, 1 core |\n",
          candidates, n_times, mean, CORES);
+  for (int i = 0; i < SIZES; i++) {
+    double starved, rate, busy[2];
+    for (int k = 0; k < 2; k++) {
+      const double made = times_of(of, candidates, cores[k], per_trial[i].search, at);
+      busy[k] = busy_share(sizes[i], iterations, candidates, at, made, &per_trial[i], &starved, &rate);
+    }
+    printf("| %d | %.1f%% | %.1f%% | %.4g | %.1f%% |\n", sizes[i], 100 * busy[1], 100 * starved, rate, 100 * busy[0]);
+  }
 }
-
-static const int cores[2] = {1, CORES};
-static double at[KERNELS_MAX];
 
 /* Iterations of a beam search; `candidates` 0: as many as this problem has. */
 static void print_search(const tw_target *t, const char *problem, bool wide, int candidates, double mean,
@@ -511,17 +515,7 @@ static void print_search(const tw_target *t, const char *problem, bool wide, int
   const work *w = work_of_search(t, problem, wide);
   printf("\n%s, %s, ", wide ? "--beam 64 --plans 20 --kernels 2" : "defaults", problem);
   print_work(t->name, w);
-  if (!mean) return;
-  if (!candidates) candidates = w->samples;
-  print_heads(candidates, mean);
-  for (int i = 0; i < SIZES; i++) {
-    double starved, rate, busy[2];
-    for (int k = 0; k < 2; k++) {
-      const double made = hand_over_times(w, candidates, cores[k], per_trial[i].search, at);
-      busy[k] = busy_share(sizes[i], ITERATIONS, candidates, at, made, &per_trial[i], &starved, &rate);
-    }
-    print_row(i, busy, starved, rate);
-  }
+  if (mean > 0) print_table(hand_over_times, w, ITERATIONS, candidates ? candidates : w->samples, mean, per_trial);
 }
 
 static void print_all(const tw_target *t, const char *problem, int most, double mean,
@@ -530,16 +524,7 @@ static void print_all(const tw_target *t, const char *problem, int most, double 
   printf("\n--exhaustive --samples %d, %s, %s: %d kernels, %.2f menus for each; rank 0, for each: %.0f us in menus, "
          "texts and digests, %.0f us serial\n",
          most, problem, t->name, w.kernels, w.parents, 1e6 * w.parallel, 1e6 * w.serial);
-  if (!mean) return;
-  print_heads(w.kernels, mean);
-  for (int i = 0; i < SIZES; i++) {
-    double starved, rate, busy[2];
-    for (int k = 0; k < 2; k++) {
-      const double made = hand_over_times_of_all(&w, cores[k], per_trial[i].search, at);
-      busy[k] = busy_share(sizes[i], 1, w.kernels, at, made, &per_trial[i], &starved, &rate);
-    }
-    print_row(i, busy, starved, rate);
-  }
+  if (mean > 0) print_table(hand_over_times_of_all, &w, 1, w.kernels, mean, per_trial);
 }
 
 static void print_target(const char *name, const char *problem, const char *path, const trial_work per_trial[SIZES]) {

@@ -8,8 +8,6 @@
 #include "base/parallel.h"
 #include "search/state.h"
 
-enum { PARENTS_PER_THREAD = 4 };
-
 /* The kernels one step after a candidate. */
 typedef struct family {
   tw_status status;
@@ -50,16 +48,11 @@ static tw_status check_number(const tw_state *s, size_t parents, tw_error *error
                  TW_EXHAUSTIVE_MOST, parents);
 }
 
-/* True if the candidates from number `first` on, which are not evaluated yet, are the last of the search. */
-static bool is_enough(const tw_state *s, size_t first) {
-  return s->options.samples > 0 && s->samples + s->in_flight + (int)(s->n - first) >= s->options.samples;
-}
-
 /* Adds the new kernels of a family, until the search has enough. */
 static tw_status take(tw_state *s, size_t parent, family *f, tw_error *error) {
   tw_status status = TW_OK;
   const size_t first = s->n;
-  while (status == TW_OK && f->taken < f->n && !is_enough(s, first)) {
+  while (status == TW_OK && f->taken < f->n && !tw_state_is_full(s, s->n - first)) {
     tw_candidate *c = f->child[f->taken++];
     if (tw_index_find(&s->sources, &c->source_digest) == TW_NONE)
       status = tw_state_add(s, c, error);
@@ -97,7 +90,7 @@ static tw_status follow(tw_state *s, size_t first, size_t end, bool *all, tw_err
 
 tw_status tw_enumerate(tw_state *s, tw_error *error) {
   s->iteration = s->options.iterations = 1;
-  const size_t most = PARENTS_PER_THREAD * (size_t)tw_state_planners(s);
+  const size_t most = TW_PARENTS_PER_THREAD * (size_t)tw_state_planners(s);
   bool all = true;
   for (size_t next = 0, end; next < s->n && all; next = end) {
     end = s->n - next < most ? s->n : next + most;

@@ -17,7 +17,9 @@ static bool are_enough(const tw_state *s, int samples) {
   return s->options.samples > 0 && samples >= s->options.samples;
 }
 
-bool tw_state_is_full(const tw_state *s) { return are_enough(s, s->samples + s->in_flight); }
+bool tw_state_is_full(const tw_state *s, size_t waiting) {
+  return are_enough(s, s->samples + s->in_flight + (int)waiting);
+}
 
 bool tw_state_is_stopped(const tw_state *s) {
   return tw_state_is_interrupted(s) || tw_now() >= s->deadline || are_enough(s, s->samples);
@@ -312,7 +314,7 @@ void tw_state_hand_over(tw_state *s, size_t first) {
     tw_candidate *c = s->all[i];
     if (c->verdict != TW_PENDING) { /* a duplicate, or illegal */
       if (s->journal) tw_journal_record(s->journal, c);
-    } else if (tw_state_is_full(s)) {
+    } else if (tw_state_is_full(s, 0)) {
       c->verdict = TW_SKIPPED;
     } else if (s->journal && recall(s, c)) {
       s->in_flight++;

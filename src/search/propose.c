@@ -521,7 +521,7 @@ static tw_status make_all(tw_round *r, tw_error *error) {
     for (size_t i = from; i < to; i++) {
       asking *a = &r->asking[i];
       const bool is_wanted =
-          status == TW_OK && (i == 0 || s->member[a->member].agent->asks_models || !tw_state_is_full(s));
+          status == TW_OK && (i == 0 || s->member[a->member].agent->asks_models || !tw_state_is_full(s, 0));
       if (!is_wanted) {
         drop(a);
         continue;
@@ -536,7 +536,7 @@ static tw_status make_all(tw_round *r, tw_error *error) {
     tw_journal_together(s->journal, false);
     s->to_propose = still_to_make(r, to);
     tw_state_poll(s);
-    if (to < r->n && (tw_state_is_stopped(s) || tw_state_is_full(s))) break;
+    if (to < r->n && (tw_state_is_stopped(s) || tw_state_is_full(s, 0))) break;
   }
   s->to_propose = 0;
   if (status == TW_OK && n_failed > 0 && n_failed == n) return tw_fail(error, failed->status, "%s", failed->error.text);

@@ -153,7 +153,8 @@ void tw_state_measure(tw_state *, const tw_candidate *, tw_outcome *);
 /* Checks a candidate that was too slow to be checked before. */
 void tw_state_reconsider(tw_state *, tw_candidate *);
 bool tw_state_is_stopped(const tw_state *); /* interrupted, or out of time or samples */
-bool tw_state_is_full(const tw_state *);    /* the candidates in flight use up all samples */
+/* The candidates in flight, and `waiting` ones that are not handed over, use up all samples. */
+bool tw_state_is_full(const tw_state *, size_t waiting);
 bool tw_state_is_interrupted(const tw_state *);
 /* A strict order: by cost, among equals by number. */
 bool tw_is_better(const tw_candidate *, const tw_candidate *);
@@ -193,7 +194,9 @@ tw_status tw_propose(tw_state *, tw_round **out, tw_error *);
 /* Replaces failed kernels of the round by repairs. */
 tw_status tw_mend(tw_round *, tw_error *);
 void tw_round_free(tw_round *);
-/* exhaustive.c: evaluates all kernels that the menu reaches; TW_USAGE if there are more than TW_EXHAUSTIVE_MOST. */
+/* exhaustive.c: evaluates all kernels that the menu reaches, or with options.samples the first of them. Without,
+ * TW_USAGE if there are more than TW_EXHAUSTIVE_MOST. */
+enum { TW_PARENTS_PER_THREAD = 4 }; /* kernels whose menus are followed together, for each thread */
 tw_status tw_enumerate(tw_state *, tw_error *);
 /* beam.c: selects the next parents from the candidates from number `first` on, and updates the success rates of
  * levers. */
