@@ -187,7 +187,7 @@ static tw_status parse_value(const char *kind, const char *text, tw_raw_argument
 
 static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_argument *raw, tw_error *error) {
   static const char usage[] = "in=FILE, out=FILE:BYTES, inout=FILE:OUTFILE, u32=, i32=, u64=, f32= or null";
-  *raw = (tw_raw_argument){.at = -1};
+  *raw = (tw_raw_argument){.at = TW_PLACE_NEXT};
   a->copy = strdup(spec);
   if (!a->copy) return tw_no_memory(error, NULL);
   char *text = a->copy;
@@ -294,7 +294,7 @@ static tw_status take_launch_file(const cli *c, const tw_target *t, const cli_la
     status = parse_argument(f->spec[l->n], &argument[l->n], &l->argument[l->n], error);
     if (status == TW_OK && l->argument[l->n].at >= 0)
       status = tw_fail(error, TW_USAGE, "%s: the place is in the metadata; leave out @BYTE:", f->spec[l->n]);
-    l->argument[l->n].at = -2;
+    l->argument[l->n].at = TW_PLACE_BY_NAME;
     snprintf(l->argument[l->n].name, sizeof l->argument[l->n].name, "%s", f->name[l->n]);
   }
   return status;

@@ -226,10 +226,12 @@ typedef struct tw_rewriter {
   void (*forget)(tw_program *);
 } tw_rewriter;
 
+/* Places of an argument that is launched by hand, instead of a byte: the next one at its natural alignment; the place of
+ * the parameter that the program's metadata calls `name`, or of the parameter with that number. */
+enum { TW_PLACE_NEXT = -1, TW_PLACE_BY_NAME = -2 };
 /* One argument of a kernel that is launched by hand. */
 typedef struct tw_raw_argument {
-  /* Byte of the kernel's argument block; -1: the next one at its natural alignment; -2: the place of the parameter that
-   * the program's metadata calls `name`, or of the parameter with that number. */
+  /* Byte of the kernel's argument block, or TW_PLACE_NEXT or TW_PLACE_BY_NAME. */
   int64_t at;
   /* True for a buffer, whose address the kernel gets; false for a value. */
   bool is_data;

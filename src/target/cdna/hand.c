@@ -72,7 +72,8 @@ static tw_status check_names(const tw_raw_launch *l, const cdna_kernel *k, tw_er
     const cdna_parameter *p = &k->parameter[i];
     size_t given = 0;
     if (is_hidden(p)) continue;
-    for (size_t j = 0; j < l->n; j++) given += l->argument[j].at == -2 && parameter_of(k, l->argument[j].name) == p;
+    for (size_t j = 0; j < l->n; j++)
+      given += l->argument[j].at == TW_PLACE_BY_NAME && parameter_of(k, l->argument[j].name) == p;
     if (given > 1) return tw_fail(error, TW_USAGE, "an argument of %s is given twice; give each one once", k->name);
     n += given;
     if (n && !given) missing++;
@@ -92,7 +93,7 @@ static tw_status raw_arguments(const tw_raw_launch *l, const cdna_kernel *k, cdn
     const tw_raw_argument *a = &l->argument[i];
     uint64_t value = a->value;
     size_t bytes = a->is_data ? 8 : a->bytes, at = a->at >= 0 ? (size_t)a->at : (next + bytes - 1) & ~(bytes - 1);
-    const tw_status status = a->at == -2 ? place_by_name(k, a, &bytes, &at, error) : TW_OK;
+    const tw_status status = a->at == TW_PLACE_BY_NAME ? place_by_name(k, a, &bytes, &at, error) : TW_OK;
     if (status != TW_OK) return status;
     if (a->is_data && !(value = cdna_memory_add(memory, a->data, a->bytes, a->writable, a->name)))
       return tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
