@@ -417,8 +417,8 @@ static void a_search_ends_when_its_samples_are_used_up(void **state) {
 
 /* Replies that somebody gave who knew the prompts and nothing else, in the order in which they were asked for: plans,
  * edits, whole programs, one that did not build and was mended, one without a kernel. */
-static tw_search_result replay(const char *data, const char *machine, const char *text, const char *program,
-                               int iterations) {
+static tw_search_result replay_without(uint64_t part, const char *data, const char *machine, const char *text,
+                                       const char *program, int iterations) {
   const tw_target *target = tw_target_find(machine);
   tw_problem problem;
   tw_error error = {0};
@@ -426,9 +426,9 @@ static tw_search_result replay(const char *data, const char *machine, const char
   assert_int_equal(tw_target_supports(target, &problem, &error), TW_OK);
   char *agent;
   assert_true(asprintf(&agent,
-                       "exec:cat >/dev/null; n=$(cat %s/n 2>/dev/null || echo 0); n=$((n+1)); echo $n >%s/n; "
+                       "exec:cat >%s/question; n=$(cat %s/n 2>/dev/null || echo 0); n=$((n+1)); echo $n >%s/n; "
                        "cat " TW_TEST_DATA "/agents/%s/$(printf %%02d $n).txt",
-                       folder, folder, data) > 0);
+                       folder, folder, folder, data) > 0);
   const char *agents[] = {agent};
   const tw_search_options o = {.size = sizeof o,
                                .iterations = iterations,
@@ -437,6 +437,8 @@ static tw_search_result replay(const char *data, const char *machine, const char
                                .beam = 1,
                                .dropout = 0.5,
                                .seed = 1,
+                               .jobs = 1,
+                               .without = part,
                                .program = program,
                                .agents = agents,
                                .n_agents = 1,
@@ -445,6 +447,11 @@ static tw_search_result replay(const char *data, const char *machine, const char
   if (tw_search_into(target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   free(agent);
   return r;
+}
+
+static tw_search_result replay(const char *data, const char *machine, const char *text, const char *program,
+                               int iterations) {
+  return replay_without(0, data, machine, text, program, iterations);
 }
 
 /* Simulations without one effect each say where the time goes: the planner is told, with costs, counts and an
@@ -618,38 +625,14 @@ static void the_best_kernels_of_a_model_have_their_costs(void **state) {
 static void a_search_without_examples_is_replayed(void **state) {
   (void)state;
   if (example_stride() > 1) skip(); /* simulations that other tests run under sanitizers */
-  const tw_target *target = tw_target_find("gemmini-16x16-int8");
-  tw_problem problem;
-  tw_error error = {0};
-  char *agent;
-  assert_int_equal(tw_problem_parse(target, LONG_CONV, &problem, NULL), TW_OK);
-  assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
-  assert_true(asprintf(&agent,
-                       "exec:cat >%s/question; n=$(cat %s/n 2>/dev/null || echo 0); n=$((n+1)); echo $n >%s/n; "
-                       "cat " TW_TEST_DATA "/agents/parts/examples_conv/$(printf %%02d $n).txt",
-                       folder, folder, folder) > 0);
-  const char *agents[] = {agent};
-  const tw_search_options o = {.size = sizeof o,
-                               .iterations = 3,
-                               .plans = 2,
-                               .kernels = 1,
-                               .beam = 1,
-                               .dropout = -1,
-                               .seed = 1,
-                               .jobs = 1,
-                               .without = TW_WITHOUT_EXAMPLES,
-                               .agents = agents,
-                               .n_agents = 1,
-                               .model = &hurried};
-  tw_search_result r = {0};
-  if (tw_search_into(target, &problem, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
+  tw_search_result r =
+      replay_without(TW_WITHOUT_EXAMPLES, "parts/examples_conv", "gemmini-16x16-int8", LONG_CONV, NULL, 3);
   assert_int_equal(asked(), 12);
   assert_int_equal(r.correct, 7);
   assert_true(r.best.cost < 1.005 * 1810629 && r.best.cost > 0.995 * 1810629);
   char *question = read_text("question");
   assert_null(strstr(question, "# Examples of such changes"));
   free(question);
-  free(agent);
   tw_search_result_clear(&r);
 }
 
