@@ -40,7 +40,6 @@ typedef struct cdna_timing {
   double unit[CDNA_KINDS];
   double mhz;                                         /* clock of the last run of all places */
   cdna_work expected[CDNA_PLACES][CDNA_TOGETHER_MAX]; /* for each timed workgroup, executed alone */
-  double would[CDNA_KINDS];                           /* sum of their work by kind */
 } cdna_timing;
 
 /* ---- places.c: which workgroups are timed ---- */

@@ -1,7 +1,8 @@
 /* kind.h - an op with schedules on Trainium: a plan, the language of its steps, its menu, a model, and a template.
  *
- * A kind fills a plan's fields from steps and the template's slots from the plan; integer keys of the op are slots, too. kind.c has the common parts of all
- * kinds: reading schedules, judging plans, offering steps, filling the template in one of the two dialects. */
+ * A kind fills a plan's fields from steps, and the template's slots from the plan. Integer keys of the op are slots, too.
+ * kind.c has the common parts of all kinds: reading schedules, judging plans, offering steps, filling the template in
+ * one of the two dialects. */
 #ifndef TW_TRAINIUM_KERNELS_KIND_H
 #define TW_TRAINIUM_KERNELS_KIND_H
 
