@@ -1,9 +1,10 @@
 /* quantized.c - weights from a .safetensors file, quantized, in a product: 4 bits and a scale for each 32 of them.
  *
- *   cc quantized.c $(pkg-config --cflags --libs tilewright) -o quantized && ./quantized */
+ *   cc quantized.c $(pkg-config --cflags --libs tilewright tilewright-tensors) -o quantized && ./quantized */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <tilewright/tensors.h>
 #include <tilewright/tilewright.h>
 #include <unistd.h>
 

@@ -23,6 +23,7 @@ cat >"$work/sizes.c" <<'END'
 #include <stddef.h>
 #include <stdio.h>
 #include <tilewright/extend/extend.h>
+#include <tilewright/tensors.h>
 #define STRUCT(name, grows) printf("%s %s %zu\n", grows ? "least" : "size", #name, tw_size_of(#name));
 #define BYTES(name, member) sizeof(((name *)0)->member)
 #define MEMBER(name, member) printf("member %s.%s %zu %zu\n", #name, #member, offsetof(name, member), BYTES(name, member));
@@ -44,7 +45,7 @@ echo '}' >>"$work/sizes.c"
 cc -Iinclude "$work/sizes.c" -L"$build" -ltilewright -Wl,-rpath,"$build" -o "$work/sizes"
 {
   "$work/sizes"
-  for library in tilewright tilewright-gemm; do
+  for library in tilewright tilewright-gemm tilewright-tensors; do
     nm -D --defined-only "$build/lib$library.so" | sed -n "s/.* [TDBR] \(tw_[a-z0-9_]*\)$/symbol $library \1/p"
   done
 } | grep -v '^member .*[.]reserved ' | LC_ALL=C sort -u >"$work/now"

@@ -94,10 +94,38 @@ for user in "$work"/user/user_gemm*; do
 done
 # The examples, as they are installed: a machine and an op outside of the library among them.
 for example in "$(dirname "$(find "$work/prefix" -name machine.c)")"/*.c; do
-  cc "$example" $(pkg-config --cflags --libs tilewright) -Wl,-rpath,"$library" -o "$work/example"
+  cc "$example" $(pkg-config --cflags --libs tilewright tilewright-tensors) -Wl,-rpath,"$library" -o "$work/example"
   "$work/example" >"$work/log" || { cat "$work/log"; echo "$example does not work"; exit 1; }
 done
 "$work/prefix/bin/tilewright" targets --json | grep -q '"name"'
+# Optional parts are modules: the command loads them, and the library does not contain them.
+problem="gemm m=128 n=128 k=128 a=i8 b=i8 c=i32 -t xdna2"
+"$work/prefix/bin/tilewright" emit $problem --out "$work/design" >/dev/null
+cat >"$work/tensor.c" <<'END'
+#include <tilewright/tensors.h>
+int main(int n, char **path) {
+  static float values[64];
+  const tw_tensor tensor = {.name = "w", .dtype = "F32", .rank = 2, .shape = {2, 32}, .bytes = sizeof values};
+  const void *data[] = {values};
+  return n != 2 || tw_tensors_write(path[1], 1, &tensor, data, 0) != TW_OK;
+}
+END
+cc "$work/tensor.c" $(pkg-config --cflags --libs tilewright-tensors) -Wl,-rpath,"$library" -o "$work/tensor"
+"$work/tensor" "$work/in.safetensors"
+uses_parts() {
+  "$work/prefix/bin/tilewright" run "$work/design/design.mlir" $problem >"$work/log" 2>&1 || { echo "$? MLIR"; tail -n 3 "$work/log"; }
+  "$work/prefix/bin/tilewright" quantize "$work/in.safetensors" "$work/out.safetensors" --to mxfp4 >"$work/log" 2>&1 || { echo "$? quantize"; cat "$work/log"; }
+}
+failed=$(uses_parts)
+[ -z "$failed" ] || { echo "a module does not work: $failed"; exit 1; }
+rm "$work"/prefix/libexec/tilewright/tilewright-mlir-aie.so "$work"/prefix/libexec/tilewright/tilewright-quantize.so
+[ "$(uses_parts | grep -c 'which is not installed')" = 2 ] || { echo "a missing module needs an error: $(uses_parts)"; exit 1; }
+for name in xd_mlir_read convert_file tw_tensors_open; do
+  if nm "$library/libtilewright.so" "$library/libtilewright.a" 2>/dev/null | grep " T $name\$"; then
+    echo "$name is in a module, and libtilewright is not to contain it"
+    exit 1
+  fi
+done
 [ -f "$work/prefix/share/man/man1/tilewright.1" ]
 # The documents that the command names are where it says.
 docs=$(COLUMNS=10000 "$work/prefix/bin/tilewright" --help | sed -n 's/^Documentation.*: //p')
@@ -105,7 +133,7 @@ case $docs in "$work"/prefix/*) ;; *) echo "the command does not find what was i
 [ -f "$docs/reference/formats.md" ] && [ -f "$docs/../README.md" ]
 
 # Only the library's own names are visible.
-if nm -D --defined-only "$library/libtilewright.so" "$library/libtilewright-gemm.so" | grep ' [TDBR] ' | grep -v ' tw_'; then
+if nm -D --defined-only "$library/libtilewright.so" "$library/libtilewright-gemm.so" "$library/libtilewright-tensors.so" | grep ' [TDBR] ' | grep -v ' tw_'; then
   echo "the shared library shows other names than its own"
   exit 1
 fi

@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../src"
 declare -A may=(
   [base]="" [launch]="" [op]="" [format]="" [schedule]="" [native]="" [toolchain]="" [gpu]="op" [export]="launch op"
   [target]="export native toolchain gpu launch op format schedule"
-  [evaluate]="" [chat]="" [agent]="chat evaluate" [search]="agent evaluate" [report]="" [mpi]="evaluate" [cli]="report search agent evaluate format target/parse.h"
+  [evaluate]="" [chat]="" [agent]="chat evaluate" [search]="agent evaluate" [report]="" [mpi]="evaluate" [tensors]="format" [mlir_aie]="target/xdna2 op"
+  [cli]="report search agent evaluate format tensors target/parse.h"
   [blas]="target/x86/product.h")
 status=0
 

@@ -1,5 +1,6 @@
 /* tensors.h - files of tensors: NumPy's .npy (one array) and .safetensors (many, with names).
  *
+ * The functions are in libtilewright-tensors, which tilewright.h does not include.
  * Data is read by position, so a file may be larger than memory. Headers are checked against the file's size; a malformed
  * file is TW_USAGE with one line. Files of `tilewright quantize` contain their format and shape. Functions are thread-safe
  * on one open file. */

@@ -17,7 +17,6 @@
 #include "tilewright/search.h"
 #include "tilewright/status.h"
 #include "tilewright/target.h"
-#include "tilewright/tensors.h"
 #include "tilewright/tune.h"
 #include "tilewright/type.h"
 #include "tilewright/wisdom.h"

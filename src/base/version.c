@@ -1,5 +1,6 @@
 /* version.c - see tilewright.h. */
 #include "tilewright/extend/extend.h"
+#include "tilewright/tensors.h"
 
 #include <string.h>
 

@@ -136,6 +136,8 @@ static const struct {
     {"TILEWRIGHT_FORMAT_ISA", "instruction set of format conversion: reference, avx2 or avx512"},
     {"TILEWRIGHT_X86_RUNNER, TILEWRIGHT_CUDA_RUNNER",
      "programs that run kernels [default: the programs in the command's directory]"},
+    {"TILEWRIGHT_MLIR_AIE, TILEWRIGHT_QUANTIZE",
+     "modules of the command [default: those beside it or in libexec/tilewright]"},
     {"TILEWRIGHT_CUDA_CONFINE", "0: run CUDA kernels without confinement"},
     {"CUDA_HOME, CUDA_PATH", "directory of nvcc and NVRTC"},
     {"TILEWRIGHT_MACHINES",

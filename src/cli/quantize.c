@@ -9,7 +9,7 @@
 
 #include "base/strings.h"
 #include "cli/cli.h"
-#include "format/file/convert.h"
+#include "tensors/convert.h"
 
 /* ---- options ---- */
 
@@ -197,7 +197,16 @@ static void show_progress(void *context, const converted *t) {
   cli_put_text(stderr, t->name, SHOWN);
 }
 
+static tw_status open_converter(const converter **out, tw_error *error) {
+  static const tw_part part = {"quantize", "TILEWRIGHT_QUANTIZE", "tensors_converter", "`tilewright quantize`"};
+  const tw_module *module;
+  const tw_status status = tw_module_open(&part, &module, error);
+  *out = (const void *)module;
+  return status;
+}
+
 tw_status cli_quantize(const cli *c, tw_error *error) {
+  const converter *with;
   conversion result;
   struct timespec start, end;
   convert_options options = {.all = c->options.all, .jobs = (int)c->options.jobs};
@@ -205,10 +214,11 @@ tw_status cli_quantize(const cli *c, tw_error *error) {
   if (status == TW_OK && c->n_words < 2)
     status = tw_fail(error, TW_USAGE, "the files are missing; write tilewright quantize IN OUT --to FORMAT");
   if (status == TW_OK) status = packing_of(&c->options, &options.to, error);
+  if (status == TW_OK) status = open_converter(&with, error);
   if (status != TW_OK) return status;
   options.stopped = cli_catch_interrupt();
   clock_gettime(CLOCK_MONOTONIC, &start);
-  status = convert_file(c->words[0], c->words[1], &options, show_progress, NULL, &result, error);
+  status = with->convert(c->words[0], c->words[1], &options, show_progress, NULL, &result, error);
   clock_gettime(CLOCK_MONOTONIC, &end);
   if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
   if (status != TW_OK) return status;
@@ -218,6 +228,6 @@ tw_status cli_quantize(const cli *c, tw_error *error) {
     status = print_json(c, &result, to, seconds, error);
   else
     print_text(&result, c->words[1], to, seconds, c->options.verbose);
-  conversion_free(&result);
+  with->free(&result);
   return status;
 }

@@ -16,7 +16,7 @@
 #include "base/process.h"
 #include "base/random.h"
 #include "base/strings.h"
-#include "format/file/convert.h"
+#include "tensors/convert.h"
 
 static char *folder;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "format/file/convert.h"
+#include "tensors/convert.h"
 #include "tilewright/tensors.h"
 
 static char folder[] = "/tmp/tilewright-tensors-XXXXXX", path[128];

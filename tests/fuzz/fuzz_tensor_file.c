@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/file/tensor_file.h"
+#include "tensors/tensor_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/embedded.h"
-#include "target/xdna2/mlir/read.h"
+#include "mlir_aie/read.h"
 #include "target/xdna2/mlir/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "base/random.h"
+#include "mlir_aie/read.h"
 #include "target/xdna2/array/gemm_array.h"
-#include "target/xdna2/mlir/read.h"
 #include "target/xdna2/mlir/write.h"
 #include "xdna2_array.h"
 

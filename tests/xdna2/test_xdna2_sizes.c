@@ -6,8 +6,8 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "mlir_aie/read.h"
 #include "target/parse.h"
-#include "target/xdna2/mlir/read.h"
 #include "target/xdna2/mlir/write.h"
 #include "tilewright/extend/extend.h"
 #include "xdna2_gemm.h"

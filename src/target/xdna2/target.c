@@ -16,7 +16,7 @@
 #include "target/xdna2/array/floorplan.h"
 #include "target/xdna2/array/plan.h"
 #include "target/xdna2/core_design.h"
-#include "target/xdna2/mlir/execute.h"
+#include "target/xdna2/mlir/module.h"
 #include "target/xdna2/mlir/sources.h"
 #include "target/xdna2/rate.h"
 #include "target/xdna2/views.h"
@@ -24,7 +24,8 @@
 /* A design: from a schedule, or read from MLIR. */
 struct tw_artefact {
   tw_problem problem;
-  bool is_read;
+  /* NULL for a design from a schedule. */
+  const xd_mlir_reader *reader;
   xd_gemm gemm;
   xd_mlir_design design;
   xd_mlir_work work;
@@ -256,11 +257,13 @@ static tw_status build_design(const tw_target *t, const tw_problem *p, const cha
   tw_status status = TW_OK;
   if (tw_problem_real(p, "scale") != 1) status = xd_plan_start(config(t), p, &g, error); /* its shift */
   const xd_mlir_options options = {.shift = g.shift};
-  if (status == TW_OK) status = xd_mlir_read(config(t), source, &options, &out->design, error);
+  const xd_mlir_reader *reader;
+  if (status == TW_OK) status = xd_mlir_open(&reader, error);
+  if (status == TW_OK) status = reader->read(config(t), source, &options, &out->design, error);
   if (status != TW_OK) return status;
-  out->is_read = true;
-  status = xd_mlir_work_of(config(t), &out->design, p, &out->work, error);
-  if (status != TW_OK) xd_mlir_free(&out->design);
+  out->reader = reader;
+  status = reader->work_of(config(t), &out->design, p, &out->work, error);
+  if (status != TW_OK) reader->free(&out->design);
   return status;
 }
 
@@ -272,7 +275,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   a->problem = *p;
   const tw_status status = (xd_mlir_is(source) ? build_design : build_schedule)(t, p, source, a, error);
   if (status == TW_OK) {
-    e->least = a->is_read ? 0 : xd_plan_least(config(t), &a->gemm);
+    e->least = a->reader ? 0 : xd_plan_least(config(t), &a->gemm);
     *out = a;
     return TW_OK;
   }
@@ -281,9 +284,9 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
 }
 
 static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_error *error) {
-  if (a->is_read) {
-    const tw_status status = xd_mlir_check(config(t), &a->design, &a->work, k, error);
-    if (status == TW_OK) xd_mlir_coverage(&a->work, &a->problem, e->coverage, sizeof e->coverage);
+  if (a->reader) {
+    const tw_status status = a->reader->check(config(t), &a->design, &a->work, k, error);
+    if (status == TW_OK) a->reader->coverage(&a->work, &a->problem, e->coverage, sizeof e->coverage);
     return status;
   }
   const tw_status status = xd_execute_check(config(t), &a->gemm, k, error);
@@ -293,12 +296,12 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
 
 static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_measurement *out,
                          tw_error *error) {
-  if (a->is_read) return xd_mlir_measure(config(t), &a->design, &a->work, k, e->trace, out, error);
+  if (a->reader) return a->reader->measure(config(t), &a->design, &a->work, k, e->trace, out, error);
   return xd_execute_measure(config(t), &a->gemm, e->trace, out, error);
 }
 
 static void release(tw_artefact *a) {
-  if (a->is_read) xd_mlir_free(&a->design);
+  if (a->reader) a->reader->free(&a->design);
   free(a);
 }
 
@@ -309,7 +312,9 @@ static tw_status launch(const tw_target *t, const void *data, size_t size, tw_ra
     return tw_fail(
         error, TW_USAGE,
         "the file has no MLIR module, and a design text requires an op, as in `tilewright run FILE gemm m=64 ...`");
-  return xd_mlir_launch(config(t), data, l, out, error);
+  const xd_mlir_reader *reader;
+  const tw_status status = xd_mlir_open(&reader, error);
+  return status == TW_OK ? reader->launch(config(t), data, l, out, error) : status;
 }
 
 /* ---- the tables ---- */

@@ -1,0 +1,48 @@
+# modules.cmake - optional parts of the command: modules that it loads when they are needed (src/base/program.h). A module calls functions
+# of the command, which shows those with our prefixes. libtilewright has none of these parts. Builds with sanitizers link them.
+file(GLOB TW_MLIR_AIE CONFIGURE_DEPENDS src/mlir_aie/*.c)
+file(GLOB TW_TENSORS CONFIGURE_DEPENDS src/tensors/*.c)
+set(TW_PARTS)
+foreach(part mlir-aie:TW_MLIR_AIE quantize:TW_TENSORS)
+  string(REGEX REPLACE ":.*" "" name ${part})
+  string(REGEX REPLACE ".*:" "" sources ${part})
+  add_library(part_${name} OBJECT ${${sources}})
+  set_target_properties(part_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(part_${name} PRIVATE tilewright_needs)
+  list(APPEND TW_PARTS $<TARGET_OBJECTS:part_${name}>)
+endforeach()
+if(TW_SANITIZE OR TW_TSAN OR TW_FUZZ)
+  target_sources(tilewright_shared PRIVATE ${TW_PARTS})
+  return()
+endif()
+target_sources(tilewright_whole PRIVATE ${TW_PARTS})
+
+foreach(name mlir-aie quantize)
+  add_library(module_${name} MODULE $<TARGET_OBJECTS:part_${name}>)
+  set_target_properties(module_${name} PROPERTIES PREFIX "" OUTPUT_NAME tilewright-${name} LINKER_LANGUAGE C)
+  install(TARGETS module_${name} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/tilewright)
+  add_dependencies(tilewright module_${name})
+endforeach()
+target_link_libraries(module_quantize PRIVATE PkgConfig::DEPS)
+target_link_options(tilewright PRIVATE -Wl,--dynamic-list=${CMAKE_CURRENT_SOURCE_DIR}/cmake/modules.list)
+set_property(TARGET tilewright APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cmake/modules.list)
+
+# libtilewright-tensors: tilewright/tensors.h for programs. Formats come from libtilewright-gemm.
+string(CONCAT TW_TENSOR_OBJECTS "$<FILTER:$<TARGET_OBJECTS:part_quantize>,INCLUDE,"
+              "/(npy|output_file|packing_text|safetensors|tensor_file|tensors)[.]c>")
+add_library(tilewright_tensors SHARED ${TW_TENSOR_OBJECTS}
+            "$<FILTER:$<TARGET_OBJECTS:tilewright_objects>,INCLUDE,/src/base/(error|files|strings)[.]c>")
+add_library(tilewright_tensors_static STATIC ${TW_TENSOR_OBJECTS})
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+target_link_libraries(tilewright_tensors PRIVATE tilewright_gemm $<BUILD_INTERFACE:PkgConfig::JANSSON>)
+target_link_options(tilewright_tensors PRIVATE -Wl,--no-undefined)
+tw_show_only_the_api(tilewright_tensors)
+foreach(target tilewright_tensors tilewright_tensors_static)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME tilewright-tensors LINKER_LANGUAGE C)
+  target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endforeach()
+set_target_properties(tilewright_tensors PROPERTIES EXPORT_NAME tensors INSTALL_RPATH "$ORIGIN" VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set_target_properties(tilewright_tensors_static PROPERTIES EXPORT_NAME tensors_static)
+target_link_libraries(tilewright_tensors_static INTERFACE tilewright_static)
+add_dependencies(product tilewright_tensors tilewright_tensors_static)
