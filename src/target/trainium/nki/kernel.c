@@ -275,6 +275,16 @@ static void take_results(nki_run *r, const call_plan *plan, nki_value returned) 
 
 /* ---- the run ---- */
 
+/* What a kernel may use grows with its operands, so that an endless loop fails soon. Published kernels use at most a
+ * quarter. */
+static void set_budgets(nki_run *r) {
+  int64_t elements = 0;
+  for (size_t i = 0; i < r->request->n_operands; i++)
+    elements += tw_operand_rows(&r->request->operand[i]) * tw_operand_columns(&r->request->operand[i]);
+  r->tensors_max = (1 << 16) + (elements < 1 << 26 ? elements : 1 << 26) / 16;
+  r->bytes_max = (size_t)(512 << 20) + (size_t)(elements < 45 << 20 ? elements : 45 << 20) * 128;
+}
+
 static void run_kernel(nki_run *r, const directives *d) {
   call_plan plan = {0};
   nki_run_module(r);
@@ -310,6 +320,7 @@ tw_status nki_execute(const trn_config *config, const nki_module *module, const 
                  .fail = &fail,
                  .collect_at = 32 << 20,
                  .status = TW_OK};
+  set_budgets(r);
   if (setjmp(fail) == 0) {
     r->globals = r->frame = nki_frame_new(r, NULL);
     run_kernel(r, &d);

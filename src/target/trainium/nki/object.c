@@ -8,7 +8,7 @@
 #include "base/strings.h"
 #include "target/trainium/nki/value.h"
 
-enum { BYTES_MAX_MIB = 6144, COLLECT_MIN = 32 << 20, DEPTH_MAX = 200 };
+enum { COLLECT_MIN = 32 << 20, DEPTH_MAX = 200 };
 
 /* ---- failing ---- */
 
@@ -45,11 +45,9 @@ void nki_keep(nki_run *r, nki_value v) {
 void nki_charge(nki_run *r, nki_object *o, size_t bytes) {
   o->bytes += bytes;
   r->bytes += bytes;
-  if (r->bytes >> 20 > BYTES_MAX_MIB) {
-    nki_collect(r);
-    if (r->bytes >> 20 > BYTES_MAX_MIB)
-      nki_fail(r, "the kernel's tensors need more than %d MiB of the host", BYTES_MAX_MIB);
-  }
+  if (r->bytes > r->bytes_max) nki_collect(r);
+  if (r->bytes > r->bytes_max)
+    nki_fail(r, "the kernel's tensors need more than %zu MiB of the host", r->bytes_max >> 20);
 }
 
 void *nki_new(nki_run *r, nki_type type, size_t bytes) {

@@ -24,7 +24,8 @@ nki_tensor *nki_tensor_new(nki_run *r, trn_memory memory, trn_type type, int n, 
   if (memory != TRN_HBM && t->partitions > r->config->memory.partitions)
     nki_fail(r, "a tensor in %s has %lld partitions; expected at most %d", trn_memory_name(memory),
              (long long)t->partitions, r->config->memory.partitions);
-  if (t->blocks > 1 << 20) nki_fail(r, "the tensor has more than %d blocks", 1 << 20);
+  if (t->blocks + (int64_t)r->program->n_tensors > r->tensors_max)
+    nki_fail(r, "the kernel makes more than %lld tensors", (long long)r->tensors_max);
   const int64_t bytes = t->columns * trn_type_bytes(type), bank = r->config->memory.psum_bank_bytes,
                 limit = memory == TRN_SBUF ? r->config->memory.sbuf_bytes : bank * r->config->memory.psum_banks;
   if (memory != TRN_HBM && bytes > limit)
@@ -290,7 +291,8 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
   i.scope = r->scope;
   const size_t number = r->program->n_instructions;
   r->skips = number < r->request->n_needed && !r->request->needed[number];
-  if (number >= 8000000) nki_fail(r, "the kernel has more than 8000000 instructions");
+  if ((int64_t)number >= 2 * r->tensors_max)
+    nki_fail(r, "the kernel has more than %lld instructions", 2 * (long long)r->tensors_max);
   if (trn_program_add(r->program, &i) < 0) nki_out_of_memory(r);
 }
 

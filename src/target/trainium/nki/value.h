@@ -221,7 +221,8 @@ struct nki_run {
   int scope, loops; /* index of the current iteration in the program's list; number of loops so far */
   nki_frame *frame, *globals;
   nki_object *objects;
-  size_t bytes, collect_at;
+  size_t bytes, collect_at, bytes_max; /* of objects: now, at the next collection, at most */
+  int64_t tensors_max;                 /* also half the number of instructions */
   nki_value *temporary;
   size_t n_temporaries, temporary_capacity;
   int depth;
