@@ -566,13 +566,14 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
   if (c.look_ahead < 1) c.look_ahead = 1;
   size_t operands = 0;
   for (size_t i = 0; i < p->n_instructions; i++) operands += (size_t)p->instruction[i].n_operands;
-  c.place = malloc((operands + 1) * sizeof *c.place);
-  c.first_operand = calloc(p->n_instructions + 1, sizeof *c.first_operand);
-  c.is_removed = calloc(p->n_instructions + 1, sizeof *c.is_removed);
-  c.engines = calloc(p->n_instructions + 1, sizeof *c.engines);
-  c.order = malloc((p->n_instructions + 1) * sizeof *c.order);
-  c.leader = malloc((p->n_instructions + 1) * sizeof *c.leader);
-  c.members = malloc((p->n_instructions + 1) * sizeof *c.members);
+  const size_t n = p->n_instructions + 1;
+  c.place = tw_blocks_take(&c.memory, (operands + 1) * sizeof *c.place);
+  c.first_operand = tw_blocks_take(&c.memory, n * sizeof *c.first_operand);
+  c.is_removed = tw_blocks_take(&c.memory, n * sizeof *c.is_removed);
+  c.engines = tw_blocks_take(&c.memory, n * sizeof *c.engines);
+  c.order = tw_blocks_take(&c.memory, n * sizeof *c.order);
+  c.leader = tw_blocks_take(&c.memory, n * sizeof *c.leader);
+  c.members = tw_blocks_take(&c.memory, n * sizeof *c.members);
   tw_status status = TW_OK;
   if (!c.place || !c.first_operand || !c.is_removed || !c.engines || !c.order || !c.leader || !c.members)
     status = tw_no_memory(error, "the timing of a kernel");
@@ -619,13 +620,7 @@ tw_status trn_compile(const trn_config *config, const trn_program *p, const trn_
 }
 
 void trn_compiled_free(trn_compiled *c) {
-  free(c->place);
-  free(c->first_operand);
-  free(c->is_removed);
-  free(c->engines);
-  free(c->order);
-  free(c->leader);
-  free(c->members);
+  tw_blocks_free(&c->memory);
   free(c->first_reused);
   free(c->reused);
   *c = (trn_compiled){0};

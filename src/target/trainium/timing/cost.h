@@ -2,6 +2,7 @@
 #ifndef TW_TRAINIUM_COST_H
 #define TW_TRAINIUM_COST_H
 
+#include "base/blocks.h"
 #include "target/trainium/config.h"
 #include "target/trainium/program.h"
 #include "target/trainium/timing/dma.h"
@@ -17,6 +18,7 @@ typedef struct trn_place {
  * instruction. */
 typedef struct trn_compiled {
   const trn_program *program;
+  tw_blocks memory; /* of the arrays, except the lists of tensors that reuse bytes */
   /* Operand k of instruction i is at place[first_operand[i] + k]. NULL: at its original place. */
   trn_place *place;
   size_t *first_operand;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "target/trainium/timing/dma.h"
 
 trn_clock trn_clock_start(const trn_config_tensor *t) { return (trn_clock){t, t->slow_rate, t->window_phase_ns, 0}; }
@@ -55,6 +56,7 @@ typedef struct queue {
 enum { WAITS_MAX = 64, STATIC_LOOK_AHEAD = 64 };
 
 typedef struct machine {
+  tw_blocks memory;
   const trn_config *config;
   const trn_compiled *c;
   const trn_hazards *h;
@@ -303,7 +305,7 @@ static bool fill_queues(machine *m) {
   for (int e = 0; e < TRN_ENGINES; e++) {
     queue *q = &m->queue[e];
     for (size_t i = 0; i < p->n_instructions; i++) q->n += runs(m, i) && (m->c->engines[i] >> e & 1);
-    q->instruction = malloc((q->n + 1) * sizeof *q->instruction);
+    q->instruction = tw_blocks_take(&m->memory, (q->n + 1) * sizeof *q->instruction);
     if (!q->instruction) return false;
     q->n = 0;
     for (size_t at = 0; at < p->n_instructions; at++) {
@@ -317,8 +319,8 @@ static bool fill_queues(machine *m) {
 
 static bool fill_successors(machine *m) {
   const size_t n = m->c->program->n_instructions;
-  m->first_successor = calloc(n + 2, sizeof *m->first_successor);
-  m->successor = malloc((m->h->n + 1) * sizeof *m->successor);
+  m->first_successor = tw_blocks_take(&m->memory, (n + 2) * sizeof *m->first_successor);
+  m->successor = tw_blocks_take(&m->memory, (m->h->n + 1) * sizeof *m->successor);
   if (!m->first_successor || !m->successor) return false;
   for (size_t k = 0; k < m->h->n; k++) m->first_successor[m->h->edge[k].instruction + 2]++;
   for (size_t i = 0; i < n; i++) m->first_successor[i + 2] += m->first_successor[i + 1];
@@ -369,12 +371,12 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
   const size_t n = c->program->n_instructions;
   machine m = {.config = config, .c = c, .h = h, .out = out, .clock = trn_clock_start(&config->tensor)};
   m.software_trigger = -config->dma.software_issue_ns;
-  m.visible = calloc(n + 1, sizeof *m.visible);
-  m.engine = malloc(n + 1);
-  m.number = calloc(n + 1, sizeof *m.number);
-  m.was_awaited = calloc(n + 1, 1);
-  m.pending = calloc(n + 1, sizeof *m.pending);
-  m.priority = calloc(n + 1, sizeof *m.priority);
+  m.visible = tw_blocks_take(&m.memory, (n + 1) * sizeof *m.visible);
+  m.engine = tw_blocks_take(&m.memory, n + 1);
+  m.number = tw_blocks_take(&m.memory, (n + 1) * sizeof *m.number);
+  m.was_awaited = tw_blocks_take(&m.memory, n + 1);
+  m.pending = tw_blocks_take(&m.memory, (n + 1) * sizeof *m.pending);
+  m.priority = tw_blocks_take(&m.memory, (n + 1) * sizeof *m.priority);
   out->start = calloc(n + 1, sizeof *out->start);
   out->end = calloc(n + 1, sizeof *out->end);
   tw_status status = TW_OK;
@@ -394,15 +396,7 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
     }
     out->device = device_span(&m);
   }
-  for (int e = 0; e < TRN_ENGINES; e++) free(m.queue[e].instruction);
   trn_dma_free(&m.dma);
-  free(m.visible);
-  free(m.engine);
-  free(m.number);
-  free(m.was_awaited);
-  free(m.pending);
-  free(m.priority);
-  free(m.first_successor);
-  free(m.successor);
+  tw_blocks_free(&m.memory);
   return status;
 }

@@ -8,8 +8,9 @@
  * instructions. */
 #include "target/trainium/timing/merge.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/blocks.h"
 
 enum {
   ELEMENTS_MAX = 512, /* elements of a partition that one instruction steps over: a bank of PSUM */
@@ -158,13 +159,14 @@ tw_status trn_merge_iterations(trn_compiled *c, const trn_hazards *h, int at_mos
     c->members[i] = 1;
   }
   if (at_most < 2 || m.n > INSTRUCTIONS_MAX) return TW_OK;
-  m.key = calloc(m.n + 1, 1);
-  m.depth = calloc(m.n + 1, sizeof *m.depth);
-  m.next = malloc((m.n + 1) * sizeof *m.next);
-  m.waiting = malloc((m.n + 1) * sizeof *m.waiting);
-  m.heap = malloc((m.n + 1) * sizeof *m.heap);
-  m.first_successor = calloc(m.n + 2, sizeof *m.first_successor);
-  m.successor = malloc((h->n + 1) * sizeof *m.successor);
+  tw_blocks memory = {0};
+  m.key = tw_blocks_take(&memory, m.n + 1);
+  m.depth = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.depth);
+  m.next = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.next);
+  m.waiting = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.waiting);
+  m.heap = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.heap);
+  m.first_successor = tw_blocks_take(&memory, (m.n + 2) * sizeof *m.first_successor);
+  m.successor = tw_blocks_take(&memory, (h->n + 1) * sizeof *m.successor);
   tw_status status = TW_OK;
   if (!m.key || !m.depth || !m.next || !m.waiting || !m.heap || !m.first_successor || !m.successor) {
     status = tw_no_memory(error, "the timing of a kernel");
@@ -177,12 +179,6 @@ tw_status trn_merge_iterations(trn_compiled *c, const trn_hazards *h, int at_mos
       if (join(&m, key, at_most)) make_order(&m);
     }
   }
-  free(m.key);
-  free(m.depth);
-  free(m.next);
-  free(m.waiting);
-  free(m.heap);
-  free(m.first_successor);
-  free(m.successor);
+  tw_blocks_free(&memory);
   return status;
 }
