@@ -72,10 +72,11 @@ static void change_lane(cdna_wave *w, const cdna_op *op, uint8_t *at, int l) {
     for (int k = 0; k < op->bytes / 4; k++) w->v[op->d + k][l] = (uint32_t)(old >> 32 * k);
 }
 
-/* The LDS address of a lane's bytes for a load to LDS: M0 plus the offset, then lane by lane. */
+/* The LDS address of a lane's bytes for a load to LDS: M0 plus the offset, then lane by lane. A byte or short takes a
+ * dword. Three dwords take the place of four (HipKittens, appendix F; so does ROCm/rocm-libraries, pull request 6250). */
 static uint32_t lds_address(const cdna_wave *w, const cdna_op *op, uint32_t offset, int lane) {
-  const uint32_t size = op->bytes < 4 ? 4 : op->bytes; /* a byte or short takes a dword */
-  return (w->s[CDNA_M0] & 0x3FFFFu) + offset + size * (uint32_t)lane;
+  const uint32_t place = op->bytes < 4 ? 4 : op->bytes == 12 ? 16 : op->bytes;
+  return (w->s[CDNA_M0] & 0x3FFFFu) + offset + place * (uint32_t)lane;
 }
 
 static uint8_t *lds_place(cdna_wave *w, const cdna_op *op, int offset, int lane) {
