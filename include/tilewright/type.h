@@ -27,6 +27,8 @@ typedef enum tw_type {
   TW_I32,
   TW_TERNARY,
   TW_I16,
+  TW_E2M3,
+  TW_E3M2,
   TW_TYPE_COUNT
 } tw_type;
 

@@ -7,13 +7,28 @@
 
 #include "tilewright/format.h"
 
-/* f32 f16 bf16 e4m3 e5m2 i8 u8 i16 i32; exact. */
+/* Code i of an array of codes of 6 bits: four fill three bytes, the first in the lowest bits. */
+static inline unsigned tw_code6(const void *data, int64_t i) {
+  const uint8_t *at = (const uint8_t *)data + i / 4 * 3;
+  return ((unsigned)at[0] | (unsigned)at[1] << 8 | (unsigned)at[2] << 16) >> i % 4 * 6 & 63;
+}
+static inline void tw_set_code6(void *data, int64_t i, unsigned code) {
+  uint8_t *at = (uint8_t *)data + i / 4 * 3;
+  const int shift = (int)(i % 4) * 6;
+  const unsigned four =
+      (((unsigned)at[0] | (unsigned)at[1] << 8 | (unsigned)at[2] << 16) & ~(63u << shift)) | code << shift;
+  for (int b = 0; b < 3; b++) at[b] = (uint8_t)(four >> 8 * b);
+}
+
+/* f32 f16 bf16 e4m3 e5m2 e2m3 e3m2 i8 u8 i16 i32; exact. Arrays of 6-bit codes have a multiple of four. */
 static inline double tw_element(tw_type type, const void *data, int64_t i) {
   switch (type) {
   case TW_F16: return (double)tw_f16_to_f32(((const uint16_t *)data)[i]);
   case TW_BF16: return (double)tw_bf16_to_f32(((const uint16_t *)data)[i]);
   case TW_E4M3: return (double)tw_e4m3_to_f32(((const uint8_t *)data)[i]);
   case TW_E5M2: return (double)tw_e5m2_to_f32(((const uint8_t *)data)[i]);
+  case TW_E2M3: return (double)tw_e2m3_to_f32((uint8_t)tw_code6(data, i));
+  case TW_E3M2: return (double)tw_e3m2_to_f32((uint8_t)tw_code6(data, i));
   case TW_I8: return ((const int8_t *)data)[i];
   case TW_U8: return ((const uint8_t *)data)[i];
   case TW_I16: return ((const int16_t *)data)[i];
@@ -29,6 +44,8 @@ static inline void tw_set_element(tw_type type, void *data, int64_t i, double va
   case TW_BF16: ((uint16_t *)data)[i] = tw_f32_to_bf16((float)value); break;
   case TW_E4M3: ((uint8_t *)data)[i] = tw_f32_to_e4m3((float)value, TW_OVERFLOW_SATURATE); break;
   case TW_E5M2: ((uint8_t *)data)[i] = tw_f32_to_e5m2((float)value, TW_OVERFLOW_SATURATE); break;
+  case TW_E2M3: tw_set_code6(data, i, tw_f32_to_e2m3((float)value)); break;
+  case TW_E3M2: tw_set_code6(data, i, tw_f32_to_e3m2((float)value)); break;
   case TW_I8: ((int8_t *)data)[i] = (int8_t)value; break;
   case TW_U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
   case TW_I16: ((int16_t *)data)[i] = (int16_t)value; break;

@@ -32,6 +32,8 @@
  * are the operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), transposed if A
  * or B has k first.
  *
+ * a and b of e2m3 and e3m2 are rows of codes along k, four in three bytes: A and B are arrays of bytes.
+ *
  * a of mxfp4, mxfp6 or mxfp8, with b of one of them: f32 that the type can hold, in blocks of 32 along rows. quantize:
  * A of f32, f16 or bf16 becomes such a type in the kernel, to the bit as format.h says.
  *
@@ -47,7 +49,7 @@
 #include "op/numerics.h"
 #include "op/ops.h"
 
-enum { SIZE_LIMIT = 1 << 20, PITCH_LIMIT = 1 << 21 };
+enum { SIZE_LIMIT = 1 << 20, PITCH_LIMIT = 1 << 21, CODES6 = 4, BYTES6 = 3 /* four codes of 6 bits in three bytes */ };
 
 static const tw_key keys[] = {
     {.name = "m", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .help = "rows of C"},
@@ -188,6 +190,11 @@ static tw_operand matrix(const char *name, tw_type type, int64_t rows, int64_t c
   return tw_operand_pitched(name, type, 2, (int64_t[]){rows, columns}, pitch);
 }
 
+/* A or B as rows of codes of 6 bits: an array of bytes. */
+static tw_operand codes6(const char *name, int64_t rows, int64_t k, int64_t pitch) {
+  return matrix(name, TW_U8, rows, k / CODES6 * BYTES6, pitch / CODES6 * BYTES6);
+}
+
 /* For `lines` lines along k, of which `shared` have one scale; block scales of A and B have the layout of A and B. */
 static tw_operand scales(const char *name, const tw_gemm *g, int64_t lines, int64_t shared, bool k_first) {
   const int64_t all = g->scales == TW_GEMM_SCALES_TENSOR ? 1 : (lines + shared - 1) / shared;
@@ -203,16 +210,18 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   size_t n = 0;
   tw_gemm_packed planes_a = {0}, planes_b = {0};
   const bool packs_a = tw_gemm_packs_a(&g) && tw_gemm_packed_of(&g, 'a', &planes_a, NULL) == TW_OK;
-  out[n++] = packs_a          ? tw_gemm_code_operand(&planes_a, "A")
-             : g.a_transposed ? matrix("A", a, g.k, g.m, g.lda)
-                              : matrix("A", a, g.m, g.k, g.lda);
+  out[n++] = packs_a             ? tw_gemm_code_operand(&planes_a, "A")
+             : tw_is_float6(g.a) ? codes6("A", g.m, g.k, g.lda)
+             : g.a_transposed    ? matrix("A", a, g.k, g.m, g.lda)
+                                 : matrix("A", a, g.m, g.k, g.lda);
   if (g.packed && tw_format_of_type(g.b) && tw_gemm_packed_of(&g, 'b', &planes_b, NULL) == TW_OK) {
     out[n++] = tw_gemm_code_operand(&planes_b, "B");
     if (packs_a) out[n++] = tw_gemm_scale_operand(&planes_a, "SA");
     out[n++] = tw_gemm_scale_operand(&planes_b, "SB");
   } else
-    out[n++] = g.b_transposed ? matrix("B", b, tw_gemm_columns(&g), g.k, g.ldb)
-                              : matrix("B", b, g.k, tw_gemm_columns(&g), g.ldb);
+    out[n++] = tw_is_float6(g.b) ? codes6("B", g.n, g.k, g.ldb)
+               : g.b_transposed  ? matrix("B", b, tw_gemm_columns(&g), g.k, g.ldb)
+                                 : matrix("B", b, g.k, tw_gemm_columns(&g), g.ldb);
   if (g.scales) {
     out[n++] = scales("SA", &g, g.m, 1, g.a_transposed);
     out[n++] = scales("SB", &g, g.n, g.scales == TW_GEMM_SCALES_BLOCK ? TW_GEMM_SCALE_BLOCK : 1, !g.b_transposed);
@@ -269,6 +278,16 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
   return TW_OK;
 }
 
+static tw_status check_float6(const tw_gemm *g, tw_error *error) {
+  if (g->b_transposed && !g->a_transposed && g->k % CODES6 == 0 && g->lda % CODES6 == 0 && g->ldb % CODES6 == 0)
+    return TW_OK;
+  return tw_fail(
+      error, TW_USAGE,
+      "a=%s b=%s requires rows along k, whose codes fill whole bytes: b_transposed=1, a_transposed=0, and k, "
+      "lda and ldb multiples of %d (found k=%" PRId64 " lda=%" PRId64 " ldb=%" PRId64 ")",
+      tw_type_name(g->a), tw_type_name(g->b), CODES6, g->k, g->lda, g->ldb);
+}
+
 static tw_status check_packed(const tw_problem *p, const tw_gemm *g, tw_error *error) {
   if (!tw_gemm_weights_only(g) || tw_format_of_type(g->b)->scale == TW_SCALE_INSIDE)
     return tw_fail(error, TW_USAGE,
@@ -308,6 +327,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (g.bias == TW_GEMM_BIAS_NONE && tw_problem_int(p, "ldd"))
     return tw_fail(error, TW_USAGE, "ldd=%" PRId64 " requires a bias; give bias=row or bias=full", g.ldd);
   tw_packing packing;
+  if (tw_is_float6(g.a) && (status = check_float6(&g, error)) != TW_OK) return status;
   if (g.packed && (status = check_packed(p, &g, error)) != TW_OK) return status;
   if (g.shuffled && (status = check_shuffle(&g, error)) != TW_OK) return status;
   if (tw_gemm_weights_only(&g) && (status = tw_gemm_packing(&g, &packing, error)) != TW_OK) return status;

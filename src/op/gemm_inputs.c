@@ -177,8 +177,16 @@ static void zero_lines(const tw_gemm *g, uint64_t seed, const tw_operand o[], vo
   if (!g->packed) (g->b_transposed ? tw_zero_row : tw_zero_column)(&o[1], column, buffers[1]);
 }
 
-static void fill_operands(const tw_problem *p, uint64_t seed, const tw_operand o[], void *const buffers[]) {
+/* A (0) or B as an array of its elements, where the operand is bytes of 6-bit codes. */
+static tw_operand elements_of(const tw_gemm *g, int operand, const tw_operand *o) {
+  const tw_type type = operand ? g->b : g->a;
+  if (!tw_is_float6(type)) return *o;
+  return tw_operand_pitched(o->name, type, 2, (int64_t[]){o->dims[0], g->k}, operand ? g->ldb : g->lda);
+}
+
+static void fill_operands(const tw_problem *p, uint64_t seed, tw_operand o[], void *const buffers[]) {
   const tw_gemm g = tw_gemm_of(p);
+  for (int i = 0; i < 2; i++) o[i] = elements_of(&g, i, &o[i]);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
   if ((seed & TW_SEED_KIND) == TW_SEED_KIND && tw_gemm_has_few(&g)) {
     fill_few(&g, seed, &o[0], buffers, &o[1]);

@@ -61,8 +61,10 @@ typedef struct tw_gemm {
 
 tw_gemm tw_gemm_of(const tw_problem *);
 
-/* Does it scale or round operands before the products? Then the reference computes each element alone. */
-static inline bool tw_gemm_by_element(const tw_gemm *g) { return g->scales || g->quantize || g->packed || g->glu; }
+/* Does it scale, round or unpack operands before the products? Then the reference computes each element alone. */
+static inline bool tw_gemm_by_element(const tw_gemm *g) {
+  return g->scales || g->quantize || g->packed || g->glu || tw_is_float6(g->a);
+}
 
 /* Columns of op(B). */
 static inline int64_t tw_gemm_columns(const tw_gemm *g) { return g->glu ? 2 * g->n : g->n; }

@@ -57,7 +57,7 @@ static bool sees(const tw_attention *a, int64_t i, int64_t j, kernel_plan plan) 
 }
 
 static float rounded(tw_type type, float x) {
-  uint32_t stored;
+  uint32_t stored = 0;
   tw_set_element(type, &stored, 0, (double)x);
   return (float)tw_element(type, &stored, 0);
 }

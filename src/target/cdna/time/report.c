@@ -36,7 +36,9 @@ static cdna_type matrix_type(tw_type t) {
   case TW_E4M3:
   case TW_MXFP8: return CDNA_FP8;
   case TW_E5M2: return CDNA_BF8;
+  case TW_E2M3:
   case TW_MXFP6: return CDNA_FP6;
+  case TW_E3M2: return CDNA_BF6;
   case TW_MXFP4: return CDNA_FP4;
   default: return CDNA_TYPES;
   }
