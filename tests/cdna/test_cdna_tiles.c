@@ -107,6 +107,24 @@ static void gemms_are_right(void **state) {
   EXPECT_RIGHT(all);
 }
 
+/* All ways of 6-bit operands to LDS and to registers; both types in any mixture. */
+static void operands_of_6_bits_are_right(void **state) {
+  static const sample all[] = {
+      {"cdna4", "gemm m=70 n=67 k=256 a=e2m3 b_transposed=1 c=f32 bias=row relu=1", ""},
+      {"cdna4", "gemm m=130 n=100 k=384 a=e3m2 b=e2m3 b_transposed=1 lda=448", "tile m=128 n=128 k=128;stages 2"},
+      {"cdna4", "gemm m=100 n=130 k=384 a=e2m3 b=e3m2 b_transposed=1 ldb=512 c=f32",
+       "tile m=128 n=128 k=128;stages 3;mfma 32;split_k 2"},
+      {"cdna4", "gemm m=130 n=100 k=256 a=e3m2 b_transposed=1", "tile m=128 n=128 k=128;stages 2;loads x4_b128"},
+      {"cdna4", "gemm m=130 n=100 k=256 a=e2m3 b_transposed=1", "tile m=128 n=128 k=128;stages 2;loads x4_b96;mfma 32"},
+      {"cdna4", "gemm m=130 n=300 k=384 a=e2m3 b_transposed=1 lda=448",
+       "tile m=256 n=256 k=128;pingpong 2;loads x3_b96"},
+      {"cdna4", "gemm m=130 n=100 k=256 a=e2m3 b=e3m2 b_transposed=1",
+       "tile m=128 n=128 k=128;producers 4;loads x1_b64"},
+  };
+  (void)state;
+  EXPECT_RIGHT(all);
+}
+
 /* Loops in assembly of our own: right for any shape, none of the machine's rules broken; and what is left out of them
  * is found, so rules are looked at. */
 static void pinned_loops_keep_the_rules(void **state) {
@@ -121,6 +139,9 @@ static void pinned_loops_keep_the_rules(void **state) {
        "tile m=128 n=256;hand_scheduled;split_k 2"},
       {"cdna4", "gemm m=130 n=100 k=264 a=bf16 b=mxfp8 quantize=mxfp8 scale_rule=up bias=row",
        "hand_scheduled;mfma 32"},
+      {"cdna4", "gemm m=130 n=100 k=384 a=e3m2 b=e2m3 b_transposed=1 lda=448",
+       "tile m=128 n=128 k=128;stages 3;split_k 2;hand_scheduled"},
+      {"cdna4", "gemm m=130 n=100 k=512 a=e2m3 b=e3m2 b_transposed=1", "tile m=256 n=128 k=128;mfma 32;hand_scheduled"},
       /* clang alone would leave out a wait before its barrier */
       {"cdna3", "gemm m=128 n=128 k=512 b_transposed=1 a=e4m3 b=e4m3 scales=block",
        "tile m=128 n=128 k=128;stages 2;waves m=2 n=4"},
@@ -428,6 +449,13 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=512 n=512 k=512", "tile m=64 n=64 k=64;split_k_waves 4;stages 2;interleave"},
        "cannot be combined with another loop order"},
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=64 n=64 k=64;producers 4"}, "direct-to-LDS loads"},
+      {{"cdna3", "gemm m=64 n=64 k=128 a=e2m3 b_transposed=1", ""}, "on gfx950 e2m3 and e3m2"},
+      {{"cdna4", "gemm m=64 n=64 k=128 a=e2m3", ""}, "requires rows along k"},
+      {{"cdna4", "gemm m=64 n=64 k=192 a=e2m3 b_transposed=1", ""}, "k a multiple of 128"},
+      {{"cdna4", "gemm m=64 n=64 k=128 a=e2m3 b_transposed=1", "tile m=128 n=128 k=128;pingpong 4"}, "and pingpong 4"},
+      {{"cdna4", "gemm m=64 n=64 k=512 a=e2m3 b_transposed=1", "tile m=256 n=256 k=128;loads x3_b96;hand_scheduled"},
+       "supports loads x4_b64 alone"},
+      {{"cdna4", "gemm m=64 n=64 k=512", "tile m=128 n=128 k=64;loads x3_b96"}, "requires a and b of e2m3 or e3m2"},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp6", ""}, "quantize="},
       {{"cdna4", "gemm m=16 n=64 k=480 a=mxfp4 b=mxfp4 packed=1", ""}, "multiple of 256 (found n=64 k=480)"},
       {{"cdna4", "gemm m=16 n=48 k=512 a=mxfp4 b=mxfp4 packed=1 shuffle=aiter", ""}, "and n of 32"},
@@ -520,6 +548,7 @@ int main(void) {
     return 77;
   }
   const struct CMUnitTest tests[] = {cmocka_unit_test(gemms_are_right),
+                                     cmocka_unit_test(operands_of_6_bits_are_right),
                                      cmocka_unit_test(pinned_loops_keep_the_rules),
                                      cmocka_unit_test(codes_are_changed_whole),
                                      cmocka_unit_test(c_is_compiled),

@@ -20,6 +20,7 @@ tw_status tw_tile_loop_operand_write(const tw_tile_machine *machine, const tw_ti
   tw_slots_take(&s, "reads", &reads);
   tw_slots_format(&s, "x", "%c", name);
   tw_slots_flag(&s, "across", across);
+  tw_slots_flag(&s, "each_lane", loop->operand[!is_a].each_lane);
   tw_slots_flag(&s, "split", split);
   tw_slots_flag(&s, "tail", loop->tail);
   const tw_status status = tw_template_add(t, "gpu/amd/kernels/gemm_loop_operand.hip.in", &s, error);
@@ -40,6 +41,11 @@ static tw_status write_loop(const tw_tile_machine *machine, const tw_gemm *g, co
 static void set_swizzle(tw_slots *s, const char *slot, const tw_tile_machine *machine, const PLAN *p, tw_type type,
                         int length, bool across) {
   char swizzle[TW_TILE_SWIZZLE] = "plain";
+  static const char *const loads[] = {"x4_b64", "x4_b128", "x4_b96", "x3_b96", "x1_b64"};
+  if (tw_is_float6(type)) {
+    tw_slots_text(s, slot, loads[p->loads]);
+    return;
+  }
   const int size = tw_type_bits(type) / 8;
   const tw_tile_access access = {.rows = across ? p->k : length,
                                  .row_bytes = (across ? length : p->k) * size,
@@ -54,8 +60,13 @@ static void set_operands(tw_slots *s, const tw_tile_machine *machine, const tw_g
   const bool direct_a = p->way_a == TW_TILE_DIRECT, direct_b = p->way_b == TW_TILE_DIRECT;
   set_swizzle(s, "a_swizzle", machine, p, g->a, p->halves ? p->m / 2 : p->m, p->across_a);
   set_swizzle(s, "b_swizzle", machine, p, g->b, p->halves ? p->n / 2 : p->n, p->across_b);
-  tw_slots_text(s, "a_type", tw_tile_type_word(g->a));
-  tw_slots_text(s, "b_type", tw_tile_type_word(g->b));
+  tw_slots_format(s, "a_type", "%s%s", tw_tile_type_word(g->a), tw_is_float6(g->a) ? "x32" : "");
+  tw_slots_format(s, "b_type", "%s%s", tw_tile_type_word(g->b), tw_is_float6(g->b) ? "x32" : "");
+  tw_slots_text(s, "tile", tw_is_float6(g->a) ? "shared6" : "shared");
+  /* Elements of 6 bits come in blocks of 32. The operands are bytes. */
+  tw_slots_text(s, "blocks", tw_is_float6(g->a) ? " / 32" : NULL);
+  tw_slots_text(s, "lda", tw_is_float6(g->a) ? "A.pitch / 24" : "lda");
+  tw_slots_text(s, "ldb", tw_is_float6(g->b) ? "B.pitch / 24" : "ldb");
   tw_slots_flag(s, "across_a", p->across_a);
   tw_slots_flag(s, "across_b", p->across_b);
   tw_slots_flag(s, "direct", direct_a || direct_b);
@@ -97,7 +108,7 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   tw_slots_text(&s, "header", machine->header);
   tw_slots_number(&s, "m", p->m);
   tw_slots_number(&s, "n", p->n);
-  tw_slots_number(&s, "k", p->k);
+  tw_slots_number(&s, "k", tw_is_float6(g->a) ? p->k / 32 : p->k);
   tw_slots_number(&s, "side", p->side);
   tw_slots_number(&s, "groups_m", p->groups_m);
   tw_slots_number(&s, "groups_n", p->groups_n);

@@ -9,6 +9,7 @@
  *   mfma 32                   side of a matrix instruction: 16 or 32
  *   stages 2                  tiles of A and B in LDS: one is multiplied while more arrive
  *   copy registers            copy through registers instead of direct-to-LDS loads
+ *   loads x3_b96              how operands of 6 bits get to LDS and to registers (tile_float6.hpp)
  *   no_swizzle                rows of LDS tiles without swizzle
  *   rasterize window=8 chunk=64   which workgroup has which tile, on GPUs with several chiplets (XCDs)
  *   split_k 4                 workgroups divide k and store partial sums in the workspace; a second kernel adds them
@@ -33,6 +34,14 @@
 #include "op/gemm_problem.h"
 
 typedef enum tw_tile_way { TW_TILE_DIRECT, TW_TILE_REGISTERS, TW_TILE_ELEMENTS } tw_tile_way;
+/* Copies and reads of operands of 6 bits, as tile_float6.hpp calls them. */
+typedef enum tw_tile_loads6 {
+  TW_TILE_X4_B64,
+  TW_TILE_X4_B128,
+  TW_TILE_X4_B96,
+  TW_TILE_X3_B96,
+  TW_TILE_X1_B64
+} tw_tile_loads6;
 
 typedef struct tw_tile_multistage_plan {
   int m, n, k;
@@ -42,6 +51,7 @@ typedef struct tw_tile_multistage_plan {
   int side;
   int stages;
   bool registers, no_swizzle;
+  tw_tile_loads6 loads;
   int window, chunk, split;
   /* Phases of a step: 0 (no ping-pong), 2 or 4. */
   int pingpong;
@@ -50,8 +60,8 @@ typedef struct tw_tile_multistage_plan {
   int producers, keep_in_registers;
   /* Sets of waves that divide k. */
   int shares;
-  /* Derived. `deep` is the k of a matrix instruction. */
-  int deep;
+  /* Derived. `deep` is the k of a matrix instruction; `row` is the bytes of a row of an LDS tile along k. */
+  int deep, row;
   tw_tile_way way_a, way_b;
   /* The LDS tile is stored k x n (k x m), as in memory. */
   bool across_b, across_a;

@@ -16,10 +16,14 @@ enum {
   PIECE = 1024,    /* bytes that a group copies at once; tiles begin at multiples of it */
   OVERHEAD = 32,   /* registers of a thread beside sums and operands */
   SHARES_MAX = 8,
+  FLOAT6_K = 128,  /* swizzles of 6-bit operands are of rows of this k */
   SHARED_STEPS = 4 /* steps of k that a wave keeps, with split_k_waves alone */
 };
 
-static int element_bytes(tw_type t) { return tw_type_bits(t) / 8; }
+/* Bytes of `n` elements, which fill whole bytes. */
+static int64_t bytes_of(tw_type t, int64_t n) { return n * tw_type_bits(t) / 8; }
+/* The usual step along k: 128 bytes of a row, or the k of a matrix instruction. */
+static int usual_k(tw_type t) { return tw_is_float6(t) ? FLOAT6_K : 1024 / tw_type_bits(t); }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
@@ -30,24 +34,24 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
   if (machine->multiplies(g.a, g.b) && sums && plain) return TW_OK;
   return tw_fail(error, TW_USAGE,
                  "tile kernels do not support a=%s b=%s c=%s%s; use a and b both f32, bf16 or f16, or e4m3 and e5m2, "
-                 "or both i8, or run a kernel of your own",
+                 "or both i8, or on gfx950 e2m3 and e3m2, or run a kernel of your own",
                  tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c), plain ? "" : " with these roundings");
 }
 
 /* Can copies of 16 bytes read the operand? Its rows in memory must begin at multiples of 16 bytes and have a
  * multiple of 16 bytes. */
 static bool aligned(int64_t pitch, int64_t columns, tw_type t) {
-  const int64_t size = element_bytes(t);
-  return pitch * size % CHUNK == 0 && columns * size % CHUNK == 0;
+  return bytes_of(t, pitch) % CHUNK == 0 && bytes_of(t, columns) % CHUNK == 0;
 }
 
 static tw_tile_loop_operand loop_operand(const PLAN *p, tw_type type, int length, int groups, bool across) {
-  const int size = element_bytes(type);
+  const int row = across ? (int)bytes_of(type, length) : p->row;
   return (tw_tile_loop_operand){.type = type,
                                 .fragments = length / groups / p->side,
                                 .across = across,
-                                .bytes = length * p->k * size,
-                                .row_bytes = (across ? length : p->k) * size};
+                                .each_lane = across || tw_is_float6(type),
+                                .bytes = row * (across ? p->k : length),
+                                .row_bytes = row};
 }
 
 tw_tile_loop tw_tile_multistage_loop(const tw_gemm *g, const PLAN *p) {
@@ -63,7 +67,9 @@ tw_tile_loop tw_tile_multistage_loop(const tw_gemm *g, const PLAN *p) {
 
 static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
                                       tw_error *error) {
-  const int groups = p->groups_m * p->groups_n, row = p->k * element_bytes(g->a);
+  const int groups = p->groups_m * p->groups_n;
+  if (tw_is_float6(g->a) && p->loads != TW_TILE_X4_B64)
+    return tw_fail(error, TW_USAGE, "hand_scheduled supports loads x4_b64 alone; leave out the step loads");
   if (!machine->loop || p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS)
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled requires rows that start and end at multiples of 16 bytes; 8-bit operands, and all "
@@ -71,11 +77,11 @@ static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_g
   if (p->ahead || p->interleave || g->scales == TW_GEMM_SCALES_BLOCK)
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled cannot be combined with interleave, register_prefetch or scales=block; remove one");
-  if ((!p->across_a || !p->across_b) && PIECE * groups % (p->side * row))
+  if ((!p->across_a || !p->across_b) && !tw_is_float6(g->a) && PIECE * groups % (p->side * p->row))
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled requires that %d rows of %d bytes fit the %d bytes that all waves load at once; use "
                    "a smaller k or more waves",
-                   p->side, row, PIECE * groups);
+                   p->side, p->row, PIECE * groups);
   const tw_tile_loop loop = tw_tile_multistage_loop(g, p);
   return machine->loop(machine, &loop, NULL, error);
 }
@@ -84,12 +90,11 @@ static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_g
 static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
   const bool ordered = p->pingpong || p->ahead || p->interleave || p->hand_scheduled,
              direct = p->way_a == TW_TILE_DIRECT && p->way_b == TW_TILE_DIRECT;
-  const int row = p->k * element_bytes(g->a);
   if (p->producers && (ordered || p->stages < 2 || !direct || g->scales == TW_GEMM_SCALES_BLOCK))
     return tw_fail(error, TW_USAGE,
                    "producers requires stages >= 2 and direct-to-LDS loads; it cannot be combined with pingpong, "
                    "interleave, register_prefetch, hand_scheduled or block scales");
-  if (p->producers && (p->m * row % (PIECE * p->producers) || p->n * row % (PIECE * p->producers)))
+  if (p->producers && (p->m * p->row % (PIECE * p->producers) || p->n * p->row % (PIECE * p->producers)))
     return tw_fail(error, TW_USAGE,
                    "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d producers; change the tile or producers",
                    p->m, p->n, p->k, p->producers);
@@ -112,13 +117,32 @@ static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
   return TW_OK;
 }
 
+/* Operands of 6 bits. */
+static tw_status settle_float6(const tw_gemm *g, const PLAN *p, tw_error *error) {
+  if (!tw_is_float6(g->a))
+    return tw_fail(error, TW_USAGE, "loads requires a and b of e2m3 or e3m2 (found a=%s); leave out this step",
+                   tw_type_name(g->a));
+  if (p->k != FLOAT6_K || g->k % FLOAT6_K || !aligned(g->lda, g->k, g->a) || !aligned(g->ldb, g->k, g->b))
+    return tw_fail(error, TW_USAGE,
+                   "kernels of a=%s b=%s require tile k=%d, k a multiple of %d, and lda and ldb of 64 (found tile k=%d "
+                   "k=%" PRId64 "); pad the operands, or run a kernel of your own",
+                   tw_type_name(g->a), tw_type_name(g->b), FLOAT6_K, FLOAT6_K, p->k, g->k);
+  if (p->registers || p->no_swizzle || p->ahead || p->interleave || p->keep_in_registers || p->pingpong == 4)
+    return tw_fail(error, TW_USAGE,
+                   "a=%s excludes copy registers, no_swizzle, register_prefetch, interleave, keep_in_registers and "
+                   "pingpong 4; leave out these steps",
+                   tw_type_name(g->a));
+  return TW_OK;
+}
+
 static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
                                         tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
-  const int size = element_bytes(g->a), groups = p->groups_m * p->groups_n, row = p->k * size;
-  const bool across = machine->transposing_reads && size == 2;
-  p->deep = machine->product_bytes(g->a) / size * (machine->group_threads / p->side);
+  const int bits = tw_type_bits(g->a), groups = p->groups_m * p->groups_n;
+  const bool across = machine->transposing_reads && bits == 16;
+  const int row = p->row = p->loads == TW_TILE_X3_B96 ? p->k : (int)bytes_of(g->a, p->k); /* x3: 16 bytes for 12 */
+  p->deep = machine->product_bytes(g->a) * 8 / bits * (machine->group_threads / p->side);
   p->across_a = across && g->a_transposed && aligned(g->lda, g->m, g->a);
   p->across_b = across && !g->b_transposed && aligned(g->ldb, g->n, g->b);
   if (p->m % (p->groups_m * p->side) || p->n % (p->groups_n * p->side))
@@ -130,7 +154,10 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
     return tw_fail(error, TW_USAGE,
                    "unsupported k=%d; expected a multiple of %d, the k of a %d x %d matrix instruction", p->k, p->deep,
                    p->side, p->side);
-  if (row & (row - 1))
+  if (tw_is_float6(g->a) || p->loads) {
+    const tw_status status = settle_float6(g, p, error);
+    if (status != TW_OK) return status;
+  } else if (row & (row - 1))
     return tw_fail(error, TW_USAGE, "unsupported k=%d; its %d bytes must be a power of two", p->k, row);
   const int waves = groups * p->shares + p->producers;
   if (waves * machine->group_threads > machine->block_threads)
@@ -151,7 +178,7 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
                    "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d waves; use a larger k or fewer waves", p->m,
                    p->n, p->k, groups);
   p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
-  p->columns_b = p->keep_in_registers && size == 2 && !g->b_transposed && p->side == 16 &&
+  p->columns_b = p->keep_in_registers && bits == 16 && !g->b_transposed && p->side == 16 &&
                  p->n / p->groups_n % 64 == 0 && g->n % 4 == 0 && g->ldb % 4 == 0;
   p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;
   const int held = (p->way_a == TW_TILE_REGISTERS ? p->m : 0) + (p->way_b == TW_TILE_REGISTERS ? p->n : 0);
@@ -216,15 +243,17 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
 
 /* ---- steps ---- */
 
+/* Tiles of 64 rows of 6 bits are whole copies of two waves. */
 static void plainest(const tw_tile_context *c, void *plan) {
+  const tw_type type = tw_gemm_of(c->problem).a;
   *(PLAN *)plan = (PLAN){.m = 64,
                          .n = 64,
-                         .k = 128 / element_bytes(tw_gemm_of(c->problem).a),
+                         .k = usual_k(type),
                          .groups_m = 2,
-                         .groups_n = 2,
+                         .groups_n = tw_is_float6(type) ? 1 : 2,
                          .side = 16,
                          .stages = 1,
-                         .registers = true,
+                         .registers = !tw_is_float6(type),
                          .split = 1,
                          .shares = 1};
 }
@@ -235,10 +264,12 @@ static void begin_tile(const void *with, void *plan) {
   ((PLAN *)plan)->registers = false;
 }
 
-/* A side of one matrix instruction has one row or column of waves. */
+/* A side of one matrix instruction has one row or column of waves. 128 rows of 6 bits are whole copies of four waves. */
 static tw_status then_tile(const void *with, void *plan, unsigned given, tw_error *error) {
   PLAN *p = plan;
-  (void)with, (void)given, (void)error;
+  (void)given, (void)error;
+  if (tw_is_float6(tw_gemm_of(((const tw_tile_context *)with)->problem).a) && p->m % 128 == 0 && p->n % 128 == 0)
+    p->groups_n = 2;
   if (p->m == p->side) p->groups_m = 1;
   if (p->n == p->side) p->groups_n = 1;
   return TW_OK;
@@ -338,6 +369,11 @@ static const tw_verb verbs[] = {
      .help = "Copy to LDS directly or through registers.",
      .needs = 1,
      .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
+    {.name = "loads",
+     .usage = "loads x3_b96",
+     .help = "Choose how 6-bit operands get to LDS, 16, 12 or 4 bytes of a lane at a time, and how they are read.",
+     .needs = 1,
+     .argument = {TW_CHOICE("", PLAN, loads, 0, "x4_b64|x4_b128|x4_b96|x3_b96|x1_b64")}},
     {.name = "no_swizzle|straight",
      .usage = "no_swizzle",
      .help = "Store tiles in LDS without a swizzle.",
@@ -414,7 +450,7 @@ static void offer_tiles(tw_menu_builder *m, int usual_k) {
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);
   const PLAN *now = m->now;
-  offer_tiles(m, 128 / element_bytes(g.a));
+  offer_tiles(m, usual_k(g.a));
   for (int i = 1; i <= 4; i *= 2)
     for (int j = 1; j <= 4; j *= 2)
       tw_menu_offer(m, "waves", "the waves of a workgroup share its tiles; each holds its own accumulators",
@@ -426,6 +462,9 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
   tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers and no store instructions", "copy direct_to_lds");
   tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
+  for (int i = 0; i < 2 && tw_is_float6(g.a); i++)
+    tw_menu_offer(m, "loads", "copies of 12 bytes need aligned reads of 12 alone; copies of 16 are fewer", "loads %s",
+                  i ? "x3_b96" : "x4_b64");
   /* if every compute unit has several tiles, split_k gains nothing, and the check must execute the whole grid */
   const int64_t tiles = (g.m + now->m - 1) / now->m * ((g.n + now->n - 1) / now->n);
   const bool few = tiles < SPLIT_BELOW * (int64_t)c->machine->processors;

@@ -6,7 +6,7 @@
  *
  *   steps                    tiles along k, at least one
  *   a_matrix b_matrix        u32x4: the buffer resource of the first tile's rows, from its first column on
- *   a_lane[i] b_lane[i]      u32: where the lane's part of a tile's copy i is, beside that; of operands with k along their rows
+ *   a_lane[i] b_lane[i]      u32: where the lane's part of a tile's copy i is, beside that; without `each_lane`
  *                            that of the first copy alone, and
  *   a_down b_down            u32: how much further down the next copy is
  *   a_past b_past            u32: with `tail`, the highest bit where the last tile's columns past the matrix' are the lane's
@@ -37,6 +37,7 @@ typedef struct tw_tile_loop_operand {
   tw_type type;
   int fragments;        /* fragments of a wave: sides of matrix instructions */
   bool across;          /* the tile is stored with k down its rows; two transposing reads of 8 bytes read a fragment */
+  bool each_lane;       /* each copy has its own lane offsets: `across`, and rows of 96 bytes (6-bit types) */
   int bytes, row_bytes; /* bytes of a tile; bytes of one of its rows */
 } tw_tile_loop_operand;
 
@@ -52,7 +53,8 @@ typedef struct tw_tile_loop {
 /* Reads for one fragment. */
 static inline int tw_tile_loop_reads(const tw_tile_loop *l, int operand, int threads) {
   const tw_tile_loop_operand *o = &l->operand[operand];
-  return o->across ? 2 : o->row_bytes / (threads / l->side * 16) / l->depth;
+  const bool float6 = o->type == TW_E2M3 || o->type == TW_E3M2; /* three reads of 8 bytes (x4_b64) */
+  return o->across ? 2 : float6 ? 3 : o->row_bytes / (threads / l->side * 16) / l->depth;
 }
 /* Addresses that do not follow from one another: one for each depth, or, with `across`, one for each fragment. */
 static inline int tw_tile_loop_pieces(const tw_tile_loop *l, int operand, int threads) {

@@ -52,7 +52,7 @@ typedef struct tw_tile_machine {
   bool (*multiplies)(tw_type a, tw_type b); /* do its matrix units multiply these types? */
 
   /* For multistage kernels (gemm_multistage.h). */
-  /* bytes of each operand that a thread supplies to a product: 16 times a power of two */
+  /* bytes of each operand that a thread supplies to a product */
   int (*product_bytes)(tw_type);
   bool block_scales;      /* its products take a scale for each 32 elements */
   bool halved_float8;     /* its e4m3 and e5m2 codes mean half of the value that they have in OCP's formats */

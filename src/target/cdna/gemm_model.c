@@ -18,12 +18,19 @@ static double ceil_div(double a, double b) { return ceil(a / b); }
 /* Multiply-adds per cycle of a CU: AMD's data sheets. */
 static double rate_of(cdna_arch arch, tw_type t) {
   const double bf16 = arch == CDNA3 ? 1024 : 2048;
-  return t == TW_F32 ? 128 : tw_type_bits(t) == 16 ? bf16 : 2 * bf16;
+  return t == TW_F32 ? 128 : tw_type_bits(t) == 16 ? bf16 : tw_is_float6(t) ? 4 * bf16 : 2 * bf16;
 }
 
 /* The fraction of the shorter time (products or reads) that does not overlap with the longer one. */
 static double apart(const tw_tile_multistage_plan *p) {
   return p->hand_scheduled ? 0 : p->pingpong ? 0.05 : p->ahead ? 0.15 : 0.25;
+}
+
+/* How much longer reads of LDS take than reads of 16 bytes without conflicts. A read of 12 bytes takes 8 phases, with
+ * copies of 16 bytes each four times (HipKittens, table 5 and appendix F). */
+static double read_factor(const tw_tile_multistage_plan *p) {
+  const double twelve = 16. / 12 * 8 / 4;
+  return p->loads == TW_TILE_X4_B96 ? 4 * twelve : p->loads == TW_TILE_X3_B96 ? twelve : p->no_swizzle ? 4 : 1;
 }
 
 double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g, const tw_tile_multistage_plan *p) {
@@ -40,7 +47,7 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   const double scale =
       g->scales == TW_GEMM_SCALES_BLOCK ? (double)p->m * p->n * p->k / TW_GEMM_SCALE_BLOCK / 32 / simds : 0;
   const double reads =
-      ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * (p->no_swizzle ? 4 : 1);
+      ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * read_factor(p);
   const bool elements = p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS;
   const double lay = p->keep_in_registers ? 0 : step_bytes / 128 * (p->way_a == TW_TILE_DIRECT ? 1 : elements ? 8 : 2);
   /* The fraction of requests that L2 serves, because concurrent tiles share operands. */

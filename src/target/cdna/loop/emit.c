@@ -94,9 +94,9 @@ static int sums_of(const writer *w) {
 }
 /* True if each copy has separate lane offsets. */
 static int lanes_of(const writer *w, int operand) {
-  return w->l.of->operand[operand].across ? w->copies_each[operand] : 1;
+  return w->l.of->operand[operand].each_lane ? w->copies_each[operand] : 1;
 }
-static bool has_tail(const writer *w, int operand) { return w->l.of->tail && !w->l.of->operand[operand].across; }
+static bool has_tail(const writer *w, int operand) { return w->l.of->tail && !w->l.of->operand[operand].each_lane; }
 
 /* Places addresses and operands in registers, which must suffice. */
 static tw_status place_registers(writer *w, tw_error *error) {
@@ -114,7 +114,7 @@ static tw_status place_registers(writer *w, tw_error *error) {
                      WINDOW);
     w->windows[i] = ceil_div(of->stages, w->reach[i]);
     w->offset[i] = offset;
-    if (!o->across) offset += w->copies_each[i] - 1;
+    if (!o->each_lane) offset += w->copies_each[i] - 1;
     w->lane[i] = w->now[i] = next;
     next += lanes_of(w, i);
   }
@@ -172,8 +172,11 @@ static void write_read(writer *w, const cdna_loop_op *op, int x) {
   const int address = w->address[op->operand] + stage / reach * w->pieces[op->operand] +
                       (o->across ? f->row : f->depth) * parts + op->part;
   const int further = o->across ? f->depth * (o->bytes / of->depth) : f->row * of->side * o->row_bytes;
-  line(w, "%s v[%d:%d], v%d offset:%d", o->across ? "ds_read_b64_tr_b16" : "ds_read_b128", to, to + words - 1, address,
-       stage % reach * o->bytes + further);
+  line(w, "%s v[%d:%d], v%d offset:%d",
+       o->across    ? "ds_read_b64_tr_b16"
+       : words == 2 ? "ds_read_b64"
+                    : "ds_read_b128",
+       to, to + words - 1, address, stage % reach * o->bytes + further);
 }
 
 static void write_place(writer *w, const cdna_loop_op *op, int stage) {
@@ -190,11 +193,11 @@ static int matrix_of(int operand) { return operand == 2 ? SCALE_MATRIX : MATRIX 
 
 static void write_copy(writer *w, const cdna_loop_op *op) {
   const int matrix = matrix_of(op->operand);
-  const bool across = op->operand < 2 && w->l.of->operand[op->operand].across;
+  const bool each = op->operand < 2 && w->l.of->operand[op->operand].each_lane;
   char at[16] = "0";
-  if (op->part && !across) snprintf(at, sizeof at, "s%d", w->offset[op->operand] + op->part - 1);
+  if (op->part && !each) snprintf(at, sizeof at, "s%d", w->offset[op->operand] + op->part - 1);
   if (w->placed == w->t->length) line(w, "s_nop 0"); /* m0 is read one instruction later at the earliest */
-  line(w, "buffer_load_dwordx4 v%d, s[%d:%d], %s offen lds", w->now[op->operand] + (across ? op->part : 0), matrix,
+  line(w, "buffer_load_dwordx4 v%d, s[%d:%d], %s offen lds", w->now[op->operand] + (each ? op->part : 0), matrix,
        matrix + 3, at);
   w->copies++;
 }
@@ -422,7 +425,7 @@ static void write_before(writer *w) {
   line(w, "s_mov_b32 s%d, s%d", LEFT, STEPS);
   for (int operand = 0; operand < 2; operand++) {
     line(w, "s_mov_b32 s%d, s%d", HAVE + operand, MATRIX + 4 * operand + 2);
-    for (int i = 1; i < w->copies_each[operand] && !of->operand[operand].across; i++)
+    for (int i = 1; i < w->copies_each[operand] && !of->operand[operand].each_lane; i++)
       if (i == 1)
         line(w, "s_mov_b32 s%d, s%d", w->offset[operand], DOWN + operand);
       else
@@ -494,10 +497,11 @@ static void write_operands(writer *w) {
   tw_text_add(t, "      : \"{s%d}\"(copied), \"{s%d}\"(steps)", COPIED, STEPS);
   for (int i = 0; i < 2; i++) {
     const char name = i ? 'b' : 'a';
+    const bool of_lanes = l->of->operand[i].each_lane;
     if (l->of->operand[i].across)
       tw_text_add(t, ",\n        \"{s%d}\"(%c_step), \"{s%d}\"(%c_full), \"{s%d}\"(%c_last)", STEP + i, name, FULL + i,
                   name, FULL_LAST + i, name);
-    else
+    else if (!of_lanes)
       tw_text_add(t, ",\n        \"{s%d}\"(%c_down)", DOWN + i, name);
     if (has_tail(w, i)) tw_text_add(t, ", \"{v%d}\"(%c_past)", w->past[i], name), input[w->past[i]] = true;
     for (int k = 0; k < lanes_of(w, i); k++)

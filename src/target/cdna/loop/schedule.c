@@ -41,6 +41,16 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
        TW_MXFP8,
        {"v_mfma_scale_f32_16x16x128_f8f6f4", "", 8, 4, 32, false, 1},
        {"v_mfma_scale_f32_32x32x64_f8f6f4", "", 8, 16, 64, false, 1}},
+#define F6(A, B, FORMATS)                                                                                              \
+  {A,                                                                                                                  \
+   B,                                                                                                                  \
+   {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 6, 4, 16, false, 1},                                                       \
+   {"v_mfma_f32_32x32x64_f8f6f4", FORMATS, 6, 16, 32, false, 1}}
+      F6(TW_E2M3, TW_E2M3, " cbsz:2 blgp:2"),
+      F6(TW_E2M3, TW_E3M2, " cbsz:3 blgp:2"),
+      F6(TW_E3M2, TW_E2M3, " cbsz:2 blgp:3"),
+      F6(TW_E3M2, TW_E3M2, " cbsz:3 blgp:3"),
+#undef F6
       F8(TW_E4M3, TW_E4M3, ""),
       F8(TW_E4M3, TW_E5M2, " cbsz:1"),
       F8(TW_E5M2, TW_E4M3, " blgp:1"),
@@ -173,7 +183,7 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
   if (!product)
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled does not support a=%s b=%s here; expected bf16, f16, i8, e4m3 or e5m2, or on gfx950 "
-                   "both mxfp4 or both mxfp8",
+                   "e2m3 or e3m2, both mxfp4 or both mxfp8",
                    tw_type_name(of->operand[0].type), tw_type_name(of->operand[1].type));
   const tw_tile_loop_operand *a = &of->operand[0], *b = &of->operand[1];
   *out = (cdna_loop){.of = of, .product = *product, .products = a->fragments * b->fragments * of->depth};

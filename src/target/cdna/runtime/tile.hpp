@@ -4,5 +4,6 @@
 #include "tile_rows.hpp"
 #include "tile_mma.hpp"
 #include "tile_mx.hpp"
+#include "tile_float6.hpp"
 #include "tile_attention.hpp"
 #include "tile_back.hpp"

@@ -118,6 +118,7 @@ template <int End, int Begin, int To, class More = plain> struct xor_bits {
 };
 
 template <class Type, int Rows, int Cols, class Swizzle = plain> struct shared {
+  static constexpr u32 piece = 16, slot = 16; /* bytes of a lane's copy; their distance in LDS */
   using type = Type;
   using swizzle = Swizzle;
   static constexpr int rows = Rows, cols = Cols;
@@ -158,7 +159,7 @@ template <class Type> TW_FN u32x4 multiplied(u32x4 v) {
 }
 
 /* Copies of a thread that fill a tile. */
-template <class Tile, int Groups> constexpr int copies_of = (int)Tile::bytes / 16 / (Groups * group_threads);
+template <class Tile, int Groups> constexpr int copies_of = (int)(Tile::bytes / Tile::slot) / (Groups * group_threads);
 
 /* Bytes of `rows` rows. Both factors have at most 24 bits, so the product is one instruction. */
 TW_FN u32 down(u32 rows, u32 pitch) { return (rows & 0xffffffu) * (pitch & 0xffffffu); }
@@ -170,8 +171,8 @@ constexpr u32 NOWHERE = 0x80000000u; /* an offset that no matrix has */
 template <class Tile, int Groups, bool Tail> struct copier {
   using type = typename Tile::type;
   static constexpr int threads = Groups * group_threads, size = (int)sizeof(type);
-  static constexpr int each = (int)Tile::bytes / 16 / threads; /* of a thread, 16 bytes each */
-  static constexpr u32 stride = threads * 16;
+  static constexpr int each = copies_of<Tile, Groups>; /* of a thread */
+  static constexpr u32 stride = threads * Tile::slot, of_group = group_threads * Tile::slot;
   static_assert(each * stride == Tile::bytes, "a tile is a whole number of copies by all groups");
   /* Whether a thread's next copy is a fixed number of rows further down, in the same columns. */
   static constexpr bool regular = stride % Tile::swizzle::span == 0 && stride % Tile::row_bytes == 0;
@@ -192,8 +193,8 @@ template <class Tile, int Groups, bool Tail> struct copier {
     bytes = have > 0 ? (u32)(have - 1) * pitch + (u32)columns * size : 0;
 #pragma unroll
     for (int i = 0; i < distinct; i++) {
-      const u32 o = Tile::swizzle::of((u32)(i * threads + group * group_threads + thread_of_group()) * 16);
-      offset[i] = down(o / Tile::row_bytes, pitch) + o % Tile::row_bytes;
+      const u32 o = Tile::swizzle::of((u32)(i * threads + group * group_threads + thread_of_group()) * Tile::slot);
+      offset[i] = down(o / Tile::row_bytes, pitch) + o % Tile::row_bytes / Tile::slot * Tile::piece;
     }
   }
   /* Memory offset of piece i, relative to the wave's uniform offset. */
@@ -216,7 +217,7 @@ template <class Tile, int Groups, bool Tail> struct copier {
     for (int i = 0; i < each; i++) copy_piece(to, col, i);
   }
   TW_FN void copy_piece(Tile to, int col, int i) const {
-    __builtin_amdgcn_raw_ptr_buffer_load_lds(resource(col), to.at + (u32)i * stride + (u32)group * 1024u, 16,
+    __builtin_amdgcn_raw_ptr_buffer_load_lds(resource(col), to.at + (u32)i * stride + (u32)group * of_group, Tile::piece,
                                              lane_offset(i, col), group_offset(i, col), 0, 0);
   }
 #endif

@@ -25,10 +25,12 @@ template <class Type, int Side, class Right = Type> struct mma;
 
 #define TW_MMA(TYPE, SIDE, DEEP, PIECES, OUT, PRODUCT) TW_MMA_OF(TYPE, TYPE, SIDE, DEEP, PIECES, OUT, PRODUCT)
 #define TW_MMA_OF(TYPE, RIGHT, SIDE, DEEP, PIECES, OUT, PRODUCT)                                                       \
+  TW_MMA_AS(pieces<PIECES>, TYPE, RIGHT, SIDE, DEEP, PIECES, OUT, PRODUCT)
+#define TW_MMA_AS(IN, TYPE, RIGHT, SIDE, DEEP, PIECES, OUT, PRODUCT)                                                   \
   template <> struct mma<TYPE, SIDE, RIGHT> {                                                                          \
     using type = TYPE;                                                                                                 \
     using sum = OUT;                                                                                                   \
-    using in = pieces<PIECES>;                                                                                         \
+    using in = IN;                                                                                                     \
     static constexpr int side = SIDE, deep = DEEP, parts = PIECES;                                                     \
     static TW_FN OUT of(in b, in a, OUT c) { PRODUCT }                                                                 \
   }
