@@ -37,7 +37,7 @@ static const kernel_case cases[] = {
      "tile queries=64 keys=32 warps=4;stages 2"},
     {"a100-sxm", "attention b=1 hq=2 hkv=1 sq=45 sk=77 d=96 a=f16", "tile queries=64 keys=16 warps=2;stages 1"},
     {"a100-sxm", "attention b=1 hq=2 hkv=1 sq=70 sk=90 d=32 causal=1 pass=backward a=bf16", "tile queries=32 keys=64"},
-    {"a100-sxm", "attention b=1 hq=1 hkv=1 sq=45 sk=37 d=64 pass=backward a=f16", "tile queries=16 keys=32;stages 3"},
+    {"a100-sxm", "attention b=1 hq=1 hkv=1 sq=45 sk=37 d=64 pass=backward a=f16", "tile queries=64 keys=32;stages 3"},
     {"a100-sxm", "attention b=1 hq=2 hkv=2 sq=70 sk=110 d=32 causal=1 window=37 a=bf16",
      "tile queries=32 keys=16 warps=2;stages 2"},
     {"a100-sxm", "attention b=1 hq=2 hkv=1 sq=45 sk=77 d=32 softcap=3 a=bf16", "tile queries=64 keys=16 warps=2"},
@@ -224,7 +224,7 @@ static void a_missing_wait_or_barrier_is_found(void **state) {
   } faults[] = {
       {0, "sync_block();\n        read_a", "read_a"},
       {5, "sync_block();\n    if (j - STAGES >= 0)", "if (j - STAGES >= 0)"},
-      {7, "sync_block(); \n    add_products(k_sums", "add_products(k_sums"},
+      {7, "sync_block(); \n    warp_acc<DQ_ROWS", "warp_acc<DQ_ROWS"},
   };
   (void)state;
   need_compiler();

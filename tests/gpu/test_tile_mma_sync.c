@@ -227,7 +227,7 @@ static void what_cannot_be_is_refused(void **state) {
   refused(&l40s, "gemm m=64 n=64 k=64 a=e4m3 b=e4m3 c=f32 acc=f32", "tile m=64 n=64", "arithmetic=fast_accum");
 #define ATTENTION "attention b=2 hq=4 hkv=4 sq=300 sk=300 d="
   refused(&a100, ATTENTION "72 a=bf16", "tile queries=64 keys=32", "d a multiple of 16 up to 256");
-  refused(&a100, ATTENTION "128 a=bf16 pass=backward", "tile queries=64 keys=16", "which share");
+  refused(&a100, ATTENTION "128 a=bf16 pass=backward", "tile queries=64 keys=48", "which share");
   refused(&a100, ATTENTION "256 a=bf16 pass=backward", "tile queries=64 keys=128", "d=32, 64 or 128");
   refused(&ga10x, ATTENTION "128 a=bf16 pass=backward", "tile queries=64 keys=128", "fewer stages or smaller tiles");
   refused(&a100, ATTENTION "128 a=bf16 pass=backward", "tile queries=64 keys=128;blocks_per_sm 2",

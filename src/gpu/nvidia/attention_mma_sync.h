@@ -6,8 +6,8 @@
  *   stages 2                            tiles of keys, and of values, in shared memory
  *   blocks_per_sm 2                     blocks of a multiprocessor at once: one multiplies while another computes P
  *
- * Backward, a block goes through the queries for its keys, 16 of each warp, and for all heads that share them: dK and dV stay in registers,
- * dQ is added up in memory. Kernels before and after it prepare and round. Steps:
+ * Backward, a block goes through the queries for its keys, 32 of each two warps, and for all heads that share them: dK and dV stay in
+ * registers, dQ is added up in memory. Kernels before and after it prepare and round. Steps:
  *
  *   tile queries=64 keys=128            queries of a step; keys of a block
  *   stages 2, blocks_per_sm             as above, of queries and gradients of O

@@ -11,11 +11,13 @@
 
 enum {
   STAGES_MAX = 4,
+  QUERIES_MAX = 128,
   ALIGNMENT = 1024,
   ELEMENT = 2,   /* bytes */
-  OVERHEAD = 30, /* registers of a thread in addition to sums, scores and gradients */
+  OVERHEAD = 50, /* registers of a thread in addition to sums, scores and gradients */
   D_MAX = 128,
-  KEYS_OF_WARP = 16
+  KEYS_OF_PAIR = 32, /* keys of two warps */
+  PART = 16          /* rows and columns of the smallest part of dQ */
 };
 
 static bool is_power_of_two(int64_t x) { return x > 0 && (x & (x - 1)) == 0; }
@@ -36,9 +38,9 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 }
 
 static int64_t shared_bytes(const PLAN *p, int d, int stages) {
-  const int64_t keys = 2 * (int64_t)p->keys * d * ELEMENT, changes = (int64_t)p->keys * p->queries * ELEMENT;
-  const int64_t tiles = keys + changes + (int64_t)stages * p->queries * 2 * (d * ELEMENT + 4);
-  const int64_t results = (int64_t)p->warps * 16 * (d * ELEMENT + 16);
+  const int64_t keys = 2 * (int64_t)p->keys * d * ELEMENT, pairs = 2 * (int64_t)p->keys * p->queries * ELEMENT;
+  const int64_t tiles = keys + pairs + (int64_t)stages * p->queries * 2 * (d * ELEMENT + 4);
+  const int64_t results = (int64_t)p->warps * 16 * (d / 2 * ELEMENT + 16);
   return ALIGNMENT + (tiles > results ? tiles : results);
 }
 
@@ -47,19 +49,19 @@ static tw_status settle_attention_mma_sync_backward(const tw_tile_machine *machi
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d;
-  p->warps = p->keys / KEYS_OF_WARP;
+  p->warps = p->keys / KEYS_OF_PAIR * 2;
   p->width = d;
-  const int threads = p->warps * machine->warp_threads, query_warps = p->queries / 16, chunks = d * ELEMENT / 16;
-  const bool shares = query_warps && p->warps % query_warps == 0 && d / 16 % (p->warps / query_warps) == 0;
-  if (p->keys % KEYS_OF_WARP || !is_power_of_two(p->queries) || p->queries > 64 || !shares || threads % chunks ||
-      threads > machine->block_threads)
+  const int threads = p->warps * machine->warp_threads, chunks = d * ELEMENT / 16;
+  const bool shares = p->warps && p->queries / 32 <= p->warps && p->queries * d % (p->warps * PART * PART) == 0;
+  if (p->keys % KEYS_OF_PAIR || !is_power_of_two(p->queries) || p->queries < 32 || p->queries > QUERIES_MAX ||
+      !shares || threads % chunks || threads > machine->block_threads)
     return tw_fail(
         error, TW_USAGE,
-        "unsupported tile queries=%d keys=%d; expected 16, 32 or 64 queries, and one warp for each %d keys, which "
-        "share the %d x %d elements of dQ in tiles of 16 rows",
-        p->queries, p->keys, KEYS_OF_WARP, p->queries, d);
-  const int dq = p->queries * d / threads, scores = p->queries / 2 * 2;
-  const int need = d + (dq > scores ? dq : scores) + p->queries / 2 + OVERHEAD;
+        "unsupported tile queries=%d keys=%d; expected 32, 64 or 128 queries, and two warps for each %d keys, which "
+        "share the %d x %d elements of dQ in parts of at least %d x %d",
+        p->queries, p->keys, KEYS_OF_PAIR, p->queries, d, PART, PART);
+  const int dq = p->queries * d / threads, pairs = p->keys * p->queries / threads; /* elements of a thread */
+  const int need = d + (dq > 2 * pairs ? dq : 2 * pairs) + OVERHEAD;
   const int have = tw_tile_registers_of_thread(machine, threads * p->blocks);
   if (need > have)
     return tw_fail(
@@ -97,9 +99,9 @@ static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_err
 static const tw_verb verbs[] = {
     {.name = "tile",
      .usage = "tile queries=64 keys=128",
-     .help = "Set the queries of a step and the keys of a thread block, 16 for each warp.",
+     .help = "Set the queries of a step and the keys of a thread block, 32 for each two warps.",
      .needs = 2,
-     .argument = {TW_NUMBER("queries", PLAN, queries, 16, 64), TW_NUMBER("keys", PLAN, keys, 16, 256)},
+     .argument = {TW_NUMBER("queries", PLAN, queries, 32, QUERIES_MAX), TW_NUMBER("keys", PLAN, keys, 32, 256)},
      .first = begin_tile,
      .then = needs_tile},
     TW_TILE_STAGES(PLAN, 2, STAGES_MAX, needs_tile),
@@ -110,9 +112,9 @@ static const tw_language language = {"attention on NVIDIA GPUs, mma.sync, backwa
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
-  for (int queries = 16; queries <= 64; queries *= 2)
+  for (int queries = 32; queries <= QUERIES_MAX; queries *= 2)
     for (int keys = 32; keys <= 256; keys *= 2)
-      tw_menu_offer(m, queries == 64 ? "tile, 64 queries" : "tile, few queries",
+      tw_menu_offer(m, queries >= 64 ? "tile, 64 queries or more" : "tile, few queries",
                     "more keys read queries less often; more queries need fewer barriers", "tile queries=%d keys=%d",
                     queries, keys);
   for (int i = 2; i <= STAGES_MAX; i++)

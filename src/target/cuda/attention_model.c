@@ -88,8 +88,10 @@ double cuda_predict_attention_mma_backward(const void *with, const void *plan) {
   const double tiles = cuda_ceil_div((double)a->queries, p->queries), blocks = cuda_ceil_div((double)a->keys, p->keys);
   const double each = (double)a->group * (a->causal ? (tiles + 1) / 2 : tiles), d = (double)a->d;
   const double products = 10.0 * p->queries * p->keys * d / cuda_mma_sync_rate(m->config, a->type);
-  const double reads =
-      (4.0 * p->queries * p->warps + 2.0 * p->keys + (double)p->keys * p->queries * p->warps / 16 / 64) * d * 2 / 128;
+  /* Of 16 x 16 blocks: 32 keys and half of the queries for scores and gradients; the same and half of d for dV, dK. */
+  const double q = p->queries,
+               reads = p->warps *
+                       (2 * (32 + q / 2) * d + 2 * (32 + d / 2) * q + (32 + q * d / p->warps / 32) * p->keys) * 2 / 128;
   const double weights = (double)p->queries * p->keys / EXPONENTIALS,
                added = p->queries * d * 4 / (CUDA_L2_BYTES_ALL / processors);
   const double all = blocks * (double)a->key_heads * (double)a->batches;
