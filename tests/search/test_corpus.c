@@ -116,10 +116,10 @@ static void line_now(corpus *c, const char *line, char *out, size_t size) {
     char now[256];
     environment_of(c->target->name, now, sizeof now);
     c->same_environment = !strcmp(now, line + strlen(ENVIRONMENT));
-    snprintf(out, size, "%s%s", ENVIRONMENT, now);
+    if (!texts_depend_on_environment(c->target)) snprintf(out, size, "%s%s", ENVIRONMENT, now);
     return;
   }
-  if (texts_depend_on_environment(c->target) && !c->same_environment && !c->writes) return;
+  if (texts_depend_on_environment(c->target) && !c->same_environment) return; /* recorded on another CPU */
   if (*line != ' ') {
     if (tw_problem_parse(c->target, line, &c->problem, &error) != TW_OK ||
         tw_target_supports(c->target, &c->problem, &error) != TW_OK)
@@ -135,7 +135,10 @@ static void line_now(corpus *c, const char *line, char *out, size_t size) {
              runs = has_cost && ((c->same_environment && is_compared) || c->writes);
   read_schedule(line + end, &s);
   if (!evaluate(c->target, &c->problem, &s, hash, runs ? &cost : NULL, &error)) {
-    snprintf(out, size, "  error: %s", error.text);
+    if (!c->writes)
+      snprintf(out, size, "  error: %s", error.text);
+    else
+      printf("%s: this entry is left as it was, edit it:%s\n  %s\n", c->target->name, line + end, error.text);
     return;
   }
   char number[64];
