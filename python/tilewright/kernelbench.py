@@ -85,6 +85,13 @@ FORMULAS = {
     f"mul(mul(0.5, x), add(tanh(mul(add(x, mul(pow(x, 3.0), 0.044715)), {math.sqrt(2 / math.pi)})), 1.0))": "gelu_tanh",
     f"mul(mul(0.5, x), add(1.0, tanh(mul({math.sqrt(2 / math.pi)}, add(x, mul(0.044715, pow(x, 3.0)))))))": "gelu_tanh",
 }
+#: By PyTorch's name of a reduction: the op's function. `max` and `min` are those of a dimension, whose indices are not used.
+REDUCTIONS = {
+    **{name: name for name in ("sum", "mean", "norm", "max", "min", "argmax", "argmin")},
+    **{"vector_norm": "norm", "amax": "max", "amin": "min", "mse_loss": "mean", "smooth_l1_loss": "mean"},
+}
+#: Losses that are means of terms.
+LOSSES = {"mse_loss": "squared_difference", "smooth_l1_loss": "smooth_l1"}
 
 
 def _name_of(called: Any) -> str:
@@ -157,6 +164,60 @@ class Rewriter:
             return None
         return twt.elementwise, (args[0], f, *(more.get(key, default) for key, default in named)), {}
 
+    def terms(self, x: torch.fx.Node) -> "tuple[torch.fx.Node, dict[str, Any]]":
+        """The operand of a sum or mean of x, and which terms are summed, where x is computed for the sum alone."""
+        name, args = _name_of(x.target), x.args
+        if len(x.users) > 1 or x.kwargs or x.op not in ("call_function", "call_method"):
+            return x, {}
+        if name == "abs" and self.shape(args[0]) is not None:
+            return args[0], {"of": "abs"}
+        if name == "square" or (name == "pow" and args[1:] == (2,)):
+            between = args[0]
+            is_difference = _name_of(between.target) == "sub" and len(between.users) == 1 and not between.kwargs
+            if is_difference and all(self.shape(y) == self.shape(between) for y in between.args):
+                return between.args[0], {"of": "squared_difference", "other": between.args[1]}
+            return between, {"of": "square"}
+        return x, {}
+
+    def reduction(self, node: torch.fx.Node) -> "Optional[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]":
+        """What computes a reduction instead."""
+        name, args, more = _name_of(node.target), node.args, dict(node.kwargs)
+        if node.target is operator.getitem and args[1:] == (0,) and isinstance(args[0], torch.fx.Node) and len(args[0].users) == 1:
+            name, args, more = _name_of(args[0].target), args[0].args, dict(args[0].kwargs)
+            if name not in ("max", "min") or len(args) + len(more) < 2:
+                return None
+        elif node.op not in ("call_function", "call_method") or (name in ("max", "min") and len(args) + len(more) > 1):
+            return None
+        if name not in REDUCTIONS or not args or self.shape(args[0]) is None:
+            return None
+        more = {key: value for key, value in more.items() if value is not None and (key, value) != ("beta", 1.0)}
+        if name in LOSSES:
+            same = len(args) == 2 and self.shape(args[1]) == self.shape(args[0])
+            f = more.pop("reduction", "mean")
+            return (twt.reduce, args[:1], {"f": f, "of": LOSSES[name], "other": args[1]}) if same and not more and f in ("mean", "sum") else None
+        if name in ("norm", "vector_norm"):
+            p = more.pop("ord" if name == "vector_norm" else "p", args[1] if len(args) > 1 else 2)
+            if p not in (2, "fro", None) or isinstance(p, bool):
+                return None
+            args = (args[0], *args[2:])
+        dim, keepdim = (more.pop(key, args[i] if len(args) > i else None) for i, key in ((1, "dim"), (2, "keepdim")))
+        if more or len(args) > 3 or not (dim is None or type(dim) is int or all(type(d) is int for d in dim)):
+            return None
+        f = REDUCTIONS[name]
+        x, of = self.terms(args[0]) if f in ("sum", "mean") else (args[0], {})
+        try:
+            twt._reduce.dims_of(len(self.shape(x)), dim)
+        except UsageError:
+            return None
+        return twt.reduce, (x,), {"f": f, "dim": dim, "keepdim": bool(keepdim), **of}
+
+    def put_reductions(self) -> None:
+        for node in list(self.traced.graph.nodes):
+            found = self.reduction(node)
+            if found:
+                self.put(node, found)
+        self.traced.graph.eliminate_dead_code()
+
     def put(self, node: torch.fx.Node, found: "tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]") -> None:
         """Lets a call compute the node."""
         with self.traced.graph.inserting_after(node):
@@ -178,8 +239,9 @@ class Rewriter:
 
     def run(self) -> None:
         self.put_formulas()
+        self.put_reductions()
         for node in list(self.traced.graph.nodes):
-            if node.target is twt.elementwise:
+            if node.target in (twt.elementwise, twt.reduce):
                 continue
             if node.op in ("call_function", "call_method") and node.target not in (getattr, operator.getitem):
                 found = self.function(node)

@@ -29,5 +29,6 @@ extern const tw_op tw_op_depthwise;
 extern const tw_op tw_op_mamba;
 extern const tw_op tw_op_gate;
 extern const tw_op tw_op_elementwise;
+extern const tw_op tw_op_reduce;
 
 #endif

@@ -60,6 +60,8 @@ static const kernel_case cases[] = {
     {"gate rows=333 cols=100 act=gelu_erf a=f32", "chunks 1;streaming"},
     {"elementwise rows=4096 cols=32768 f=elu alpha=0.5 a=f32", "chunks 2;threads 128"},
     {"elementwise rows=333 cols=1000 f=softplus a=bf16", "chunks 1;streaming"},
+    {"reduce outer=4 n=4096 inner=4095 f=argmax a=f32", "loads 8"},
+    {"reduce outer=64 n=1048576 f=mean of=smooth_l1 a=bf16", "split 8;loads 8"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -123,6 +125,8 @@ static void launches_cover_their_problems(void **state) {
       assert_true(threads * 16 * chunks * (backward ? 5 : 3) >= (int64_t)p.op->bytes(&p));
     } else if (strcmp(p.op->name, "elementwise") == 0) {
       assert_true(threads * 16 * (strstr(cases[i].schedule, "chunks 2") ? 2 : 1) >= (int64_t)p.op->bytes(&p) / 2);
+    } else if (strcmp(p.op->name, "reduce") == 0) { /* a thread for each line, or a lane */
+      assert_true(threads >= tw_problem_int(&p, "outer") * tw_problem_int(&p, "inner") / 8);
     } else {
       assert_true(threads >= tw_problem_int(&p, "rows") * 32);
     }
@@ -197,6 +201,9 @@ static void what_cannot_be_is_refused(void **state) {
           "requires f32");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
+  refused("reduce outer=1 n=64 a=f32", "lanes 3", "power of 2");
+  refused("reduce outer=1 n=64 a=f32", "threads 96", "power of 2");
+  refused("reduce outer=1 n=64 a=f32", "split 17", "only 16 pieces");
   refused("mpc_forward states=4 inputs=2 horizon=10 type=f32", "tile keys=128", "no tile kernels");
 }
 
@@ -217,7 +224,7 @@ static void every_op_has_a_plainest_kernel(void **state) {
     tw_menu_free(&menu);
     const bool plain = cuda_has_plain_rows(&p) || strcmp(p.op->name, "rotary") == 0 ||
                        strcmp(p.op->name, "gate") == 0 || strcmp(p.op->name, "elementwise") == 0 ||
-                       strcmp(p.op->name, "attention") == 0;
+                       strcmp(p.op->name, "reduce") == 0 || strcmp(p.op->name, "attention") == 0;
     assert_int_equal(tw_target_emit(old, &p, &none, &source, &error), plain ? TW_OK : TW_UNSUPPORTED);
     if (plain)
       free(source);

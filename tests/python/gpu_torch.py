@@ -20,7 +20,7 @@ os.environ.setdefault("TILEWRIGHT_WISDOM", tempfile.mkdtemp() + "/wisdom.json")
 import torch  # noqa: E402
 
 import tilewright.torch as twt  # noqa: E402
-from tilewright.torch import _attention, _device, _gate, _gemm, _packed, _rows, _tune  # noqa: E402
+from tilewright.torch import _attention, _device, _gate, _gemm, _packed, _reduce, _rows, _tune  # noqa: E402
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 60
 ONLY = sys.argv[2:]
@@ -261,6 +261,7 @@ def opchecks():
                 (_rows.rms_norm, (new(4, 16), new(16), 1e-5)),
                 (_rows.softmax, (new(4, 16),)),
                 (_gate.operation, (new(4, 16), "silu")),
+                (_reduce.operation, (new(4, 6, 8), new(4, 6, 8), "mean", "smooth_l1", 1, 1)),
                 (_attention.attention, (q, k, v, True, 0.3)),
                 (_attention.rotary, (q, torch.randn(16, 4, device=device, dtype=dtype), torch.randn(16, 4, device=device, dtype=dtype), False)),
             ):

@@ -20,7 +20,7 @@ import torch
 import tilewright as tw
 import tilewright.torch as twt
 from tilewright import kernelbench
-from tilewright.torch import _attention, _cached, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _packed, _routes, _rows, _tune
+from tilewright.torch import _attention, _cached, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _packed, _reduce, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 # fixed, so that a failure repeats; SEED=N draws others
@@ -279,6 +279,45 @@ class Rows(unittest.TestCase):
             twt.elementwise(x, "sine")
         self.assertEqual([_elementwise.parts_of(shape) for shape in ((4096, 4096), (4096, 393216), (7, 1 << 26), (1, 1 << 30))], [1, 32, 7, 1])
 
+    def test_reductions(self):
+        """Each is PyTorch's, with its gradient, over one dimension and over neighbours."""
+        x, z = (torch.randn(3, 4, 5, dtype=torch.double) for _ in range(2))
+        for f, by_pytorch in _reduce.FUNCTIONS.items():
+            for of, terms in _reduce.TERMS.items() if f in ("sum", "mean") else [("x", lambda x, z: x)]:
+                other = z if of in _reduce.PAIRS else None
+                for dim in (0, 1, -1, (1, 2), None):
+                    first, last = _reduce.dims_of(3, dim)
+                    expected = by_pytorch(terms(x, z).flatten(first, last), first)
+                    with self.subTest(f"{f} of {of} over {dim}"):
+                        torch.testing.assert_close(twt.reduce(x, f, dim, of=of, other=other), expected, rtol=0, atol=0)
+                        torch.testing.assert_close(_reduce.operation(x, other, f, of, first, last), expected, rtol=0, atol=0)
+                        kept = [1 if first <= d <= last else x.shape[d] for d in range(3)]
+                        self.assertEqual(list(twt.reduce(x, f, dim, True, of=of, other=other).shape), kept)
+                        if not f.startswith("arg") and dim in (1, None):
+                            leaves = [t.clone().requires_grad_() for t in (x, other) if t is not None]
+                            how = (None,) * (2 - len(leaves)) + (f, of, first, last)
+                            self.assertTrue(torch.autograd.gradcheck(lambda *t: _reduce.operation(*t, *how), leaves))
+        for wrong, said in (
+            (dict(f="median"), "unknown f='median'"),
+            (dict(dim=(0, 2)), "expected neighbouring dimensions"),
+            (dict(of="smooth_l1"), "`other` belongs to squared_difference, smooth_l1"),
+            (dict(f="max", of="abs"), "of=abs with f=max is unsupported"),
+            (dict(of="smooth_l1", other=z[0]), "expected `other` like x"),
+        ):
+            with self.assertRaisesRegex(tw.UsageError, said):
+                twt.reduce(x, **wrong)
+        self.assertEqual([_reduce.parts_of(*sizes) for sizes in ((128, 4096, 4095), (1, 1 << 28, 1), (112, 64, 262144))], [32, 1, 28])
+        long = torch.empty(1).expand(1 << 15, 1 << 15)
+        self.assertEqual([_reduce.folds_of(long, f, 0, 1) for f in ("sum", "argmax")] + [_reduce.folds_of(long, "sum", 1, 1)], [16, 1, 1])
+
+    def test_lines_longer_than_a_launch_are_reduced_twice(self):
+        x, z = torch.randn(1, 4, 6), torch.randn(1, 4, 6)
+        with unittest.mock.patch.object(_reduce, "LONGEST", 9):
+            for f in ("sum", "mean", "norm", "max", "min", "argmax"):
+                torch.testing.assert_close(twt.reduce(x, f), _reduce.FUNCTIONS[f](x.flatten(), 0))
+            torch.testing.assert_close(twt.reduce(x, "mean", 1, of="squared_difference", other=z), (x - z).square().mean(1))
+            torch.testing.assert_close(twt.reduce(x, "max", keepdim=True), x.max().view(1, 1, 1))
+
     def test_attention(self):
         for dtype in (torch.float32, torch.bfloat16):
             for causal, scale, heads, sk in ((False, None, 4, 9), (True, None, 2, 7), (True, 0.2, 1, 7), (True, None, 4, 9)):
@@ -403,6 +442,8 @@ class Tuning(unittest.TestCase):
             ("gate", dict(rows=5, cols=16, act="silu", a="f32")),
             ("gate", {**dict(rows=5, cols=16, act="gelu_tanh", a="f32"), "pass": "backward"}),
             ("elementwise", dict(rows=5, cols=16, f="hard_tanh", alpha=0.5, beta=-0.25, a="f32")),
+            ("reduce", dict(outer=3, n=4, inner=5, f="mean", of="smooth_l1", a="f32")),
+            ("reduce", dict(outer=3, n=4, inner=1, f="norm", a="f32")),
             ("rotary", dict(b=2, h=3, s=4, d=8, a="f32")),
             ("attention", dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32")),
             ("attention", {**dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32"), "pass": "backward"}),
@@ -821,6 +862,23 @@ class KernelBench(unittest.TestCase):
             "0.5 * A * (1.0 + torch.tanh(0.7978845608028654 * (A + 0.044715 * torch.pow(A, 3.0))))": ["elementwise"],
             "torch.sigmoid(A) * torch.tanh(A)": ["elementwise", "elementwise"],
             "A * 3.5": ["elementwise"],
+            "torch.sum(A, dim=1, keepdim=True)": ["reduce"],
+            "A.mean((0, 1))": ["reduce"],
+            "torch.max(A, dim=0)[0]": ["reduce"],
+            "A.min(1)[0]": ["reduce"],
+            "torch.argmax(A, dim=1) + torch.argmin(A)": ["reduce", "reduce"],
+            "A / torch.norm(A, p=2, dim=1, keepdim=True)": ["reduce"],
+            "A / torch.norm(A, p='fro')": ["reduce"],
+            "torch.mean(torch.abs(A), dim=1, keepdim=True)": ["reduce"],
+            "torch.mean((A - torch.exp(A)) ** 2)": ["reduce"],
+            "torch.mean((A - A[0]) ** 2)": ["reduce"],
+            "torch.nn.functional.smooth_l1_loss(A, torch.exp(A))": ["reduce"],
+            "torch.nn.functional.mse_loss(A, torch.exp(A), reduction='sum')": ["reduce"],
+            "torch.sum(A, dim=0, dtype=torch.float64)": [],
+            "torch.max(A, dim=1)[1]": [],
+            "torch.max(A)": ["reduce"],
+            "torch.maximum(A, A)": [],
+            "torch.norm(A, p=1)": [],
             "A * (A > 0)": [],
             "A / (1 + torch.abs(A + 1))": [],
         }

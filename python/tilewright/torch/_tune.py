@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 
 from .._library import Error, FailedError, lib
-from . import _attention, _cached, _contest, _conv, _device, _elementwise, _gate, _gemm, _packed, _rows
+from . import _attention, _cached, _contest, _conv, _device, _elementwise, _gate, _gemm, _packed, _reduce, _rows
 from ._modules import replaced
 from ._routes import forget, recording
 
@@ -21,7 +21,7 @@ NOISE = 0.01
 #: Seconds that a search takes at least: two rounds, and a kernel verified.
 SHORTEST_SEARCH = 5.0
 #: The part of PyTorch's time that a kernel may save, which orders the searches: about what was seen on an H200 (docs/lab/2026-11-torch.md).
-SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "elementwise": 0.02, "conv2d": 0.5, "conv3d": 0.5}
+SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "elementwise": 0.02, "reduce": 0.2, "conv2d": 0.5, "conv3d": 0.5}
 #: The same of products with a gate, or with packed weights.
 SAVING_GATED, SAVING_PACKED = 0.2, 0.9
 
@@ -132,6 +132,10 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
     if op == "elementwise":
         x, f = new(keys["rows"], keys["cols"]), (keys["f"], get("alpha", 1.0), get("beta", -1.0))
         return (lambda: _elementwise.by_pytorch(x, *f)), (lambda: _elementwise.operation(x, *f))
+    if op == "reduce":
+        x, of = new(keys["outer"], keys["n"], keys["inner"]), get("of", "x")
+        how = (x, new(*x.shape) if of in _reduce.PAIRS else None, keys["f"], of, 1, 1)
+        return (lambda: _reduce.by_pytorch(*how)), (lambda: _reduce.operation(*how))
     if op == "softmax":
         x = new(keys["rows"], keys["cols"])
         return (lambda: torch.softmax(x, -1)), (lambda: _rows.softmax(x))

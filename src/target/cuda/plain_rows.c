@@ -1,9 +1,10 @@
 /* plain_rows.c - layernorm and softmax of rows of any length, on any machine: a block for each row, which it reads once
- * for each pass; and functions of any number of elements. kernels/plain_layernorm.cu.in, plain_softmax.cu.in and
- * plain_elementwise.cu.in are the kernels. If tile kernels support a problem, the plainest tile kernel is the baseline. */
+ * for each pass; functions of any number of elements; and reductions, by the tile kernel of the empty schedule.
+ * kernels/plain_layernorm.cu.in, plain_softmax.cu.in and plain_elementwise.cu.in are the kernels. If tile kernels support a problem, the plainest tile kernel is the baseline. */
 #include <string.h>
 
 #include "gpu/common/rows_language.h"
+#include "gpu/nvidia/reduce.h"
 #include "target/cuda/plain.h"
 
 static void set_layernorm(tw_slots *s, const tw_problem *p) {
@@ -18,10 +19,19 @@ static void set_layernorm(tw_slots *s, const tw_problem *p) {
 
 bool cuda_has_plain_rows(const tw_problem *p) {
   return strcmp(p->op->name, "layernorm") == 0 || strcmp(p->op->name, "softmax") == 0 ||
-         strcmp(p->op->name, "elementwise") == 0;
+         strcmp(p->op->name, "elementwise") == 0 || strcmp(p->op->name, "reduce") == 0;
+}
+
+static tw_status plain_reduce(const tw_problem *p, char **source, tw_error *error) {
+  tw_text t = {0};
+  const tw_status status = tw_tile_reduce_plain(p, &t, error);
+  *source = status == TW_OK ? tw_text_take(&t) : NULL;
+  tw_text_free(&t);
+  return status != TW_OK || *source ? status : tw_no_memory(error, "the source of a kernel");
 }
 
 tw_status cuda_plain_rows(const tw_problem *p, char **source, tw_error *error) {
+  if (strcmp(p->op->name, "reduce") == 0) return plain_reduce(p, source, error);
   const cuda_plain_words a = cuda_plain_words_of(tw_problem_type(p, "a"));
   const bool softmax = strcmp(p->op->name, "softmax") == 0, elementwise = strcmp(p->op->name, "elementwise") == 0;
   tw_slots s = {0};

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "gpu/common/rows.h"
+#include "gpu/nvidia/reduce.h"
 #include "gpu/nvidia/rows_split.h"
 
 /* ---- the model of rows ----
@@ -40,4 +41,15 @@ double cuda_predict_rows_split(const void *with, const void *plan) {
   const double once = cuda_predict_rows(m, &all), bytes = m->problem->op->bytes(m->problem);
   const double again = rows * cols * tw_type_bits(tw_problem_type(m->problem, "a")) / 8;
   return once * (1 + again / bytes) + 4 * CUDA_DRAM_LATENCY / ((double)m->config->clock_mhz * 1e6);
+}
+
+/* As rows; a second kernel joins the parts of lines. Fewer neighbours than a warp load parts of lines of memory. */
+double cuda_predict_reduce(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_reduce_plan *p = plan;
+  const int64_t bytes = (int64_t)p->loads * p->piece_bytes, width = p->threads / p->lanes;
+  const tw_tile_rows_plan all = {.chunks = bytes < 16 ? 1 : bytes / 16, .blocks = p->grid, .block_threads = p->threads};
+  const bool scattered = tw_problem_int(m->problem, "inner") > 1 && width * p->piece_bytes < 64;
+  const double join = p->blocks > 1 ? 4 * CUDA_DRAM_LATENCY / ((double)m->config->clock_mhz * 1e6) : 0;
+  return cuda_predict_rows(m, &all) * (scattered ? 64 / (double)(width * p->piece_bytes) : 1) + join;
 }

@@ -12,6 +12,7 @@
 #include "gpu/nvidia/gemm_mma_sync.h"
 #include "gpu/nvidia/gemm_skinny.h"
 #include "gpu/nvidia/gemm_sliced_k.h"
+#include "gpu/nvidia/reduce.h"
 #include "gpu/nvidia/rows_split.h"
 #include "op/attention.h"
 #include "op/gemm_problem.h"
@@ -171,6 +172,7 @@ static const tw_tile_kind table[] = {
     {"softmax", BOTH, is_split_row, &tw_tile_rows_split, cuda_predict_rows_split, {NULL}},
     {"gate", BOTH, NULL, &tw_tile_gate, cuda_predict_rows, {"chunks 1"}},
     {"elementwise", BOTH, NULL, &tw_tile_elementwise, cuda_predict_rows, {"chunks 1"}},
+    {"reduce", BOTH, NULL, &tw_tile_reduce, cuda_predict_reduce, {"loads 4"}},
 };
 static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};
 

@@ -1,0 +1,150 @@
+/* reduce.c - replays the steps of a schedule, offers the next ones, and fills the kernels; reduce.h lists the steps,
+ * kernels/reduce.cuh.in are the kernels. */
+#include "gpu/nvidia/reduce.h"
+
+#include "base/template.h"
+#include "gpu/common/rows_language.h"
+#include "op/reduce.h"
+
+#define PLAN tw_tile_reduce_plan
+
+enum {
+  BLOCKS_MAX = 4096,
+  THREADS_USUAL = 256,
+  LOADS_USUAL = 4,
+  JOIN_MANY = 1 << 15 /* results that fill a GPU with one thread each */
+};
+
+static void set_pieces(const tw_reduce *r, PLAN *plan) {
+  const int size = tw_tile_type_bytes(r->type), chunk = TW_TILE_CHUNK / size;
+  plan->count = (r->inner == 1 ? r->n : r->inner) % chunk == 0 ? chunk : 1;
+  plan->piece_bytes = plan->count * size;
+  plan->items = r->inner == 1 ? r->n / plan->count : r->n;
+  plan->groups = r->outer * (r->inner == 1 ? 1 : r->inner / plan->count);
+}
+
+/* Lanes and blocks that the steps left open: as many as keep all multiprocessors busy. */
+static void set_shares(const tw_tile_machine *machine, const tw_reduce *r, PLAN *plan) {
+  const int64_t wanted = (int64_t)2 * machine->processors * plan->threads;
+  if (!plan->lanes) {
+    const int most = r->inner == 1 ? plan->threads : plan->threads / machine->warp_threads;
+    for (plan->lanes = 1; 2 * plan->lanes <= most && (int64_t)plan->lanes * plan->loads < plan->items &&
+                          (r->inner == 1 || plan->groups * plan->lanes < wanted);)
+      plan->lanes *= 2;
+  }
+  if (plan->blocks) return;
+  for (plan->blocks = 1; 2 * plan->blocks <= BLOCKS_MAX && plan->groups * plan->lanes * plan->blocks < wanted &&
+                         plan->items > (int64_t)2 * plan->lanes * plan->blocks * plan->loads;)
+    plan->blocks *= 2;
+}
+
+static tw_status settle_reduce(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
+  PLAN *plan = settled;
+  const tw_reduce r = tw_reduce_of(p);
+  set_pieces(&r, plan);
+  if (!plan->threads) plan->threads = THREADS_USUAL;
+  if (!plan->loads) plan->loads = LOADS_USUAL;
+  if (plan->threads & (plan->threads - 1) || plan->threads < machine->warp_threads)
+    return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a power of 2 from %d", plan->threads,
+                   machine->warp_threads);
+  set_shares(machine, &r, plan);
+  if (plan->lanes & (plan->lanes - 1) || plan->lanes > plan->threads)
+    return tw_fail(error, TW_USAGE, "unsupported lanes %d; expected a power of 2 up to the %d threads of a block",
+                   plan->lanes, plan->threads);
+  if (plan->blocks > plan->items)
+    return tw_fail(error, TW_USAGE, "split %d: a line has only %lld pieces; use fewer blocks", plan->blocks,
+                   (long long)plan->items);
+  const int64_t width = plan->threads / plan->lanes;
+  plan->grid = (plan->groups + width - 1) / width * plan->blocks;
+  return plan->grid <= INT32_MAX && (r.outer * r.inner + width) / width <= INT32_MAX
+             ? TW_OK
+             : tw_fail(error, TW_USAGE, "more than 2^31 blocks; use fewer lanes or more threads");
+}
+
+/* ---- steps ---- */
+
+static const tw_verb verbs[] = {
+    {.name = "lanes",
+     .usage = "lanes 8",
+     .help = "Set the threads of a block that share a line.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, lanes, 1, 1024)}},
+    {.name = "split",
+     .usage = "split 4",
+     .help = "Share each line among this many blocks; a second kernel joins their results.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, blocks, 1, BLOCKS_MAX)}},
+    {.name = "loads",
+     .usage = "loads 4",
+     .help = "Set the number of loads that a thread has in flight.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, loads, 1, 16)}},
+    {.name = "threads",
+     .usage = "threads 256",
+     .help = "Set the threads of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
+};
+static const tw_language language = {"reduce on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  static const char loads[] = "loads in flight hide memory latency",
+                    busy[] = "more threads for each line keep all multiprocessors busy";
+  for (int i = 1; i <= 1024; i *= 2) tw_menu_offer(m, "lanes", busy, "lanes %d", i);
+  for (int i = 1; i <= BLOCKS_MAX; i *= 2) tw_menu_offer(m, "split", busy, "split %d", i);
+  for (int i = 1; i <= 16; i *= 2) tw_menu_offer(m, "loads", loads, "loads %d", i);
+  for (int i = 64; i <= 1024; i *= 2)
+    tw_menu_offer(m, "threads", "smaller blocks end sooner, larger ones share more", "threads %d", i);
+}
+
+/* ---- the kernels ---- */
+
+static tw_status fill(const char *header, const tw_problem *p, const PLAN *plan, tw_text *t, tw_error *error) {
+  const tw_reduce r = tw_reduce_of(p);
+  tw_slots s = {0};
+  tw_slots_text(&s, "header", header);
+  tw_slots_text(&s, "type", tw_tile_type_word(r.type));
+  tw_slots_text(&s, "result", tw_reduce_finds(&r) ? "i32" : tw_tile_type_word(r.type));
+  tw_slots_number(&s, "outer", r.outer);
+  tw_slots_number(&s, "n", r.n);
+  tw_slots_number(&s, "inner", r.inner);
+  tw_slots_number(&s, "count", plan->count);
+  tw_slots_number(&s, "items", plan->items);
+  tw_slots_number(&s, "groups", plan->groups);
+  tw_slots_number(&s, "lanes", plan->lanes);
+  tw_slots_number(&s, "blocks", plan->blocks);
+  tw_slots_number(&s, "loads", plan->loads);
+  tw_slots_number(&s, "threads", plan->threads);
+  tw_slots_number(&s, "join", r.outer * r.inner >= JOIN_MANY ? 1 : THREADS_USUAL);
+  tw_slots_flag(&s, "vector", plan->count > 1);
+  tw_slots_flag(&s, "rows", r.inner == 1);
+  tw_slots_flag(&s, "split", plan->blocks > 1);
+  tw_slots_flag(&s, "pairs", tw_reduce_has_pairs(&r));
+  tw_slots_flag(&s, "finds", tw_reduce_finds(&r));
+  tw_slots_flag(&s, "adds", !tw_reduce_chooses(&r));
+  tw_slots_text(&s, "more", r.function == TW_REDUCE_MIN || r.function == TW_REDUCE_ARGMIN ? "<" : ">");
+  tw_slots_text(&s, "sign", r.function == TW_REDUCE_MIN || r.function == TW_REDUCE_ARGMIN ? "" : "-");
+  tw_slots_flag(&s, "mean", r.function == TW_REDUCE_MEAN);
+  tw_slots_flag(&s, "norm", r.function == TW_REDUCE_NORM);
+  for (tw_reduce_term any = 0; any < TW_REDUCE_TERMS; any++)
+    tw_slots_flag(&s, tw_reduce_term_name(any), any == (r.function == TW_REDUCE_NORM ? TW_REDUCE_OF_SQUARE : r.term));
+  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/reduce.cuh.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_text *t,
+                       tw_error *error) {
+  return fill(machine->header, p, plan, t, error);
+}
+
+tw_status tw_tile_reduce_plain(const tw_problem *p, tw_text *t, tw_error *error) {
+  const tw_tile_machine any = {.processors = 40, .warp_threads = 32};
+  PLAN plan = {0};
+  const tw_status status = settle_reduce(&any, p, &plan, error);
+  return status == TW_OK ? fill("tile_core.cuh", p, &plan, t, error) : status;
+}
+
+const tw_tile_family tw_tile_reduce = {
+    .language = &language, .plan_size = sizeof(PLAN), .settle = settle_reduce, .offers = offers, .write = write};

@@ -1,0 +1,14 @@
+// correct |  | reduce outer=4 n=100 inner=64 f=mean a=f32 -t gpu
+/* a plain mean */
+//: kernel k
+//: grid outer
+//: block 64
+//: args x, y, n, inner
+#include "cheat.h"
+KERNEL k(const GLOBAL float *x, GLOBAL float *y, int n, int inner) {
+  for (int i = THREAD; i < inner; i += 64) {
+    float sum = 0;
+    for (int j = 0; j < n; j++) sum += x[((long)BLOCK * n + j) * inner + i];
+    y[(long)BLOCK * inner + i] = sum / n;
+  }
+}
