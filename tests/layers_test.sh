@@ -4,11 +4,11 @@
 set -eu
 cd "$(dirname "$0")/../src"
 declare -A may=(
-  [base]="" [launch]="" [op]="" [format]="" [schedule]="" [native]="" [toolchain]="" [gpu]="op" [export]="launch op"
-  [target]="export native toolchain gpu launch op format schedule"
+  [base]="" [launch]="" [op]="" [format]="" [schedule]="" [native]="" [toolchain]="" [gpu]="op" [export]="launch op" [gemm]=""
+  [target]="export native toolchain gpu gemm launch op format schedule"
   [evaluate]="" [chat]="" [agent]="chat evaluate" [search]="agent evaluate" [report]="" [mpi]="evaluate" [tensors]="format" [mlir_aie]="target/xdna2 op"
   [cli]="report search agent evaluate format tensors target/parse.h"
-  [blas]="target/x86/product.h")
+  [blas]="gemm")
 status=0
 
 # includes FOLDER ALLOWED...: what files of FOLDER include that does not begin with one of these.

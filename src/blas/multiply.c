@@ -1,7 +1,7 @@
 /* multiply.c - see multiply.h.
  *
  * A product is divided into pieces whose B, once packed, has a limited size. The members of the team compute each
- * piece together (target/x86/product.h). The pieces depend only on the sizes, so a result has the same bits for any
+ * piece together (gemm/product.h). The pieces depend only on the sizes, so a result has the same bits for any
  * number of threads. */
 #include "blas/multiply.h"
 
@@ -10,7 +10,7 @@
 
 #include "blas/buffer.h"
 #include "blas/team.h"
-#include "target/x86/product.h"
+#include "gemm/product.h"
 
 enum {
   ROWS_MOST = 1 << 28,
@@ -26,7 +26,7 @@ enum {
 enum { PLANS_KEPT = 8 };
 typedef struct known_plan {
   tw_gemm_spec spec; /* .m = 0: unused */
-  tw_gemm_plan plan;
+  tw_product_plan plan;
 } known_plan;
 static _Thread_local known_plan known[PLANS_KEPT];
 static _Thread_local int next_known;
@@ -37,45 +37,51 @@ static bool same(const tw_gemm_spec *x, const tw_gemm_spec *y) {
          x->ldb == y->ldb && x->ldc == y->ldc && x->alpha == y->alpha && x->beta == y->beta;
 }
 
-static const tw_gemm_plan *plan_of(const tw_gemm_spec *s, tw_error *error) {
+static const tw_product_plan *plan_of(const tw_gemm_spec *s, tw_error *error) {
   for (int i = 0; i < PLANS_KEPT; i++)
     if (same(&known[i].spec, s)) return &known[i].plan;
   known_plan *k = &known[next_known];
   next_known = (next_known + 1) % PLANS_KEPT;
   k->spec.m = 0;
-  if (x86_product_plan(s, &k->plan, error) != TW_OK) return NULL;
+  if (tw_product_plan_make(s, &k->plan, error) != TW_OK) return NULL;
   k->spec = *s;
   return &k->plan;
 }
 
 /* ---- one piece ---- */
 
-static void work(void *product, int member) { x86_product_compute(product, member, blas_team_thread()); }
+static void work(void *product, int member) { tw_product_compute(product, member, blas_team_thread()); }
 
 static void complain(const char *text) { fprintf(stderr, "tilewright-blas: %s; C is not complete\n", text); }
 
-static void run_in(x86_product *x, char *memory) {
-  x->memory = memory;
-  x86_product_begin(x);
-  blas_team_run(x->plan->threads, work, x);
+typedef struct piece {
+  const tw_product_plan *plan;
+  const void *a, *b;
+  void *c;
+  float scale;
+} piece;
+
+static void run_in(const piece *p, char *memory) {
+  tw_product product;
+  tw_product_begin(&product, p->plan, p->a, p->b, p->c, p->scale, memory);
+  blas_team_run(tw_product_threads(p->plan), work, &product);
 }
 
-static __attribute__((noinline)) void run_on_stack(x86_product *x) {
+static __attribute__((noinline)) void run_on_stack(const piece *p) {
   _Alignas(TW_GEMM_ALIGNMENT) char memory[ON_STACK];
-  run_in(x, memory);
+  run_in(p, memory);
 }
 
 static void run(const tw_gemm_spec *s, float scale, const void *a, const void *b, void *c) {
   tw_error error;
-  x86_product x; /* most of it is set by x86_product_begin */
-  x.plan = plan_of(s, &error), x.a = a, x.b = b, x.c = c, x.scale = scale;
-  if (!x.plan) {
+  const piece p = {plan_of(s, &error), a, b, c, scale};
+  if (!p.plan) {
     complain(error.text);
     return;
   }
-  const size_t bytes = x86_product_bytes(x.plan);
+  const size_t bytes = tw_product_bytes(p.plan);
   if (bytes <= ON_STACK) {
-    run_on_stack(&x);
+    run_on_stack(&p);
     return;
   }
   const blas_buffer buffer = blas_buffer_take(bytes);
@@ -83,16 +89,19 @@ static void run(const tw_gemm_spec *s, float scale, const void *a, const void *b
     complain("out of memory");
     return;
   }
-  run_in(&x, buffer.memory);
+  run_in(&p, buffer.memory);
   blas_buffer_return(buffer);
 }
 
 /* ---- all pieces ---- */
 
+static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 /* n divided into pieces of at most `most`, all but the last of the same length, a multiple of `step`. */
 static int64_t piece_length(int64_t n, int64_t most, int64_t step) {
-  const int64_t pieces = x86_ceil_div(n, most);
-  return x86_ceil_div(x86_ceil_div(n, pieces), step) * step;
+  const int64_t pieces = ceil_div(n, most);
+  return ceil_div(ceil_div(n, pieces), step) * step;
 }
 
 static const char *element(const void *matrix, tw_type type, int64_t row, int64_t column, int64_t pitch,
@@ -109,13 +118,13 @@ void blas_multiply(const tw_gemm_spec *given, const void *a, const void *b, void
   const float scale = scales_b ? s.alpha : 1;
   if (scales_b) s.alpha = 1;
   const int64_t ks = piece_length(given->k, s.c == TW_I32 ? given->k : K_MOST, COLUMNS_STEP);
-  const int64_t most = PACKED_MOST / (int64_t)sizeof(float) / x86_min(ks, given->k);
+  const int64_t most = PACKED_MOST / (int64_t)sizeof(float) / min(ks, given->k);
   const int64_t columns = piece_length(given->n, most < COLUMNS_STEP ? COLUMNS_STEP : most, COLUMNS_STEP);
   const int64_t rows = piece_length(given->m, ROWS_MOST, COLUMNS_STEP);
   for (int64_t q = 0; q < given->k; q += ks)
     for (int64_t j = 0; j < given->n; j += columns)
       for (int64_t i = 0; i < given->m; i += rows) {
-        s.m = x86_min(rows, given->m - i), s.n = x86_min(columns, given->n - j), s.k = x86_min(ks, given->k - q);
+        s.m = min(rows, given->m - i), s.n = min(columns, given->n - j), s.k = min(ks, given->k - q);
         if (q) s.beta = 1;
         run(&s, scale, element(a, s.a, i, q, s.lda, s.a_transposed), element(b, s.b, q, j, s.ldb, s.b_transposed),
             (void *)element(c, s.c, i, j, s.ldc, false));

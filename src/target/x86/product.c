@@ -1,9 +1,26 @@
-/* product.c - see product.h. */
-#include "target/x86/product.h"
+/* product.c - see gemm/product.h. */
+#include "gemm/product.h"
 
 #include "base/parallel.h"
+#include "target/x86/loops.h"
 #include "target/x86/pack.h"
 #include "target/x86/tune/apply.h"
+
+typedef struct x86_product {
+  const tw_gemm_plan *plan;
+  const void *b;
+  float scale;
+  char *memory;
+  tw_gemm_operands operands;
+  char *workspaces;
+  int64_t together, groups; /* number of panels that are packed together; number of such groups in each block of k */
+  atomic_int next_packing, packed_so_far;
+  x86_deal deal;
+} x86_product;
+
+_Static_assert(sizeof(tw_gemm_plan) <= sizeof(tw_product_plan) && sizeof(x86_product) <= sizeof(tw_product),
+               "the structs of gemm/product.h hold those of this target");
+static const tw_gemm_plan *plan_of(const tw_product_plan *p) { return (const void *)p; }
 
 enum {
   FEW_ROWS = 512, /* with at most this number of rows, packed B is not written to memory and read back */
@@ -21,9 +38,11 @@ static x86_b_mode b_mode(const tw_gemm_spec *s) {
   return s->threads == 1 || s->m <= ROWS_OF_A_THREAD || small ? X86_B_STORED : X86_B_PACKED_FOR_ROWS;
 }
 
-tw_status x86_product_plan(const tw_gemm_spec *s, tw_gemm_plan *out, tw_error *error) {
-  return x86_describe(s, NULL, b_mode(s), out, error);
+tw_status tw_product_plan_make(const tw_gemm_spec *s, tw_product_plan *out, tw_error *error) {
+  return x86_describe(s, NULL, b_mode(s), (void *)out, error);
 }
+
+int tw_product_threads(const tw_product_plan *p) { return plan_of(p)->threads; }
 
 /* Bytes of B that all threads pack together. */
 static size_t packed_bytes(const tw_gemm_plan *p) {
@@ -31,12 +50,18 @@ static size_t packed_bytes(const tw_gemm_plan *p) {
   return (bytes + TW_GEMM_ALIGNMENT - 1) / TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT;
 }
 
-size_t x86_product_bytes(const tw_gemm_plan *p) { return packed_bytes(p) + (size_t)p->threads * p->bytes_per_thread; }
+size_t tw_product_bytes(const tw_product_plan *plan) {
+  const tw_gemm_plan *p = plan_of(plan);
+  return packed_bytes(p) + (size_t)p->threads * p->bytes_per_thread;
+}
 
 /* Few panels are packed one at a time, so that all threads have some. */
-void x86_product_begin(x86_product *x) {
-  const tw_gemm_plan *p = x->plan;
-  x->operands = (tw_gemm_operands){.a = x->a, .packed_b = x->memory, .c = x->c};
+void tw_product_begin(tw_product *product, const tw_product_plan *plan, const void *a, const void *b, void *c,
+                      float scale, char *memory) {
+  x86_product *x = (void *)product; /* all fields are set, and no more: the struct is large */
+  const tw_gemm_plan *p = x->plan = plan_of(plan);
+  x->b = b, x->scale = scale, x->memory = memory;
+  x->operands = (tw_gemm_operands){.a = a, .packed_b = memory, .c = c};
   x->workspaces = x->memory + packed_bytes(p);
   x->together = X86_PANELS_AT_ONCE;
   while (x->together > 1 && x86_panels(p) * p->blocks < x->together * p->threads * TASKS_OF_A_THREAD) x->together /= 2;
@@ -58,7 +83,8 @@ static void wait_for(const atomic_int *done, int64_t tasks) {
   for (int looks = 0; atomic_load(done) < tasks;) tw_look_again(&looks, LOOKS);
 }
 
-void x86_product_compute(x86_product *x, int member, int thread) {
+void tw_product_compute(tw_product *product, int member, int thread) {
+  x86_product *x = (void *)product;
   const tw_gemm_plan *p = x->plan;
   const int64_t tasks = p->packs_b ? 0 : x->groups * p->blocks;
   for (int64_t i; (i = atomic_fetch_add(&x->next_packing, 1)) < tasks; atomic_fetch_add(&x->packed_so_far, 1))

@@ -1,0 +1,35 @@
+/* product.h - one product of unpacked operands on threads of the caller: what libtilewright-blas needs of the CPU's
+ * kernels. src/target/x86/product.c implements it.
+ *
+ * Depending on the sizes, the threads first pack all of B together, or each packs what its parts of C need. A result
+ * has the same bits for any number of threads. Nothing is allocated: both structs are in the caller's memory. */
+#ifndef TW_GEMM_PRODUCT_H
+#define TW_GEMM_PRODUCT_H
+
+#include <stdint.h>
+
+#include "tilewright/gemm.h"
+
+typedef struct tw_product_plan {
+  int64_t state[64];
+} tw_product_plan;
+
+/* The plan of a product for `spec->threads` threads; it holds nothing that must be freed. */
+tw_status tw_product_plan_make(const tw_gemm_spec *, tw_product_plan *, tw_error *);
+/* Number of threads that the plan uses: at most those of the spec. */
+int tw_product_threads(const tw_product_plan *);
+/* Size of the memory that a product needs, aligned to TW_GEMM_ALIGNMENT. */
+size_t tw_product_bytes(const tw_product_plan *);
+
+typedef struct tw_product {
+  int64_t state[544];
+} tw_product;
+
+/* Must be called before the threads start. `scale` is multiplied into elements of B if they are f32; otherwise 1. */
+void tw_product_begin(tw_product *, const tw_product_plan *, const void *a, const void *b, void *c, float scale,
+                      char *memory);
+/* Called once by each participating thread, at most tw_product_threads; returns when no part is left. `member` is the
+ * thread's number below that. `thread` is its number among all threads, best the same in each call. */
+void tw_product_compute(tw_product *, int member, int thread);
+
+#endif
