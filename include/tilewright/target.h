@@ -153,7 +153,7 @@ TW_API tw_status tw_target_export(const tw_target *, const tw_problem *, const t
  *
  *   tw_view_show(tw_target_find("cdna4"), "banks", 1, (const char *[]){"tile=16x32"}, TW_VIEW_TEXT, &text, &error); */
 typedef enum tw_view_form { TW_VIEW_TEXT, TW_VIEW_SVG, TW_VIEW_JSON } tw_view_form;
-/* Words are "key=value", each key at most once. *out is malloc'ed. TW_UNSUPPORTED if the target has no such view. */
+/* Words are "key=value", each key at most once. *out is malloc'ed. TW_UNSUPPORTED if the target has no views. */
 TW_API tw_status tw_view_show(const tw_target *, const char *name, size_t n_words, const char *const words[],
                               tw_view_form, char **out, tw_error *);
 

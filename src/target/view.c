@@ -55,8 +55,9 @@ static tw_status take_word(const tw_view *v, const char *word, const char *value
 tw_status tw_view_show(const tw_target *t, const char *name, size_t n_words, const char *const words[],
                        tw_view_form form, char **out, tw_error *error) {
   const char *value[TW_VIEW_KEYS_MAX] = {NULL};
-  const tw_view *v = tw_view_find(t, name, error);
-  if (!v) return TW_USAGE;
+  tw_error why;
+  const tw_view *v = tw_view_find(t, name, &why);
+  if (!v) return tw_fail(error, why.status, "%s", why.text);
   for (size_t i = 0; i < n_words; i++) {
     const tw_status status = take_word(v, words[i], value, error);
     if (status != TW_OK) return status;
