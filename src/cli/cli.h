@@ -91,6 +91,8 @@ const char *cli_option_choices(const cli_option *);
 bool cli_takes(const cli_command *, const char *option);
 
 extern const cli_command cli_commands[]; /* ended by a NULL name */
+/* The names of the listed commands, for suggestions. Returns their number. */
+size_t cli_command_names(const char *names[], size_t most);
 
 /* The values that a key takes, for people. Returns buffer, or static text. */
 const char *cli_key_values(const tw_key *, char *buffer, size_t size);

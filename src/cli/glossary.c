@@ -140,16 +140,17 @@ bool cli_print_term(const char *term) {
   return print_steps(wanted) || defined;
 }
 
+/* The first `n_commands` are names of commands; the others are malloc'ed. */
 typedef struct names {
-  size_t n;
-  char *name[256];
+  size_t n, n_commands;
+  const char *name[256];
 } names;
 
 static bool add_names(const row *r, void *context) {
   span cell = r->term;
   names *all = context;
   for (span one; all->n < sizeof all->name / sizeof *all->name && (one = next_name(&cell)).n;) {
-    char *name = strndup(one.at, one.n);
+    const char *name = strndup(one.at, one.n);
     if (name) all->name[all->n++] = name;
   }
   return false;
@@ -157,16 +158,15 @@ static bool add_names(const row *r, void *context) {
 
 tw_status cli_unknown_term(const char *term, tw_error *error) {
   names all = {0};
-  for (const cli_command *c = cli_commands; c->summary; c++)
-    add_names(&(row){.term = {c->name, strlen(c->name)}}, &all);
+  all.n = all.n_commands = cli_command_names(all.name, sizeof all.name / sizeof *all.name);
   visit_rows(add_names, &all);
-  const char *near = tw_nearest_word(term, (const char *const *)all.name, all.n);
+  const char *near = tw_nearest_word(term, all.name, all.n);
   const tw_status status =
       near ? tw_fail(error, TW_USAGE, "unknown command or term '%s'; did you mean '%s'?", term, near)
            : tw_fail(error, TW_USAGE,
                      "unknown command or term '%s'; `tilewright --help` lists the commands, docs/reference/glossary.md "
                      "the terms",
                      term);
-  for (size_t i = 0; i < all.n; i++) free(all.name[i]);
+  for (size_t i = all.n_commands; i < all.n; i++) free((char *)all.name[i]);
   return status;
 }

@@ -79,14 +79,18 @@ static const cli_command *command_named(const char *name) {
   return NULL;
 }
 
+size_t cli_command_names(const char *names[], size_t most) {
+  size_t n = 0;
+  for (const cli_command *c = cli_commands; c->summary && n < most; c++) names[n++] = c->name;
+  return n;
+}
+
 /* NULL if it is unknown, with a suggestion in *error. */
 static const cli_command *find_command(const char *name, tw_error *error) {
   const char *names[32];
-  size_t n = 0;
   const cli_command *found = command_named(name);
   if (found) return found;
-  for (const cli_command *c = cli_commands; c->summary; c++) names[n++] = c->name;
-  const char *near = tw_nearest_word(name, names, n);
+  const char *near = tw_nearest_word(name, names, cli_command_names(names, sizeof names / sizeof *names));
   if (near)
     tw_fail(error, TW_USAGE, "unknown command '%s'; did you mean '%s'?", name, near);
   else
