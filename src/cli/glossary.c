@@ -140,7 +140,7 @@ bool cli_print_term(const char *term) {
   return print_steps(wanted) || defined;
 }
 
-/* The first `n_commands` are names of commands; the others are malloc'ed. */
+/* The first `n_commands` are names of commands. Further names are malloc'ed. */
 typedef struct names {
   size_t n, n_commands;
   const char *name[256];

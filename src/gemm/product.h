@@ -16,7 +16,7 @@ typedef struct tw_product_plan {
 
 /* The plan of a product for `spec->threads` threads; it holds nothing that must be freed. */
 tw_status tw_product_plan_make(const tw_gemm_spec *, tw_product_plan *, tw_error *);
-/* Number of threads that the plan uses: at most those of the spec. */
+/* Number of threads that the plan uses, at most spec->threads. */
 int tw_product_threads(const tw_product_plan *);
 /* Size of the memory that a product needs, aligned to TW_GEMM_ALIGNMENT. */
 size_t tw_product_bytes(const tw_product_plan *);
