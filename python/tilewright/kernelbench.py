@@ -140,10 +140,10 @@ class Rewriter:
             return twt.matmul, args[1:], {}
         if called is torch.nn.functional.linear:
             return twt.linear, args, more
-        if name == "softmax":
+        if name in ("softmax", "log_softmax", "cumsum"):
             dim = more.get("dim", args[1] if len(args) > 1 else None)
             if _is_last(dim, self.shape(args[0])) and not set(more) - {"dim"} and len(args) < 3:
-                return twt.softmax, (args[0], dim), {}
+                return getattr(twt, name), (args[0], dim), {}
         if called is torch.nn.functional.layer_norm:
             return twt.layer_norm, args, more
         if called is getattr(torch.nn.functional, "rms_norm", None):
@@ -218,6 +218,44 @@ class Rewriter:
                 self.put(node, found)
         self.traced.graph.eliminate_dead_code()
 
+    def running_sum(self, node: torch.fx.Node) -> "Optional[dict[str, Any]]":
+        """The options of twt.cumsum that computes flip(cumsum(flip(x))), or cat((zeros, cumsum(x without its last element)))."""
+
+        def call(value: Any, *names: str) -> "Optional[tuple[tuple[Any, ...], Any]]":
+            """The arguments of a call of that name whose only user is the node; the dimension is apart."""
+            if not isinstance(value, torch.fx.Node) or _name_of(value.target) not in names:
+                return None
+            more = dict(value.kwargs)
+            dim = more.pop("dim", None)
+            args = (*value.args, *more.values())
+            return (args, dim) if dim is not None else (tuple(args[:1]) + tuple(args[2:]), args[1] if len(args) > 1 else None)
+
+        def sums(value: Any, source: str) -> "Optional[tuple[Any, Any, Any]]":
+            """x, the dimension and further arguments of `source`, of which a running sum along it is computed."""
+            of = call(value, "cumsum")
+            found = of and call(of[0][0], source)
+            return (found[0][0], found[1], found[0][1:]) if found and len(of[0]) == 1 and found[1] in (of[1], (of[1],), [of[1]]) else None
+
+        flipped = call(node, "flip")
+        inside = flipped and sums(flipped[0][0], "flip")
+        if inside and _is_last(inside[1] if type(inside[1]) is int else inside[1][0], self.shape(inside[0])) and flipped[1] == inside[1]:
+            return {"x": inside[0], "reverse": True}
+        joined = call(node, "cat")
+        parts = joined[0][0] if joined and isinstance(joined[0][0], (tuple, list)) and len(joined[0][0]) == 2 else None
+        inside = parts and sums(parts[1], "narrow")
+        if not inside or not call(parts[0], "zeros_like", "zeros") or not _is_last(joined[1], self.shape(inside[0])) or inside[1] != joined[1]:
+            return None
+        shape = self.shape(inside[0])
+        begins = inside[2][:1] == (0,) and self.shape(parts[1]) == (*shape[:-1], shape[-1] - 1) and self.shape(parts[0]) == (*shape[:-1], 1)
+        return {"x": inside[0], "exclusive": True} if begins else None
+
+    def put_running_sums(self) -> None:
+        for node in list(self.traced.graph.nodes):
+            found = self.running_sum(node)
+            if found:
+                self.put(node, (twt.cumsum, (found.pop("x"),), found))
+        self.traced.graph.eliminate_dead_code()
+
     def put(self, node: torch.fx.Node, found: "tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]") -> None:
         """Lets a call compute the node."""
         with self.traced.graph.inserting_after(node):
@@ -240,8 +278,9 @@ class Rewriter:
     def run(self) -> None:
         self.put_formulas()
         self.put_reductions()
+        self.put_running_sums()
         for node in list(self.traced.graph.nodes):
-            if node.target in (twt.elementwise, twt.reduce):
+            if node.target in (twt.elementwise, twt.reduce, twt.cumsum):
                 continue
             if node.op in ("call_function", "call_method") and node.target not in (getattr, operator.getitem):
                 found = self.function(node)

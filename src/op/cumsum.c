@@ -1,6 +1,6 @@
 /* cumsum.c - running sums of the rows of a matrix.
  *
- *   y[i][j] = x[i][0] + ... + x[i][j]
+ *   y[i][j] = x[i][0] + ... + x[i][j]         exclusive=1: up to x[i][j-1]; reverse=1: from the end of the row
  *
  * The C parameters of a kernel are x [rows][cols], y [rows][cols], dense, both of type a. Sums are in binary32. */
 #include <math.h>
@@ -16,6 +16,8 @@ enum { X, Y };
 static const tw_key keys[] = {
     {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 2048, .help = "vectors"},
     {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "elements of a vector"},
+    {.name = "reverse", .kind = TW_KEY_BOOL, .fallback = "0", .help = "sum from the end of the row"},
+    {.name = "exclusive", .kind = TW_KEY_BOOL, .fallback = "0", .help = "sum what is before the element, without it"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of x and y: f32, f16 or bf16"},
 };
 
@@ -44,21 +46,25 @@ typedef struct job {
   const void *x;
   tw_type type;
   int64_t columns;
+  bool reverse, exclusive;
 } job;
 
-/* A sum of j + 1 terms of random signs in binary32, in any order. */
+/* A sum of n terms of random signs in binary32, in any order: columns are counted in the order of summation. */
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
+  const int64_t least = j->reverse ? j->columns - first - count : first;
   double sum = 0, size = 0, square = 0;
-  for (int64_t i = 0; i < first + count; i++) {
-    const double x = tw_element(j->type, j->x, row * j->columns + i), n = (double)i;
+  for (int64_t i = 0; i < least + count; i++) {
+    const double x = tw_element(j->type, j->x, row * j->columns + (j->reverse ? j->columns - 1 - i : i)), n = (double)i;
+    const int64_t at = j->reverse ? least + count - 1 - i : i - least;
+    if (i >= least && j->exclusive) value[at] = sum;
     sum += x;
     size += fabs(x);
     square += x * x;
-    if (i < first) continue;
+    if (i < least) continue;
+    if (!j->exclusive) value[at] = sum;
     const double off = TW_U32 * fmin(tw_sum_steps(n) * size, tw_walk_steps(n) * sqrt(square));
-    value[i - first] = sum;
-    bound[i - first] = tw_store_error(j->type, sum, off);
+    bound[at] = tw_store_error(j->type, value[at], off);
   }
   return true;
 }
@@ -66,7 +72,11 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
 static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
                        double value[], double bound[], int threads, tw_error *error) {
   (void)operand;
-  const job j = {buffers[X], tw_problem_type(p, "a"), tw_problem_int(p, "cols")};
+  const job j = {.x = buffers[X],
+                 .type = tw_problem_type(p, "a"),
+                 .columns = tw_problem_int(p, "cols"),
+                 .reverse = tw_problem_int(p, "reverse"),
+                 .exclusive = tw_problem_int(p, "exclusive")};
   return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
 }
 

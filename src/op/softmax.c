@@ -1,6 +1,7 @@
 /* softmax.c - softmax of the rows of a matrix.
  *
  *   y[i][j] = exp(x[i][j] - max x[i]) / sum over l of exp(x[i][l] - max x[i])
+ *   log=1: its logarithm, x[i][j] - max x[i] - log(sum)
  *
  * The C parameters of a kernel are x [rows][cols], y [rows][cols], dense, both of type a. */
 #include <math.h>
@@ -19,6 +20,7 @@ enum { X, Y };
 static const tw_key keys[] = {
     {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 4096, .help = "vectors"},
     {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 4096, .help = "elements of a vector"},
+    {.name = "log", .kind = TW_KEY_BOOL, .fallback = "0", .help = "the logarithm of the softmax"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of x and y: f32, f16 or bf16"},
 };
 
@@ -69,12 +71,14 @@ typedef struct job {
   const void *x;
   tw_type type;
   int64_t columns;
+  bool log;
 } job;
 
 /* Errors in binary32. An exponential has a relative error of 4 u for the function and of 2 u |x - max| for its argument
  * (the difference and its product with log2(e) are rounded). Sums that restart when a larger element is met (online
  * softmax) add such an error each time, which the steps of the sum cover. So a quotient has four errors: of its own
- * exponential, the weighted mean of all exponentials' errors, of the sum, and 2 u for itself. */
+ * exponential, the weighted mean of all exponentials' errors, of the sum, and 2 u for itself. The logarithm of a sum is off
+ * by the relative error of the sum, 4 u, and 6 u of its own value: lg2.approx has 2^-22. */
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
   double *x = tw_new((size_t)j->columns, sizeof *x);
@@ -90,6 +94,12 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
   const double shared = errors / sum + tw_sum_steps((double)j->columns) + 2;
   for (int64_t i = 0; i < count; i++) {
     const double below = largest - x[first + i];
+    if (j->log) {
+      value[i] = -below - log(sum);
+      const double units = 4 + 6 * log(sum) + 2 * below + fabs(value[i]) + shared;
+      bound[i] = tw_store_error(j->type, value[i], units * TW_U32 + tw_least_real(TW_F32));
+      continue;
+    }
     value[i] = exp(-below) / sum;
     bound[i] = tw_store_error(j->type, value[i], value[i] * (4 + 2 * below + shared) * TW_U32 + tw_least_real(TW_F32));
   }
@@ -100,7 +110,7 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
 static tw_status exact(const tw_problem *p, void *const buffers[], size_t operand, size_t n, const tw_place place[],
                        double value[], double bound[], int threads, tw_error *error) {
   (void)operand;
-  const job j = {buffers[X], tw_problem_type(p, "a"), tw_problem_int(p, "cols")};
+  const job j = {buffers[X], tw_problem_type(p, "a"), tw_problem_int(p, "cols"), tw_problem_int(p, "log")};
   return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
 }
 
@@ -116,7 +126,7 @@ static double operations(const tw_problem *p) {
 
 const tw_op tw_op_softmax = {
     .name = "softmax",
-    .summary = "softmax of the rows of a matrix",
+    .summary = "softmax of the rows of a matrix, or its logarithm",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
     .validate = validate,

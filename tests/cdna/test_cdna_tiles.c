@@ -310,6 +310,7 @@ static void rows_are_right(void **state) {
       {"cdna3", "rotary b=1 h=3 s=7 d=128 interleaved=1 a=f32", ""},
       {"cdna4", "gate rows=5 cols=264 act=gelu_tanh pass=backward", "chunks 2;threads 64"},
       {"cdna3", "gate rows=3 cols=100 act=gelu_erf pass=backward a=f32", "streaming"},
+      {"cdna3", "softmax rows=3 cols=1032 log=1 a=bf16", "row warps=2"},
       {"cdna3", "elementwise rows=3 cols=40 f=relu a=f32", ""},
       {"cdna4", "elementwise rows=4 cols=48 f=leaky_relu alpha=0.01 a=bf16", "chunks 2;threads 64"},
       {"cdna3", "elementwise rows=5 cols=56 f=elu alpha=0.5 a=f16", "streaming"},

@@ -60,6 +60,8 @@ static const kernel_case cases[] = {
     {"gate rows=333 cols=100 act=gelu_erf a=f32", "chunks 1;streaming"},
     {"elementwise rows=4096 cols=32768 f=elu alpha=0.5 a=f32", "chunks 2;threads 128"},
     {"elementwise rows=333 cols=1000 f=softplus a=bf16", "chunks 1;streaming"},
+    {"cumsum rows=4096 cols=4095 reverse=1 a=f32", "chunks 4"},
+    {"softmax rows=4096 cols=4096 log=1 a=bf16", "row warps=4"},
     {"reduce outer=4 n=4096 inner=4095 f=argmax a=f32", "loads 8"},
     {"reduce outer=64 n=1048576 f=mean of=smooth_l1 a=bf16", "split 8;loads 8"},
 };
@@ -224,7 +226,8 @@ static void every_op_has_a_plainest_kernel(void **state) {
     tw_menu_free(&menu);
     const bool plain = cuda_has_plain_rows(&p) || strcmp(p.op->name, "rotary") == 0 ||
                        strcmp(p.op->name, "gate") == 0 || strcmp(p.op->name, "elementwise") == 0 ||
-                       strcmp(p.op->name, "reduce") == 0 || strcmp(p.op->name, "attention") == 0;
+                       strcmp(p.op->name, "reduce") == 0 || strcmp(p.op->name, "cumsum") == 0 ||
+                       strcmp(p.op->name, "attention") == 0;
     assert_int_equal(tw_target_emit(old, &p, &none, &source, &error), plain ? TW_OK : TW_UNSUPPORTED);
     if (plain)
       free(source);

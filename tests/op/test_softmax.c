@@ -5,6 +5,21 @@
 
 enum { X, Y };
 
+static void known_logarithms(void **state) {
+  (void)state;
+  op_run r;
+  op_run_make(&r, "softmax rows=2 cols=4 log=1 a=f32", 1);
+  const float x[8] = {1000, 0, 0, 0, logf(1), logf(2), logf(3), logf(4)};
+  memcpy(r.data.buffer[X], x, sizeof x);
+  op_run_reference(&r);
+  const double y[8] = {0, -1000, -1000, -1000, log(.1), log(.2), log(.3), log(.4)};
+  for (int i = 0; i < 8; i++) assert_true(fabs(op_get(&r, Y, i) - y[i]) < 1e-6);
+  op_expect(&r, NULL);
+  op_put(&r, Y, 5, y[5] * (1 + 0x1p-17));
+  op_expect(&r, "y[1][1]");
+  op_run_free(&r);
+}
+
 static void known_answers(void **state) {
   (void)state;
   op_run r;
@@ -109,6 +124,7 @@ static void types_are_checked(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_answers),
+      cmocka_unit_test(known_logarithms),
       cmocka_unit_test(an_honest_kernel_passes_and_wrong_ones_do_not),
       cmocka_unit_test(what_was_not_written_is_found),
       cmocka_unit_test(a_sample_finds_wrong_blocks_and_everything_unwritten),

@@ -260,6 +260,8 @@ def opchecks():
                 (_rows.layer_norm, (new(4, 16), new(16), new(16), 1e-5)),
                 (_rows.rms_norm, (new(4, 16), new(16), 1e-5)),
                 (_rows.softmax, (new(4, 16),)),
+                (_rows.log_softmax, (new(4, 16),)),
+                (_rows.cumsum, (new(4, 16), True, False)),
                 (_gate.operation, (new(4, 16), "silu")),
                 (_reduce.operation, (new(4, 6, 8), new(4, 6, 8), "mean", "smooth_l1", 1, 1)),
                 (_attention.attention, (q, k, v, True, 0.3)),

@@ -310,6 +310,25 @@ class Rows(unittest.TestCase):
         long = torch.empty(1).expand(1 << 15, 1 << 15)
         self.assertEqual([_reduce.folds_of(long, f, 0, 1) for f in ("sum", "argmax")] + [_reduce.folds_of(long, "sum", 1, 1)], [16, 1, 1])
 
+    def test_running_sums_and_logarithms(self):
+        """Beside plain formulas, with gradients, along any dimension."""
+        x = torch.randn(3, 4, 5, dtype=torch.double)
+        for dim in (0, 1, 2, -1):
+            y = x.cumsum(dim)
+            torch.testing.assert_close(twt.cumsum(x, dim), y)
+            torch.testing.assert_close(twt.cumsum(x, dim, exclusive=True), y - x)
+            torch.testing.assert_close(twt.cumsum(x, dim, reverse=True), x.sum(dim, keepdim=True) - y + x)
+            torch.testing.assert_close(twt.cumsum(x, dim, reverse=True, exclusive=True), x.sum(dim, keepdim=True) - y)
+            torch.testing.assert_close(twt.log_softmax(x, dim), torch.softmax(x, dim).log())
+        leaf = x.clone().requires_grad_()
+        for how in ((False, False), (True, False), (False, True), (True, True)):
+            torch.testing.assert_close(_rows.cumsum(x, *how), _rows.cumsum_by_pytorch(x, *how))
+            self.assertTrue(torch.autograd.gradcheck(lambda t: _rows.cumsum(t, *how), (leaf,)))
+        torch.testing.assert_close(_rows.log_softmax(x), torch.log_softmax(x, -1))
+        self.assertTrue(torch.autograd.gradcheck(_rows.log_softmax, (leaf,)))
+        with self.assertRaisesRegex(tw.UsageError, "cumsum: expected a floating-point tensor and a dimension"):
+            twt.cumsum(x, 3)
+
     def test_lines_longer_than_a_launch_are_reduced_twice(self):
         x, z = torch.randn(1, 4, 6), torch.randn(1, 4, 6)
         with unittest.mock.patch.object(_reduce, "LONGEST", 9):
@@ -442,6 +461,9 @@ class Tuning(unittest.TestCase):
             ("gate", dict(rows=5, cols=16, act="silu", a="f32")),
             ("gate", {**dict(rows=5, cols=16, act="gelu_tanh", a="f32"), "pass": "backward"}),
             ("elementwise", dict(rows=5, cols=16, f="hard_tanh", alpha=0.5, beta=-0.25, a="f32")),
+            ("softmax", dict(rows=5, cols=16, log=1, a="f32")),
+            ("cumsum", dict(rows=5, cols=16, reverse=1, a="f32")),
+            ("cumsum", dict(rows=5, cols=16, exclusive=1, a="f32")),
             ("reduce", dict(outer=3, n=4, inner=5, f="mean", of="smooth_l1", a="f32")),
             ("reduce", dict(outer=3, n=4, inner=1, f="norm", a="f32")),
             ("rotary", dict(b=2, h=3, s=4, d=8, a="f32")),
@@ -879,6 +901,14 @@ class KernelBench(unittest.TestCase):
             "torch.max(A)": ["reduce"],
             "torch.maximum(A, A)": [],
             "torch.norm(A, p=1)": [],
+            "torch.log_softmax(A, dim=1)": ["log_softmax"],
+            "torch.cumsum(A * (A > 0), dim=1)": ["cumsum"],
+            "torch.cumsum(A, dim=0)": [],
+            "torch.cumsum(A.flip(1), dim=1).flip(1)": ["cumsum"],
+            "torch.cumsum(A.flip(0), dim=1).flip(0)": ["cumsum"],
+            "torch.cat((torch.zeros_like(A.select(1, 0).unsqueeze(1)), torch.cumsum(A.narrow(dim=1, start=0, length=A.size(1) - 1), dim=1)), dim=1)": ["cumsum"],
+            "torch.cat((torch.zeros_like(A), torch.cumsum(A.narrow(dim=1, start=0, length=A.size(1) - 1), dim=1)), dim=1)": ["cumsum"],
+            "torch.cat((torch.zeros_like(A[:, :1]), torch.cumsum(A.narrow(dim=1, start=1, length=A.size(1) - 1), dim=1)), dim=1)": ["cumsum"],
             "A * (A > 0)": [],
             "A / (1 + torch.abs(A + 1))": [],
         }

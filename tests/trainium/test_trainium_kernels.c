@@ -95,6 +95,8 @@ static void what_does_not_fit_is_named(void **state) {
     const char *problem, *step, *expected;
   } cases[] = {
       {"layernorm rows=128 cols=100 residual=1", NULL, "unsupported residual=1"},
+      {"softmax rows=128 cols=100 log=1", NULL, "unsupported log=1"},
+      {"cumsum rows=128 cols=100 reverse=1", NULL, "unsupported reverse=1"},
       {"layernorm rows=128 cols=100 dropout=0.5", NULL, "unsupported dropout"},
       {"layernorm rows=128 cols=100", "split 3", "it must divide cols=100"},
       {"layernorm rows=128 cols=100", "add scalar", "unsupported engine scalar"},

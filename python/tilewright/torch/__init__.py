@@ -11,7 +11,7 @@ except ImportError as _error:
 
 from ._cached import attention, varlen_attention
 from ._elementwise import elementwise
-from ._functions import gated_linear, layer_norm, linear, matmul, rms_norm, rotary, scaled_dot_product_attention, softmax
+from ._functions import cumsum, gated_linear, layer_norm, linear, log_softmax, matmul, rms_norm, rotary, scaled_dot_product_attention, softmax
 from ._modules import LayerNorm, Linear, PackedLinear, RMSNorm, Softmax, replace, replaced, restore
 from ._reduce import reduce
 from ._routes import allow_split_float32, allow_tf32_convolutions, forget
@@ -28,11 +28,13 @@ __all__ = [
     "allow_split_float32",
     "allow_tf32_convolutions",
     "attention",
+    "cumsum",
     "elementwise",
     "forget",
     "gated_linear",
     "layer_norm",
     "linear",
+    "log_softmax",
     "matmul",
     "reduce",
     "replace",

@@ -44,6 +44,17 @@ def parts_of(shape: Any) -> int:
     return next((p for p in range(-(-numel // LONGEST), rows + 1) if rows % p == 0), 1)
 
 
+def in_parts(plan: Any, x: torch.Tensor) -> torch.Tensor:
+    """A result like x, whose rows are computed in parts if they are many."""
+    x, out, parts = x.contiguous(), x.new_empty(x.shape), parts_of(x.shape)
+    if parts == 1:
+        start(plan, x, out)
+    else:
+        for part, to in zip(x.view(parts, -1), out.view(parts, -1)):
+            start(plan, part, to)
+    return out
+
+
 def _keys(shape: Any, f: str, alpha: float, beta: float) -> "dict[str, Any]":
     made: "dict[str, Any]" = dict(rows=math.prod(shape[:-1]) // parts_of(shape), cols=shape[-1], f=f)
     if f in ("leaky_relu", "elu", "hard_tanh", "softplus", "scale"):
@@ -61,14 +72,7 @@ def _elementwise(x, f, alpha, beta):
     plan = route(x, f, alpha, beta)
     if not plan:
         return by_pytorch(x, f, alpha, beta).contiguous()
-    x, out = x.contiguous(), x.new_empty(x.shape)
-    parts = parts_of(x.shape)
-    if parts == 1:
-        start(plan, x, out)
-    else:
-        for part, to in zip(x.view(parts, -1), out.view(parts, -1)):
-            start(plan, part, to)
-    return out
+    return in_parts(plan, x)
 
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:

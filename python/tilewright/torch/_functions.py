@@ -94,6 +94,25 @@ def softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
     return (_rows.direct_softmax if is_direct(x) else _rows.softmax)(x)
 
 
+def log_softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
+    """As torch.log_softmax. Kernels are for the last dimension."""
+    last = not is_traced(x) and x.dim() and dim in (-1, x.dim() - 1) and x.is_floating_point()
+    if not last or (not is_compiling() and is_plain(x) and not _rows.softmax_route(x, True)):
+        return torch.log_softmax(x, dim)
+    return (_rows.direct_log_softmax if is_direct(x) else _rows.log_softmax)(x)
+
+
+def cumsum(x: torch.Tensor, dim: int = -1, *, reverse: bool = False, exclusive: bool = False) -> torch.Tensor:
+    """As torch.cumsum; `reverse`: from the end; `exclusive`: without the element itself. Kernels are for the last dimension."""
+    if not x.is_floating_point() or dim not in range(-x.dim(), x.dim()):
+        raise UsageError(f"tilewright.torch.cumsum: expected a floating-point tensor and a dimension of it (found {x.dtype} of {x.dim()}, dim={dim})")
+    if dim not in (-1, x.dim() - 1):
+        return cumsum(x.transpose(dim, -1), -1, reverse=reverse, exclusive=exclusive).transpose(dim, -1)
+    if is_traced(x) or (not is_compiling() and is_plain(x) and not _rows.cumsum_route(x, reverse, exclusive)):
+        return _rows.cumsum_by_pytorch(x, reverse, exclusive)
+    return (_rows.direct_cumsum if is_direct(x) else _rows.cumsum)(x, reverse, exclusive)
+
+
 def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool = False) -> torch.Tensor:
     """Turns pairs of elements of each head. x is b x s x h x d; cos and sin are s x d / 2; pairs are halves apart, or neighbours."""
     if is_traced(x):

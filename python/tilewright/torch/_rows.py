@@ -1,4 +1,4 @@
-"""tilewright::layer_norm, ::rms_norm and ::softmax: over the last dimension."""
+"""tilewright::layer_norm, ::rms_norm, ::softmax, ::log_softmax and ::cumsum: over the last dimension."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Optional
 import torch
 
 from .._library import UsageError
+from ._elementwise import in_parts, parts_of
 from ._register import Direct, operator
 from ._routes import planned, start
 
@@ -27,8 +28,8 @@ def check_weights(what: str, x: torch.Tensor, *weights: Optional[torch.Tensor]) 
             raise UsageError(f"tilewright.torch.{what}: operands must have one type and device (found {found}); convert one")
 
 
-def _size(x: torch.Tensor) -> "dict[str, Any]":
-    return dict(rows=x.numel() // x.shape[-1], cols=x.shape[-1])
+def _size(x: torch.Tensor, parts: int = 1, **more: Any) -> "dict[str, Any]":
+    return dict(rows=x.numel() // x.shape[-1] // parts, cols=x.shape[-1], **more)
 
 
 def _like(x: torch.Tensor, *_: Any) -> torch.Tensor:
@@ -143,20 +144,22 @@ rms_norm = operator(
 direct_rms_norm = Direct(_rms_norm, _norm_setup, _rms_norm_backward)
 
 
-# ---- softmax ----
+# ---- softmax and its logarithm ----
 
 
-def softmax_route(x: torch.Tensor) -> Any:
-    return planned(("softmax", x.shape, x.dtype, x.device), "softmax", 2, x, lambda: _size(x)) if x.dim() else False
+def softmax_route(x: torch.Tensor, log: bool = False) -> Any:
+    return planned(("softmax", log, x.shape, x.dtype, x.device), "softmax", 2, x, lambda: _size(x, parts_of(x.shape), **({"log": 1} if log else {}))) if x.dim() else False
 
 
-def _softmax(x):
-    plan = softmax_route(x)
+def _softmax(x, log=False):
+    plan = softmax_route(x, log)
     if not plan:
-        return torch.softmax(x, -1).contiguous()
-    x, out = x.contiguous(), x.new_empty(x.shape)
-    start(plan, x, out)
-    return out
+        return (torch.log_softmax if log else torch.softmax)(x, -1).contiguous()
+    return in_parts(plan, x)
+
+
+def _log_softmax(x):
+    return _softmax(x, True)
 
 
 def _softmax_setup(ctx: Any, inputs: Any, output: Any) -> None:
@@ -169,5 +172,62 @@ def _softmax_backward(ctx: Any, g: torch.Tensor):
     return (wide * (deep - (deep * wide).sum(-1, keepdim=True))).to(y.dtype)
 
 
+def _log_softmax_backward(ctx: Any, g: torch.Tensor):
+    (y,) = ctx.saved_tensors
+    deep = _wide(g)
+    return (deep - _wide(y).exp() * deep.sum(-1, keepdim=True)).to(y.dtype)
+
+
 softmax = operator("softmax(Tensor x) -> Tensor", _softmax, _like, setup=_softmax_setup, backward=_softmax_backward)
 direct_softmax = Direct(_softmax, _softmax_setup, _softmax_backward)
+log_softmax = operator("log_softmax(Tensor x) -> Tensor", _log_softmax, _like, setup=_softmax_setup, backward=_log_softmax_backward)
+direct_log_softmax = Direct(_log_softmax, _softmax_setup, _log_softmax_backward)
+
+
+# ---- running sums ----
+
+
+def cumsum_by_pytorch(x: torch.Tensor, reverse: bool, exclusive: bool) -> torch.Tensor:
+    y = x.flip(-1).cumsum(-1).flip(-1) if reverse else x.cumsum(-1)
+    if not exclusive:
+        return y
+    shifted = torch.zeros_like(y)
+    if reverse:
+        shifted[..., :-1] = y[..., 1:]
+    else:
+        shifted[..., 1:] = y[..., :-1]
+    return shifted
+
+
+def cumsum_route(x: torch.Tensor, reverse: bool, exclusive: bool) -> Any:
+    if not x.dim():
+        return False
+    more = {key: 1 for key, given in (("reverse", reverse), ("exclusive", exclusive)) if given}
+    key = ("cumsum", reverse, exclusive, x.shape, x.dtype, x.device)
+    return planned(key, "cumsum", 2, x, lambda: dict(_size(x, parts_of(x.shape)), **more))
+
+
+def _cumsum(x, reverse, exclusive):
+    plan = cumsum_route(x, reverse, exclusive)
+    if not plan:
+        return cumsum_by_pytorch(x, reverse, exclusive).contiguous()
+    return in_parts(plan, x)
+
+
+def _cumsum_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.how = inputs[1:]
+
+
+def _cumsum_backward(ctx: Any, g: torch.Tensor):
+    reverse, exclusive = ctx.how
+    return cumsum_by_pytorch(g, not reverse, exclusive), None, None
+
+
+cumsum = operator(
+    "cumsum(Tensor x, bool reverse, bool exclusive) -> Tensor",
+    _cumsum,
+    lambda x, reverse, exclusive: x.new_empty(x.shape),
+    setup=_cumsum_setup,
+    backward=_cumsum_backward,
+)
+direct_cumsum = Direct(_cumsum, _cumsum_setup, _cumsum_backward)

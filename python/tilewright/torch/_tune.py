@@ -21,7 +21,7 @@ NOISE = 0.01
 #: Seconds that a search takes at least: two rounds, and a kernel verified.
 SHORTEST_SEARCH = 5.0
 #: The part of PyTorch's time that a kernel may save, which orders the searches: about what was seen on an H200 (docs/lab/2026-11-torch.md).
-SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "elementwise": 0.02, "reduce": 0.2, "conv2d": 0.5, "conv3d": 0.5}
+SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "elementwise": 0.02, "reduce": 0.2, "cumsum": 0.5, "conv2d": 0.5, "conv3d": 0.5}
 #: The same of products with a gate, or with packed weights.
 SAVING_GATED, SAVING_PACKED = 0.2, 0.9
 
@@ -138,7 +138,12 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         return (lambda: _reduce.by_pytorch(*how)), (lambda: _reduce.operation(*how))
     if op == "softmax":
         x = new(keys["rows"], keys["cols"])
+        if get("log"):
+            return (lambda: torch.log_softmax(x, -1)), (lambda: _rows.log_softmax(x))
         return (lambda: torch.softmax(x, -1)), (lambda: _rows.softmax(x))
+    if op == "cumsum":
+        x, how = new(keys["rows"], keys["cols"]), (bool(get("reverse")), bool(get("exclusive")))
+        return (lambda: _rows.cumsum_by_pytorch(x, *how)), (lambda: _rows.cumsum(x, *how))
     if op == "rotary":
         x, cos, sin = new(keys["b"], keys["s"], keys["h"], keys["d"]), new(keys["s"], keys["d"] // 2), new(keys["s"], keys["d"] // 2)
         every = (x, cos, sin, bool(get("interleaved")))

@@ -78,6 +78,7 @@ static tw_status write_layernorm(const tw_tile_machine *machine, const tw_proble
 static tw_status write_softmax(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_text *t,
                                tw_error *error) {
   tw_slots s = {0};
+  tw_slots_flag(&s, "log", tw_problem_int(p, "log"));
   return write(&s, "gpu/common/kernels/softmax.cuh.in", machine, p, plan, t, error);
 }
 

@@ -25,7 +25,7 @@ const tw_language tw_tile_rotary_language = {"rotary on GPUs", sizeof rotary_ver
 static const tw_verb gate_verbs[] = {
     {.name = "chunks",
      .usage = "chunks 2",
-     .help = "Set the number of 16-byte chunks that a thread computes.",
+     .help = "Set the number of 16-byte chunks that a thread computes at a time.",
      .needs = 1,
      .argument = {TW_NUMBER("", PLAN, each, 1, 16)}},
     {.name = "threads",
@@ -38,7 +38,7 @@ static const tw_verb gate_verbs[] = {
      .help = "Let loads and stores bypass the caches.",
      .sets = TW_FIELD(PLAN, once)},
 };
-const tw_language tw_tile_gate_language = {"gate and elementwise on GPUs", sizeof gate_verbs / sizeof *gate_verbs,
+const tw_language tw_tile_gate_language = {"gate, elementwise and cumsum on GPUs", sizeof gate_verbs / sizeof *gate_verbs,
                                            gate_verbs};
 
 static const tw_verb row_verbs[] = {

@@ -108,6 +108,7 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *p, cons
   tw_slots_number(&s, "threads", plan->threads);
   tw_slots_number(&s, "each", plan->each);
   tw_slots_flag(&s, "softmax", softmax);
+  tw_slots_flag(&s, "log", softmax && tw_problem_int(p, "log"));
   tw_slots_flag(&s, "rms", rms);
   tw_slots_flag(&s, "bias", !softmax && !rms);
   const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/rows_split.cuh.in", &s, error);

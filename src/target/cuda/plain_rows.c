@@ -42,6 +42,7 @@ tw_status cuda_plain_rows(const tw_problem *p, char **source, tw_error *error) {
     tw_tile_elementwise_slots(p, &s);
     return cuda_plain_fill(&s, "cuda/kernels/plain_elementwise.cu.in", source, error);
   }
+  if (softmax) tw_slots_flag(&s, "log", tw_problem_int(p, "log"));
   if (!softmax) set_layernorm(&s, p);
   return cuda_plain_fill(&s, softmax ? "cuda/kernels/plain_softmax.cu.in" : "cuda/kernels/plain_layernorm.cu.in",
                          source, error);

@@ -9,6 +9,7 @@
 #include "gpu/nvidia/attention_decode.h"
 #include "gpu/nvidia/attention_mma_sync.h"
 #include "gpu/nvidia/conv_kernel.h"
+#include "gpu/nvidia/cumsum.h"
 #include "gpu/nvidia/gemm_mma_sync.h"
 #include "gpu/nvidia/gemm_skinny.h"
 #include "gpu/nvidia/gemm_sliced_k.h"
@@ -172,6 +173,7 @@ static const tw_tile_kind table[] = {
     {"softmax", BOTH, is_split_row, &tw_tile_rows_split, cuda_predict_rows_split, {NULL}},
     {"gate", BOTH, NULL, &tw_tile_gate, cuda_predict_rows, {"chunks 1"}},
     {"elementwise", BOTH, NULL, &tw_tile_elementwise, cuda_predict_rows, {"chunks 1"}},
+    {"cumsum", BOTH, NULL, &tw_tile_cumsum, cuda_predict_rows, {"chunks 2"}},
     {"reduce", BOTH, NULL, &tw_tile_reduce, cuda_predict_reduce, {"loads 4"}},
 };
 static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};

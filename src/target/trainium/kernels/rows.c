@@ -5,6 +5,8 @@
  *   sums vector        the engine of the first sum
  *   scale scalar       rows are scaled on Scalar; else on Vector, together with the weights
  *   multiply, add      engines of products with weights and of sums with biases */
+#include <string.h>
+
 #include "target/trainium/kernels/kind.h"
 
 typedef struct plan {
@@ -40,10 +42,8 @@ static const tw_verb softmax_verbs[] = {{SPLIT}, {MULTIPLY}};
 static const tw_language softmax_language = {"softmax on Trainium", sizeof softmax_verbs / sizeof *softmax_verbs,
                                              softmax_verbs};
 
-static bool is_layer(const trn_subject *s) {
-  return s->problem->op->n_keys > 3 && trn_key(s, "norm") == 0; /* softmax has three keys */
-}
-static bool is_norm(const trn_subject *s) { return s->problem->op->n_keys > 3; }
+static bool is_norm(const trn_subject *s) { return strcmp(s->problem->op->name, "layernorm") == 0; }
+static bool is_layer(const trn_subject *s) { return is_norm(s) && trn_key(s, "norm") == 0; }
 
 /* Bytes of a partition of SBUF: two tiles of rows, the weights, and parts of results and of scratch. */
 static int64_t sbuf_bytes(const trn_subject *s, int split) {
@@ -68,6 +68,8 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
     return tw_fail(error, TW_USAGE, "unsupported residual=1: schedules on %s have one input", s->config->name);
   if (is_norm(s) && tw_problem_real(s->problem, "dropout") > 0)
     return tw_fail(error, TW_USAGE, "unsupported dropout: schedules on %s require dropout=0", s->config->name);
+  if (!is_norm(s) && trn_key(s, "log"))
+    return tw_fail(error, TW_USAGE, "unsupported log=1: schedules on %s compute the softmax itself", s->config->name);
   if (cols % p->split)
     return tw_fail(error, TW_USAGE, "unsupported split %d; it must divide cols=%lld", p->split, (long long)cols);
   if (is_norm(s) && (p->add == TRN_CHOOSE_SCALAR || p->multiply == TRN_CHOOSE_SCALAR))

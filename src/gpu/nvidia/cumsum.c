@@ -1,0 +1,53 @@
+/* cumsum.c - plans kernels for op `cumsum` (op/cumsum.c); kernels/cumsum.cuh.in is the kernel. */
+#include "gpu/nvidia/cumsum.h"
+
+#include "base/template.h"
+#include "gpu/common/rows_language.h"
+
+enum { THREADS_USUAL = 256, CHUNKS_USUAL = 2 };
+
+/* Elements of a piece. */
+static int64_t piece_of(const tw_problem *p) {
+  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
+  return tw_problem_int(p, "cols") % chunk ? 1 : chunk;
+}
+
+static tw_status settle_cumsum(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
+  tw_tile_rows_plan *plan = settled;
+  if (!plan->each) plan->each = CHUNKS_USUAL;
+  if (!plan->threads) plan->threads = THREADS_USUAL;
+  if (plan->threads % machine->warp_threads || plan->threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a multiple of %d up to %d", plan->threads,
+                   machine->warp_threads, machine->block_threads);
+  plan->chunks = plan->each;
+  plan->block_threads = plan->threads;
+  plan->blocks = tw_problem_int(p, "rows");
+  return TW_OK;
+}
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
+                       tw_error *error) {
+  const tw_tile_rows_plan *plan = settled;
+  const int64_t count = piece_of(p), cols = tw_problem_int(p, "cols");
+  tw_slots s = {0};
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_text(&s, "type", tw_tile_type_word(tw_problem_type(p, "a")));
+  tw_slots_number(&s, "chunks", plan->each);
+  tw_slots_number(&s, "threads", plan->threads);
+  tw_slots_number(&s, "cols", cols);
+  tw_slots_number(&s, "count", count);
+  tw_slots_number(&s, "items", cols / count);
+  tw_slots_flag(&s, "vector", count > 1);
+  tw_slots_flag(&s, "reverse", tw_problem_int(p, "reverse"));
+  tw_slots_flag(&s, "exclusive", tw_problem_int(p, "exclusive"));
+  tw_slots_text(&s, "once", plan->once ? "_once" : NULL);
+  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/cumsum.cuh.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+const tw_tile_family tw_tile_cumsum = {.language = &tw_tile_gate_language,
+                                       .plan_size = sizeof(tw_tile_rows_plan),
+                                       .settle = settle_cumsum,
+                                       .offers = tw_tile_rows_offers,
+                                       .write = write};
