@@ -67,6 +67,15 @@ static inline void tw_element_row(tw_type type, const void *data, int64_t at, in
       memcpy(&f, &bits, sizeof f);
       out[i] = (double)f;
     }
+  } else if (type == TW_I32) {
+    const int32_t *x = (const int32_t *)data + at;
+    for (int64_t i = 0; i < n; i++) out[i] = x[i * step];
+  } else if (type == TW_U8) {
+    const uint8_t *x = (const uint8_t *)data + at;
+    for (int64_t i = 0; i < n; i++) out[i] = x[i * step];
+  } else if (type == TW_I8) {
+    const int8_t *x = (const int8_t *)data + at;
+    for (int64_t i = 0; i < n; i++) out[i] = x[i * step];
   } else {
     for (int64_t i = 0; i < n; i++) out[i] = tw_element(type, data, at + i * step);
   }

@@ -5,12 +5,14 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/parallel.h"
+#include "base/per_cpu.h"
 #include "base/strings.h"
 #include "op/gemm_values.h"
 
-enum { LANES = 8, PANEL_BYTES = 64 << 20, ROWS = 16 };
+enum { PANEL_BYTES = 64 << 20, ROWS = 16, COLUMNS = 16 };
 
 /* A column of B of the panel. */
 typedef struct column {
@@ -30,60 +32,84 @@ typedef struct job {
   atomic_bool failed;
 } job;
 
-static void lay_out(void *context, size_t index) {
-  job *j = context;
-  column *c = &j->column[index];
-  if (!c->value) return;
-  double square = 0, sum = 0;
-  bool whole = true;
-  tw_gemm_column(&j->v, j->first + (int64_t)index, c->value);
-  for (int64_t p = 0; p < j->v.g.k; p++) {
-    square += c->value[p] * c->value[p];
-    sum += fabs(c->value[p]);
-    whole &= tw_gemm_is_small(c->value[p]);
+/* Sums over a row of op(A), a column of op(B), or over products. */
+typedef struct sums {
+  double plain, size, square, largest,
+      terms; /* of the numbers; of magnitudes; of squares; the largest magnitude; not 0 */
+} sums;
+
+static TW_ALWAYS_INLINE void sums_of_in(const double *restrict x, int64_t k, sums *out) {
+  double size = 0, square = 0, largest = 0, terms = 0;
+#pragma omp simd reduction(+ : size, square, terms) reduction(max : largest)
+  for (int64_t p = 0; p < k; p++) {
+    const double magnitude = fabs(x[p]);
+    size += magnitude;
+    square += x[p] * x[p];
+    terms += x[p] != 0 ? 1 : 0;
+    largest = magnitude > largest ? magnitude : largest;
   }
-  c->whole = whole;
-  c->norm = sqrt(square);
-  c->sum = sum;
+  *out = (sums){.size = size, .square = square, .largest = largest, .terms = terms};
 }
 
-/* Also adds the products' magnitudes and their squares. */
-static double dot(const double *restrict a, const double *restrict b, int64_t k, double *size, double *square) {
-  double sum[LANES] = {0}, sizes[LANES] = {0}, squares[LANES] = {0};
-  int64_t p = 0;
-  for (; p + LANES <= k; p += LANES)
-    for (int l = 0; l < LANES; l++) {
-      const double product = a[p + l] * b[p + l];
-      sum[l] += product;
-      sizes[l] += fabs(product);
-      squares[l] += product * product;
-    }
-  for (; p < k; p++) {
+TW_PER_CPU(sums_of, (const double *x, int64_t k, sums *out), (x, k, out))
+
+static TW_ALWAYS_INLINE void dot_in(const double *restrict a, const double *restrict b, int64_t k, sums *out) {
+  double plain = 0, size = 0, square = 0;
+#pragma omp simd reduction(+ : plain, size, square)
+  for (int64_t p = 0; p < k; p++) {
     const double product = a[p] * b[p];
-    sum[0] += product;
-    sizes[0] += fabs(product);
-    squares[0] += product * product;
+    plain += product;
+    size += fabs(product);
+    square += product * product;
   }
-  for (int l = 1; l < LANES; l++) {
-    sum[0] += sum[l];
-    sizes[0] += sizes[l];
-    squares[0] += squares[l];
+  *out = (sums){.plain = plain, .size = size, .square = square};
+}
+
+TW_PER_CPU(dot, (const double *a, const double *b, int64_t k, sums *out), (a, b, k, out))
+
+static bool are_small(const double *x, int64_t k) {
+  int64_t p = 0;
+  while (p < k && tw_gemm_is_small(x[p])) p++;
+  return p == k;
+}
+
+/* Reads COLUMNS neighbours if more than one has a place: they share lines of the cache. */
+static void lay_out(void *context, size_t index) {
+  job *j = context;
+  const int64_t k = j->v.g.k, first = (int64_t)index * COLUMNS,
+                n = j->width - first < COLUMNS ? j->width - first : COLUMNS;
+  column *c = &j->column[first];
+  int64_t wanted = 0;
+  for (int64_t i = 0; i < n; i++) wanted += c[i].value != NULL;
+  double *together = wanted > 1 ? tw_new((size_t)(n * k), sizeof *together) : NULL;
+  if (together) tw_gemm_column_run(&j->v, j->first + first, n, together);
+  for (int64_t i = 0; i < n; i++) {
+    if (!c[i].value) continue;
+    if (together)
+      memcpy(c[i].value, together + i * k, (size_t)k * sizeof *together);
+    else
+      tw_gemm_column(&j->v, j->first + first + i, c[i].value);
+    sums s;
+    sums_of(c[i].value, k, &s);
+    c[i].whole = are_small(c[i].value, k);
+    c[i].norm = sqrt(s.square);
+    c[i].sum = s.size;
   }
-  *size = sizes[0];
-  *square = squares[0];
-  return sum[0];
+  free(together);
 }
 
 static void make_element(const job *j, size_t at, const double *row, tw_gemm_sizes s) {
   const tw_gemm *g = &j->v.g;
   const column *c = &j->column[j->place[at].column - j->first];
-  double sum = dot(row, c->value, g->k, &s.products, &s.norm);
-  s.norm = sqrt(s.norm);
+  sums of;
+  dot(row, c->value, g->k, &of);
+  s.products = of.size;
+  s.norm = sqrt(of.square);
   s.bias = tw_gemm_bias_at(&j->v, j->place[at].row, j->place[at].column);
   s.column = c->norm;
   s.weights = c->sum;
   s.whole &= c->whole;
-  s.value = tw_gemm_finish(g, sum + s.bias);
+  s.value = tw_gemm_finish(g, of.plain + s.bias);
   j->value[at] = s.value;
   j->bound[at] = tw_gemm_tolerance(g, &j->v.numerics, &s, false);
 }
@@ -104,18 +130,11 @@ static void make_rows(void *context, size_t index) {
     const size_t end = j->begin[r + 1];
     size_t at = in_panel(j, j->begin[r], end);
     if (at == end) continue;
-    tw_gemm_sizes s = {0};
-    double square = 0;
-    bool whole = true;
+    sums of;
     tw_gemm_row(&j->v, j->place[at].row, row);
-    for (int64_t p = 0; p < j->v.g.k; p++) {
-      square += row[p] * row[p];
-      s.terms += row[p] != 0;
-      s.largest = fmax(s.largest, fabs(row[p]));
-      whole &= tw_gemm_is_small(row[p]);
-    }
-    s.whole = whole;
-    s.row = sqrt(square);
+    sums_of(row, j->v.g.k, &of);
+    const tw_gemm_sizes s = {
+        .row = sqrt(of.square), .terms = of.terms, .largest = of.largest, .whole = are_small(row, j->v.g.k)};
     for (; at < end && j->place[at].column < j->first + j->width; at++) make_element(j, at, row, s);
   }
   free(row);
@@ -128,7 +147,7 @@ static void make_panel(job *j, size_t n, double *room, int threads) {
     const int64_t c = j->place[i].column - j->first;
     if (c >= 0 && c < j->width) j->column[c].value = room + c * k;
   }
-  tw_parallel_for(threads, (size_t)j->width, lay_out, j);
+  tw_parallel_for(threads, (size_t)((j->width + COLUMNS - 1) / COLUMNS), lay_out, j);
   tw_parallel_for(threads, (j->n_rows + ROWS - 1) / ROWS, make_rows, j);
 }
 

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/parallel.h"
+#include "base/per_cpu.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/compare.h"
@@ -26,16 +27,25 @@
 #include "op/gemm_values.h"
 #include "op/numerics.h"
 
-enum { LEAST_COLUMNS = 16, ROWS = 8 };
+enum { LEAST_COLUMNS = 16, ROWS = 8, COLUMNS = 64 };
+
+/* Sums over a part of op(B)'s columns, or a row of op(A): of squares, of balanced squares, of the roots of the fourth
+ * powers' sums or of fourth powers; the largest magnitude; numbers that are not 0. */
+typedef struct sums {
+  double own, square, fourth, largest, terms;
+} sums;
 
 typedef struct job {
   tw_gemm_values v;
   const tw_operand *c_operand;
   const void *c;
-  int64_t segments;
-  double *sign;    /* n */
-  double *product; /* k x segments: op(B) times the signs */
-  double *term;    /* k: tw_gemm_term_sizes, by which norms are balanced */
+  int64_t segments, parts; /* parts of each segment, for threads */
+  double *sign;            /* n */
+  double *product;         /* k x segments: op(B) times the signs */
+  double *projected;       /* the same for each part: segments x parts x k */
+  sums *of_parts;          /* segments x parts */
+  double *term;            /* k: tw_gemm_term_sizes, by which norms are balanced */
+  double *inverse;         /* k: 1 / term */
   double *size,
       *fourth;    /* per segment, balanced: sums of its columns' squared norms, and of the norms of their squares */
   double *column; /* per segment: the sum of its columns' squared norms without weights */
@@ -51,33 +61,79 @@ typedef struct job {
 
 static int64_t begin_of(const job *j, int64_t segment) { return (int64_t)((__int128)j->v.g.n * segment / j->segments); }
 
-static void project_b(void *context, size_t segment) {
+/* Adds a column of op(B), with its sign, to `sum`. */
+static TW_ALWAYS_INLINE void add_column_in(const double *restrict x, const double *restrict inverse, double sign,
+                                           int64_t k, double *restrict sum, sums *out) {
+  double own = 0, squares = 0, fourth = 0;
+#pragma omp simd reduction(+ : own, squares, fourth)
+  for (int64_t p = 0; p < k; p++) {
+    const double balanced = x[p] * inverse[p], square = balanced * balanced;
+    own += x[p] * x[p];
+    sum[p] += sign * x[p];
+    squares += square;
+    fourth += square * square;
+  }
+  out->own += own;
+  out->square += squares;
+  out->fourth += sqrt(fourth);
+}
+
+TW_PER_CPU(add_column, (const double *x, const double *inverse, double sign, int64_t k, double *sum, sums *out),
+           (x, inverse, sign, k, sum, out))
+
+static TW_ALWAYS_INLINE void sums_of_row_in(const double *restrict x, const double *restrict term, int64_t k,
+                                            sums *out) {
+  double own = 0, squares = 0, fourth = 0, largest = 0, terms = 0;
+#pragma omp simd reduction(+ : own, squares, fourth, terms) reduction(max : largest)
+  for (int64_t p = 0; p < k; p++) {
+    const double balanced = x[p] * term[p] * x[p] * term[p], magnitude = fabs(x[p]);
+    own += x[p] * x[p];
+    squares += balanced;
+    fourth += balanced * balanced;
+    terms += x[p] != 0 ? 1 : 0;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  *out = (sums){.own = own, .square = squares, .fourth = fourth, .largest = largest, .terms = terms};
+}
+
+TW_PER_CPU(sums_of_row, (const double *x, const double *term, int64_t k, sums *out), (x, term, k, out))
+
+/* to += x * from */
+static TW_ALWAYS_INLINE void add_multiple_in(double x, const double *restrict from, int64_t n, double *restrict to) {
+  for (int64_t i = 0; i < n; i++) to[i] += x * from[i];
+}
+
+TW_PER_CPU(add_multiple, (double x, const double *from, int64_t n, double *to), (x, from, n, to))
+
+/* Part of the columns of a segment. */
+static void project_b(void *context, size_t index) {
   job *j = context;
-  const int64_t k = j->v.g.k, end = begin_of(j, (int64_t)segment + 1);
-  double *room = tw_new(2 * (size_t)k, sizeof *room);
+  const int64_t k = j->v.g.k, segment = (int64_t)index / j->parts, part = (int64_t)index % j->parts,
+                begin = begin_of(j, segment), columns = begin_of(j, segment + 1) - begin,
+                end = begin + columns * (part + 1) / j->parts;
+  double *room = tw_new(COLUMNS * (size_t)k, sizeof *room);
   if (!room) {
     j->failed = true;
     return;
   }
-  double *sum = room + k, squares = 0, fourths = 0, own = 0;
-  for (int64_t c = begin_of(j, (int64_t)segment); c < end; c++) {
-    const double sign = j->sign[c];
-    tw_gemm_column(&j->v, c, room);
-    double fourth = 0;
-    for (int64_t p = 0; p < k; p++) {
-      const double balanced = room[p] / j->term[p], square = balanced * balanced;
-      own += room[p] * room[p];
-      sum[p] += sign * room[p];
-      squares += square;
-      fourth += square * square;
-    }
-    fourths += sqrt(fourth);
+  for (int64_t first = begin + columns * part / j->parts; first < end; first += COLUMNS) {
+    const int64_t n = end - first < COLUMNS ? end - first : COLUMNS;
+    tw_gemm_column_run(&j->v, first, n, room);
+    for (int64_t c = 0; c < n; c++)
+      add_column(room + c * k, j->inverse, j->sign[first + c], k, j->projected + (int64_t)index * k,
+                 &j->of_parts[index]);
   }
-  for (int64_t p = 0; p < k; p++) j->product[p * j->segments + (int64_t)segment] = sum[p];
-  j->size[segment] = squares;
-  j->column[segment] = own;
-  j->fourth[segment] = fourths;
   free(room);
+}
+
+static void join_parts(const job *j) {
+  for (int64_t i = 0; i < j->segments * j->parts; i++) {
+    const int64_t s = i / j->parts;
+    for (int64_t p = 0; p < j->v.g.k; p++) j->product[p * j->segments + s] += j->projected[i * j->v.g.k + p];
+    j->size[s] += j->of_parts[i].square;
+    j->column[s] += j->of_parts[i].own;
+    j->fourth[s] += j->of_parts[i].fourth;
+  }
 }
 
 static void project_a(void *context, size_t index) {
@@ -90,30 +146,18 @@ static void project_a(void *context, size_t index) {
     return;
   }
   for (int64_t r = 0; r < rows; r++) {
-    double square = 0, fourth = 0, own = 0, largest = 0, terms = 0, *a = room + r * k;
-    tw_gemm_row(&j->v, first + r, a);
-    for (int64_t p = 0; p < k; p++) {
-      const double balanced = a[p] * j->term[p] * a[p] * j->term[p];
-      square += balanced;
-      own += a[p] * a[p];
-      terms += a[p] != 0;
-      fourth += balanced * balanced;
-      largest = fmax(largest, fabs(a[p]));
-    }
-    j->row_norm[first + r] = sqrt(square);
-    j->row_own[first + r] = sqrt(own);
-    j->row_fourth[first + r] = fourth;
-    j->row_largest[first + r] = largest;
-    j->row_terms[first + r] = terms;
+    sums of;
+    tw_gemm_row(&j->v, first + r, room + r * k);
+    sums_of_row(room + r * k, j->term, k, &of);
+    j->row_norm[first + r] = sqrt(of.square);
+    j->row_own[first + r] = sqrt(of.own);
+    j->row_fourth[first + r] = of.fourth;
+    j->row_largest[first + r] = of.largest;
+    j->row_terms[first + r] = of.terms;
   }
-  for (int64_t p = 0; p < k; p++) {
-    const double *restrict b = j->product + p * s;
-    for (int64_t r = 0; r < rows; r++) {
-      double *restrict to = j->expected + (first + r) * s;
-      const double a = room[r * k + p];
-      for (int64_t i = 0; i < s; i++) to[i] += a * b[i];
-    }
-  }
+  for (int64_t p = 0; p < k; p++)
+    for (int64_t r = 0; r < rows; r++)
+      add_multiple(room[r * k + p], j->product + p * s, s, j->expected + (first + r) * s);
   free(room);
 }
 
@@ -143,9 +187,10 @@ static double threshold(const job *j, int64_t i, int64_t s, double biases) {
                                .terms = j->row_terms[i],
                                .bias = sqrt(biases / columns),
                                .value = fabs((double)g->scale) * element};
-  const double sums = 0x1p-50 * row * sqrt(j->size[s]) * sqrt((double)g->k); /* error of this test, in double */
+  const double error_of_test =
+      0x1p-50 * row * sqrt(j->size[s]) * sqrt((double)g->k); /* error of this test, in double */
   const double unit = j->v.numerics.exact ? 0 : fmax(j->v.numerics.unit, TW_U32) * sizes.value + j->v.numerics.least;
-  return tw_gemm_signed_off(g, &j->v.numerics, &sizes, columns) + 8 * sqrt(columns) * unit + sums;
+  return tw_gemm_signed_off(g, &j->v.numerics, &sizes, columns) + 8 * sqrt(columns) * unit + error_of_test;
 }
 
 static void check_rows(void *context, size_t index) {
@@ -162,7 +207,7 @@ static void check_rows(void *context, size_t index) {
     for (int64_t s = 0; s < j->segments; s++) {
       double got = 0, bias = 0, biases = 0;
       for (int64_t l = begin_of(j, s); l < begin_of(j, s + 1); l++) {
-        const double d = tw_gemm_bias_at(&j->v, i, l);
+        const double d = j->v.d ? tw_gemm_bias_at(&j->v, i, l) : 0;
         got += j->sign[l] * c[l];
         bias += j->sign[l] * d;
         biases += d * d;
@@ -195,11 +240,14 @@ static bool make_room(job *j, size_t pieces) {
   const size_t m = (size_t)j->v.g.m, n = (size_t)j->v.g.n, k = (size_t)j->v.g.k, s = (size_t)j->segments;
   j->sign = tw_new(n, sizeof *j->sign);
   j->product = tw_new(k * s, sizeof *j->product);
+  j->projected = tw_new(s * (size_t)j->parts * k, sizeof *j->projected);
+  j->of_parts = tw_new(s * (size_t)j->parts, sizeof *j->of_parts);
   j->size = tw_new(s, sizeof *j->size);
   j->expected = tw_new(m * s, sizeof *j->expected);
   j->fourth = tw_new(s, sizeof *j->fourth);
   j->column = tw_new(s, sizeof *j->column);
   j->term = tw_new(2 * k, sizeof *j->term);
+  j->inverse = j->term ? j->term + k : NULL;
   j->row_norm = tw_new(5 * m, sizeof *j->row_norm);
   j->of_rows = tw_new(pieces, sizeof *j->of_rows);
   if (j->row_norm) {
@@ -208,13 +256,15 @@ static bool make_room(job *j, size_t pieces) {
     j->row_terms = j->row_fourth + m;
     j->row_own = j->row_terms + m;
   }
-  return j->sign && j->product && j->size && j->fourth && j->column && j->term && j->expected && j->row_norm &&
-         j->of_rows;
+  return j->sign && j->product && j->projected && j->of_parts && j->size && j->fourth && j->column && j->term &&
+         j->expected && j->row_norm && j->of_rows;
 }
 
 static void free_room(job *j) {
   free(j->sign);
   free(j->product);
+  free(j->projected);
+  free(j->of_parts);
   free(j->size);
   free(j->fourth);
   free(j->column);
@@ -233,14 +283,20 @@ tw_status tw_gemm_survey_values(const tw_gemm_values *v, const tw_operand *c, co
   job j = {.v = *v, .c_operand = c, .c = data};
   const double most = ceil((double)g.n / LEAST_COLUMNS), some = effort->budget / ((double)g.m * (double)g.k);
   j.segments = (int64_t)fmax(1, fmin(most, some));
+  const int64_t threads = effort->threads > 0 ? effort->threads : tw_cores(),
+                widest = (g.n + j.segments - 1) / j.segments;
+  j.parts = (threads + j.segments - 1) / j.segments;
+  if (j.parts > widest) j.parts = widest;
   const size_t pieces = (size_t)((g.m + ROWS - 1) / ROWS);
   j.failed = !make_room(&j, pieces);
   if (!j.failed) {
     tw_random r;
     tw_random_seed(&r, effort->seed);
     for (int64_t i = 0; i < g.n; i++) j.sign[i] = tw_random_next(&r) >> 63 ? 1 : -1;
-    tw_gemm_term_sizes(v, j.term + g.k, j.term);
-    tw_parallel_for(effort->threads, (size_t)j.segments, project_b, &j);
+    tw_gemm_term_sizes(v, j.inverse, j.term);
+    for (int64_t p = 0; p < g.k; p++) j.inverse[p] = 1 / j.term[p];
+    tw_parallel_for(effort->threads, (size_t)(j.segments * j.parts), project_b, &j);
+    join_parts(&j);
   }
   if (!j.failed) tw_parallel_for(effort->threads, pieces, project_a, &j);
   if (!j.failed) {

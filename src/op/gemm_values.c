@@ -78,6 +78,26 @@ void tw_gemm_column(const tw_gemm_values *v, int64_t j, double *out) {
   apply_scales(g, v->scale_b, j, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out);
 }
 
+void tw_gemm_column_run(const tw_gemm_values *v, int64_t j, int64_t n, double *out) {
+  enum { ROWS = 8, COLUMNS = 64 };
+  const tw_gemm *g = &v->g;
+  double part[ROWS][COLUMNS];
+  if (g->packed || g->b_transposed) {
+    for (int64_t c = 0; c < n; c++) tw_gemm_column(v, j + c, out + c * g->k);
+    return;
+  }
+  for (int64_t first = 0; first < n; first += COLUMNS)
+    for (int64_t p = 0; p < g->k; p += ROWS) {
+      const int64_t rows = g->k - p < ROWS ? g->k - p : ROWS, columns = n - first < COLUMNS ? n - first : COLUMNS;
+      for (int64_t r = 0; r < rows; r++)
+        tw_element_row(v->numerics.b, v->b, (p + r) * g->ldb + j + first, 1, columns, part[r]);
+      for (int64_t c = 0; c < columns; c++)
+        for (int64_t r = 0; r < rows; r++) out[(first + c) * g->k + p + r] = part[r][c];
+    }
+  for (int64_t c = 0; c < n; c++)
+    apply_scales(g, v->scale_b, j + c, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out + c * g->k);
+}
+
 static int ascending(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
