@@ -4,7 +4,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
+
+static _Thread_local double waited;
+
+double tw_waited(void) { return waited; }
+void tw_add_wait(double seconds) { waited += seconds; }
 
 tw_status tw_device_lock(const char *device, bool shared, const tw_stop *stop, int *out, tw_error *error) {
   char path[256];
@@ -14,7 +20,10 @@ tw_status tw_device_lock(const char *device, bool shared, const tw_stop *stop, i
   for (const char *c = device; *c && length + 6 < (int)sizeof path; c++) /* "gpu:0" is not a folder name */
     path[length++] = *c == '/' || *c == ':' ? '-' : *c;
   snprintf(path + length, sizeof path - (size_t)length, ".lock");
-  return tw_lock_file(path, shared, stop, out, error);
+  const double start = tw_now();
+  const tw_status status = tw_lock_file(path, shared, stop, out, error);
+  tw_add_wait(tw_now() - start);
+  return status;
 }
 
 void tw_device_unlock(int lock) { tw_unlock_file(lock); }

@@ -11,4 +11,9 @@
 tw_status tw_device_lock(const char *device, bool shared, const tw_stop *, int *out, tw_error *);
 void tw_device_unlock(int lock);
 
+/* Seconds that this thread has waited for its turn on a device since it began. A target that keeps its own queue adds
+ * its waits: they say nothing about how long a trial takes. */
+double tw_waited(void);
+void tw_add_wait(double seconds);
+
 #endif

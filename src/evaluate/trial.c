@@ -113,6 +113,8 @@ static void check_and_measure(stage *s) {
   const bool measures_first = s->trial->target->traits.measures_first && s->trial->limit > 0 && !s->trial->check_only;
   if (measures_first && is_too_slow(s)) return;
   if (!check(s)) return;
+  /* Sources of models and users are measured in full: a few calls would be easier to survive. */
+  s->evaluation.limit = measures_first || !s->trial->trust ? 0 : s->trial->limit;
   /* compares the timed run with the checked run where both are known */
   const bool again = s->trial->target->traits.measures_checked;
   if ((!measures_first || again) && !s->trial->check_only && !measure(s, TW_UNMEASURED)) return;
@@ -162,7 +164,7 @@ static void check_on_others(stage *s) {
 
 void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *out) {
   const tw_target *t = trial->target;
-  const double start = tw_now();
+  const double start = tw_now(), waited = tw_waited();
   tw_case made = {0};
   tw_bound bound;
   *out = (tw_outcome){.verdict = TW_PENDING};
@@ -181,7 +183,7 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
   const tw_stop *before = tw_stop_by(&s.stop), *loops_before = tw_parallel_until(&s.stop);
   tw_status status = t->build(t, trial->problem, trial->source, trial->length, &s.evaluation, &s.artefact, &out->error);
   if (status != TW_OK) status = unless_stopped(&s, status);
-  const double built = tw_now();
+  const double build_seconds = tw_now() - start - (tw_waited() - waited);
   if (status != TW_OK) {
     judge(out, status, TW_UNBUILDABLE);
   } else {
@@ -206,6 +208,6 @@ void tw_trial_run(const tw_trial *trial, const tw_setting *setting, tw_outcome *
   tw_case_free(&made);
   tw_parallel_until(loops_before);
   tw_stop_by(before);
-  out->seconds = tw_now() - start;
-  out->build_seconds = built - start;
+  out->seconds = tw_now() - start - (tw_waited() - waited);
+  out->build_seconds = build_seconds;
 }

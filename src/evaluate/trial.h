@@ -12,8 +12,9 @@ typedef struct tw_trial {
   const tw_problem *problem; /* types filled in by the target */
   const char *source;
   size_t length;
-  uint64_t seed;   /* seed of the inputs */
-  double limit;    /* a kernel of higher cost need not be checked, if the target measures first; 0: none */
+  uint64_t seed; /* seed of the inputs */
+  /* A kernel of higher cost need not be checked, if the target measures first, or measured well. 0: none. */
+  double limit;
   bool trust;      /* the source is the library's own, or the user trusts it (tw_target.build) */
   bool check_only; /* built and checked, not measured */
   bool check_part; /* tw_evaluation.in_part: a full check of the best kernel follows; not in the text */
@@ -29,7 +30,7 @@ typedef struct tw_outcome {
   tw_error error;          /* why it failed, or was not measured; TW_OK and "" if neither */
   tw_measurement measured; /* if the verdict has a cost and not only a bound told it; cost 0: it was not measured */
   char coverage[240];      /* the compared part, in words: "every element"; "" if none */
-  double seconds;          /* seconds of the evaluation */
+  double seconds;          /* seconds of the evaluation, without waits for a device */
   double build_seconds;    /* the build's part of them; 0 if unknown */
   char evaluator
       [68];       /* digest of the machine that evaluated it (evaluator.h); "" if it did not say, or is this process */

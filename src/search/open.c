@@ -159,7 +159,7 @@ tw_status tw_state_open(tw_state *s, const tw_search_subject *subject, const tw_
   s->by_runner = options->runner || (options->backend && !options->backend->is_own);
   s->started = tw_now();
   s->began = options->began > 0 ? options->began : s->started;
-  s->deadline = s->last_measurement = s->trial_seconds = HUGE_VAL;
+  s->deadline = s->last_trial = s->last_measurement = s->trial_seconds = HUGE_VAL;
   tw_status status = check_options(&s->options, error);
   if (status == TW_OK) status = tw_check_members(subject->n_members, error);
   if (status == TW_OK && target->available && !options->runner && !options->backend)

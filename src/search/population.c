@@ -212,7 +212,7 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .length = strlen(c->source),
                     .seed = s->options.inputs,
                     .limit = c->limit,
-                    .deadline = isfinite(s->last_measurement) ? s->last_measurement : 0,
+                    .deadline = isfinite(s->last_trial) ? s->last_trial : 0,
                     /* the text is the library's own, because the target emitted it */
                     .trust = s->options.trust || c->recipe,
                     .check_part = true};

@@ -66,6 +66,7 @@ typedef struct tw_state {
   /* by tw_now: beginning of the time limit, of the search; candidates start up to the deadline */
   double began, started, deadline;
   double last_measurement; /* measurements end by this time, so that the result can be confirmed in time */
+  double last_trial;       /* candidates end by this time, so that the best can be compared with the start */
   double share;            /* share of the time, up to the end of this team */
   double case_seconds;     /* seconds for the inputs and expected outputs */
   double trial_seconds;    /* seconds of the quickest trial, without build, wait for a device and first use */

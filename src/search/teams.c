@@ -140,6 +140,8 @@ void tw_team_set_deadline(tw_state *s) {
   const double last_start = s->last_measurement - like->seconds - rounds;
   const double half = s->began + s->options.seconds / 2;
   s->deadline = fmin(s->began + s->options.seconds * s->share, fmax(last_start, half));
+  /* Trials may wait for one another: late trials give way to the rounds. */
+  s->last_trial = fmin(fmax(s->last_measurement - rounds, s->deadline + like->seconds), s->last_measurement);
 }
 
 /* Teams share only time: the duration of evaluations. */
