@@ -428,11 +428,11 @@ tw_status tw_sandbox_run(tw_sandbox *s, uint32_t sets, double limit, double unti
   s->orders->command = TW_ARENA_RUN;
   s->orders->run_sets = sets;
   set_limit(s, limit, until);
-  const double used = processor_seconds(s), began = tw_now();
+  const double used = s->orders->threads == 1 ? processor_seconds(s) : -1, began = tw_now();
   syscall(SYS_pidfd_send_signal, s->process, SIGCONT, NULL, 0);
   tw_status status = wait_for_stop(s, limit, error);
   *seconds = tw_now() - began;
-  if (status == TW_OK && s->orders->threads == 1 && used >= 0) *seconds = processor_seconds(s) - used;
+  if (status == TW_OK && used >= 0) *seconds = processor_seconds(s) - used;
   end_limit(s);
   char why[sizeof s->results->message];
   reason_of(s, why);

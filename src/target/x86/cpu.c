@@ -22,6 +22,7 @@ enum { L1_AT_LEAST = 32 << 10, L2_AT_LEAST = 256 << 10, L3_AT_LEAST = 2 << 20 };
 
 static x86_cpu cpu;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const x86_cpu *known_cpu;
 
 #if defined __x86_64__
 /* clang 14's __builtin_cpu_supports does not know it (it uses AVX's registers: ask for AVX2 with it). Intel's manual,
@@ -124,6 +125,18 @@ static void ask(void) {
   ask_amx();
   ask_cores();
   ask_caches();
+}
+
+static void take_known(void) {
+  cpu = *known_cpu;
+#if defined __x86_64__
+  cpu.has[X86_AMX] = cpu.has[X86_AMX] && may_use_amx();
+#endif
+}
+
+void x86_cpu_is(const x86_cpu *known) {
+  known_cpu = known;
+  pthread_once(&once, take_known);
 }
 
 const x86_cpu *x86_this_cpu(void) {

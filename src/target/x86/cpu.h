@@ -22,6 +22,9 @@ typedef struct x86_cpu {
 /* Determined at the first call, then kept. */
 const x86_cpu *x86_this_cpu(void);
 
+/* Must be called before x86_this_cpu, which then returns a copy: what another process on this machine found. This
+ * process still asks the system for the registers of AMX. */
+void x86_cpu_is(const x86_cpu *);
 /* Must be called before x86_this_cpu: from then on AMX counts as present if the CPU has the other instructions of
  * its kernels. For tests that emulate AMX. */
 void x86_emulate_amx(void);

@@ -66,4 +66,12 @@ list(APPEND TW_EMBEDDED ${TW_X86}/kernel.h ${TW_X86}/kernels.txt) # for kernels 
 
 # The process in which kernels run that nobody trusts.
 tw_add_runner(x86_runner x86-runner ${TW_X86}/runner/main.c ${TW_NATIVE_RUNNER})
-target_link_libraries(x86_runner PRIVATE ${TW_WHOLE} ${CMAKE_DL_LIBS})
+if(TW_SANITIZE OR TW_TSAN OR TW_FUZZ)
+  target_link_libraries(x86_runner PRIVATE ${TW_WHOLE} ${CMAKE_DL_LIBS})
+else()
+  # A search starts two processes for each kernel: with all of the library and what it links, most of a start is the dynamic linker's.
+  # Kernels may need libm, and nothing can be loaded later.
+  target_link_options(x86_runner PRIVATE -Wl,--as-needed)
+  target_link_libraries(x86_runner PRIVATE tilewright_static tilewright_needs ${CMAKE_DL_LIBS}
+                        -Wl,--push-state,--no-as-needed -lm -Wl,--pop-state)
+endif()

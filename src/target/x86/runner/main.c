@@ -140,7 +140,7 @@ int main(void) {
   static runner r;
   if (!tw_native_open(&r.process)) return 2;
   r.task = (const void *)r.process.orders->task;
-  x86_this_cpu();
+  x86_cpu_is(&r.task->cpu);
   make_threads(r.process.orders->threads);
   tw_native_confine(&r.process);
   load(&r);

@@ -6,12 +6,17 @@
  * making one product of several, gains nothing. Before each repeat, B of some sets changes a little (changes.h). In at
  * most one repeat of four, such sets keep their A, or all of it but a part of a row: the median does not depend on what
  * a kernel gains there. A repeat takes at least REPEAT_SECONDS: the tens of microseconds for stopping and waking a
- * process are then one or two percent. So small products have A and C in the last-level cache rather than in L1. Decode
+ * process are then one or two percent. On 16 cores waking takes hundreds of microseconds, so the number of sets follows
+ * from the bound and is the same for all kernels of a problem: their costs contain the same share of it. So small products have A and C in the last-level cache rather than in L1. Decode
  * shapes (m <= 16) read their weights from memory, as `bench` does: before each repeat the caches are filled with other
  * data, from outside.
  *
- * One kernel is measured at a time, and no compiler of this process runs meanwhile; compilers of other processes
- * may. */
+ * One kernel is measured at a time, and no compiler or check of this process runs meanwhile; other processes may run
+ * theirs.
+ *
+ * A search gives the cost that a kernel of the library's own text must beat. A measurement then ends early if the kernel
+ * is slower by more than the spread of its repeats, or if the spread is small. Each of its calls is verified as always.
+ * The kernel that the search keeps is measured again without such a limit. */
 #define _GNU_SOURCE /* a lock that prefers writers */
 #include "target/x86/tune/measure.h"
 
@@ -22,6 +27,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/device.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -49,23 +55,34 @@ struct tw_artefact {
 };
 
 enum { DECODE_ROWS = 16, REPEATS_LEAST = 3, REPEATS_MOST = 40 };
+/* With a limit, repeats until a kernel can be called slower, and until its median can be precise enough; how much
+ * slower the faster quarter of its repeats must be; the standard error of the median that is precise enough. */
+enum { REPEATS_SLOWER = 6, REPEATS_PRECISE = 12 };
+static const double SLOWER = 1.02, PRECISE = 0.004;
 static const double REPEAT_SECONDS = 2e-3,
                     ENOUGH_SECONDS = 0.2; /* seconds of one repeat; of all repeats, after at least REPEATS_LEAST */
+static const double SLOW_SECONDS = 0.1;   /* fewer sets if a repeat would take longer */
 static const double WALL_SECONDS = 20;    /* no repeat begins after this time */
 static const double START_SECONDS = 60;   /* time to load the kernel and pack B */
 static const double SLOWEST = 2e8;        /* operations per second: slower kernels are stopped */
 static const uint64_t SETS_BYTES = (uint64_t)64 << 20, WEIGHTS_BYTES = (uint64_t)256 << 20;
 static const double WEIGHTS = 8e6; /* elements of B in all sets: about a tenth of a second to compute */
 static const int64_t COOL_LEAST = 32 << 20, COOL_MOST = 256 << 20;
-/* elements of A up to which one thread makes or verifies them as fast as several */
-static const int64_t ALONE = 1 << 16;
+/* elements of A that a thread makes or verifies in about the time that it takes to make a thread */
+static const int64_t ALONE = 1 << 17;
 /* Most sets that change before a repeat; sets for each of them; repeats for each in which some sets keep their A;
  * least repeats with a change of B, and with sets that keep A; the latter if they take little time. */
 enum { CHANGES_MOST = 8, SETS_FOR_A_CHANGE = 8, KEPT_IN = 4, CHANGES_LEAST = 3, KEPT_LEAST = 2, KEPT_WELL = 8 };
 static const double CHANGES_SHARE = 0.25; /* share of a measurement's time for more than CHANGES_LEAST */
 
-/* Builders hold this lock shared, a measurement exclusively. */
+/* Builders and checks hold this lock shared, a measurement exclusively. */
 static pthread_rwlock_t machine = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+static void lock_machine(int (*lock)(pthread_rwlock_t *)) {
+  const double start = tw_now();
+  lock(&machine);
+  tw_add_wait(tw_now() - start);
+}
 
 tw_status x86_artefact(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
                        tw_artefact **out, tw_error *error) {
@@ -73,7 +90,7 @@ tw_status x86_artefact(const tw_target *t, const tw_problem *p, const char *sour
   tw_artefact *a = calloc(1, sizeof *a);
   if (!a) return tw_no_memory(error, NULL);
   a->problem = *p;
-  pthread_rwlock_rdlock(&machine);
+  lock_machine(pthread_rwlock_rdlock);
   const tw_status status = x86_build(source, length, e->trust, &a->object, &a->bytes, error);
   pthread_rwlock_unlock(&machine);
   if (status == TW_OK)
@@ -118,7 +135,7 @@ enum { A, B }; /* operands; C is the last one */
 static tw_status open_process(const tw_artefact *a, const tw_case *data, uint32_t sets, bool timed, tw_sandbox **out,
                               tw_error *error) {
   const tw_problem *p = &a->problem;
-  x86_task task = {.spec = x86_spec_of(p), .copies = sets, .dirty = !timed};
+  x86_task task = {.spec = x86_spec_of(p), .copies = sets, .dirty = !timed, .cpu = *x86_this_cpu()};
   if (!task.spec.threads) task.spec.threads = x86_this_cpu()->cores;
   /* In types of at most 4 bytes, padded to whole tiles, and twice. */
   const uint64_t packed = 2 * data->operand[B].bytes + (uint64_t)tw_problem_int(p, "k") * 1024 + TW_ARENA_PAGE;
@@ -177,10 +194,12 @@ tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_
   (void)t;
   a->stop = e->stop;
   tw_sandbox *s = NULL;
+  lock_machine(pthread_rwlock_rdlock);
   const double start = tw_now();
   tw_status status = open_process(a, data, 1, false, &s, error);
   if (status == TW_OK) status = run_and_compare(s, a, data, error);
   tw_sandbox_close(s);
+  pthread_rwlock_unlock(&machine);
   a->check_seconds = tw_now() - start;
   snprintf(e->coverage, sizeof e->coverage, "%s", a->coverage);
   return status;
@@ -202,6 +221,8 @@ typedef struct timing {
   tw_sandbox *process;
   weights *set;
   uint32_t sets, room; /* known; at most */
+  double limit;        /* the cost to beat: the time of slower kernels need not be precise; 0: none */
+  double bound;        /* seconds of one call at the rates of the machine */
   size_t cool;     /* bytes to read before a repeat, which evict weights from the caches; 0: small weights may stay */
   uint32_t filled; /* sets of the last repeat */
   uint32_t repeats, changed, kept; /* all repeats; repeats with changes of B; repeats with sets that kept their A */
@@ -215,20 +236,27 @@ static tw_status give_weights(const timing *t, uint32_t set, const void *b, tw_e
   return tw_sandbox_prepare(t->process, set, START_SECONDS, error);
 }
 
-static tw_status add_set(timing *t, tw_error *error) {
-  weights *w = &t->set[t->sets];
+/* New weights, as of a case with one row of A. */
+static tw_status make_weights(const tw_problem *p, uint64_t seed, void **b, tw_error *error) {
+  tw_problem one = *p;
+  tw_case made;
+  tw_status status = tw_problem_set(&one, "m", "1", error);
+  if (status == TW_OK) status = tw_case_make_inputs(&one, seed, &made, error);
+  if (status != TW_OK) return status;
+  *b = made.buffer[B];
+  made.buffer[B] = NULL;
+  tw_case_free(&made);
+  return TW_OK;
+}
+
+static tw_status make_set(const timing *t, uint32_t set, tw_error *error) {
+  weights *w = &t->set[set];
   void *buffer[TW_OPERANDS_MAX];
-  tw_case made = {0};
   tw_status status = TW_OK;
   memcpy(buffer, t->data->buffer, sizeof buffer);
-  const uint64_t seed = t->sets ? tw_random_system() : t->data->seed;
-  if (t->sets > 0) {
-    status = tw_case_make_inputs(t->problem, seed, &made, error);
-    if (status != TW_OK) return status;
-    w->b = made.buffer[B];
-    made.buffer[B] = NULL;
-    tw_case_free(&made);
-    status = give_weights(t, t->sets, w->b, error);
+  const uint64_t seed = set ? tw_random_system() : t->data->seed;
+  if (set > 0) {
+    status = make_weights(t->problem, seed, &w->b, error);
   } else {
     if (!(w->b = tw_new(1, t->data->operand[B].bytes))) return tw_no_memory(error, NULL);
     memcpy(w->b, t->data->buffer[B], t->data->operand[B].bytes);
@@ -237,13 +265,12 @@ static tw_status add_set(timing *t, tw_error *error) {
   status = unless_stopped(status, error);
   if (status == TW_OK) status = x86_verifier_make(t->problem, buffer, t->data->seed, seed, &w->verifier, error);
   /* The gaps between the rows of A; x86_fill_rows makes the rows. */
-  memcpy(tw_sandbox_operand(t->process, A, t->sets), t->data->buffer[A], t->data->operand[A].bytes);
-  t->sets++;
+  memcpy(tw_sandbox_operand(t->process, A, set), t->data->buffer[A], t->data->operand[A].bytes);
   return status;
 }
 
 static void free_sets(timing *t) {
-  for (uint32_t i = 0; i < t->sets; i++) {
+  for (uint32_t i = 0; i < t->room; i++) {
     x86_verifier_free(&t->set[i].verifier);
     free(t->set[i].b);
   }
@@ -252,12 +279,22 @@ static void free_sets(timing *t) {
 
 /* Multiply-adds of the host for the complete comparison of one call, which takes some milliseconds. */
 static const double CALL_BUDGET = 2e6;
+static const double COMPARE_ELEMENT = 1e-9; /* seconds for each element of A, B and C, and for each multiply-add */
+
+/* Threads that compare one call: one for each millisecond of work, since making a thread takes a tenth of that. */
+static int compare_threads(const timing *t) {
+  const double m = (double)tw_problem_int(t->problem, "m"), n = (double)tw_problem_int(t->problem, "n"),
+               k = (double)tw_problem_int(t->problem, "k");
+  const double threads = 1 + (CALL_BUDGET + m * k + k * n + m * n) * COMPARE_ELEMENT / 1e-3,
+               most = (double)tw_problem_int(t->problem, "threads");
+  return (int)fmin(threads, most);
+}
 
 /* Compares C of one set with its A element by element, which finds errors that a check of whole rows misses. Of
  * large products a random sample and a survey. */
 static tw_status compare_set(const timing *t, uint32_t set, tw_error *error) {
   const size_t c = t->data->n_operands - 1;
-  const tw_effort effort = {.budget = CALL_BUDGET};
+  const tw_effort effort = {.budget = CALL_BUDGET, .threads = compare_threads(t)};
   tw_coverage coverage;
   tw_error why = {0};
   tw_case one = *t->data;
@@ -295,6 +332,23 @@ static void note_end(rows_work *w, tw_status status, const tw_error *error) {
   pthread_mutex_unlock(&w->lock);
 }
 
+static void set_piece(void *context, size_t index) {
+  rows_work *w = context;
+  tw_error error;
+  note_end(w, make_set(w->t, w->t->sets + (uint32_t)index, &error), &error);
+}
+
+/* Makes sets until there are this many. The kernel's process packs one at a time. */
+static tw_status make_sets(timing *t, uint32_t sets, tw_error *error) {
+  rows_work w = {.t = t, .lock = PTHREAD_MUTEX_INITIALIZER};
+  tw_parallel_for((int)tw_problem_int(t->problem, "threads"), sets - t->sets, set_piece, &w);
+  tw_status status = w.status == TW_OK ? TW_OK : tw_fail(error, w.status, "%s", w.error.text);
+  status = unless_stopped(status, error); /* then some are missing */
+  for (; status == TW_OK && t->sets < sets; t->sets++)
+    if (t->sets > 0) status = give_weights(t, t->sets, t->set[t->sets].b, error);
+  return status;
+}
+
 static void fill_piece(void *context, size_t index) {
   rows_work *w = context;
   const timing *t = w->t;
@@ -324,8 +378,8 @@ static tw_status for_rows(const timing *t, uint32_t sets, tw_parallel_function *
   const int64_t m = tw_problem_int(t->problem, "m"), elements = (int64_t)sets * m * tw_problem_int(t->problem, "k");
   rows_work w = {
       .t = t, .seed = tw_random_system(), .pieces = (m + X86_ROWS - 1) / X86_ROWS, .lock = PTHREAD_MUTEX_INITIALIZER};
-  const int64_t threads = tw_problem_int(t->problem, "threads");
-  tw_parallel_for(elements < ALONE ? 1 : (int)threads, (size_t)(sets * w.pieces), function, &w);
+  const int64_t threads = tw_problem_int(t->problem, "threads"), useful = 1 + elements / ALONE;
+  tw_parallel_for((int)(useful < threads ? useful : threads), (size_t)(sets * w.pieces), function, &w);
   return w.status == TW_OK ? TW_OK : tw_fail(error, w.status, "%s", w.error.text);
 }
 
@@ -410,21 +464,34 @@ static tw_status repeat(timing *t, uint32_t sets, bool keep, double *seconds, tw
   return status == TW_OK ? compare_set(t, (uint32_t)(tw_random_system() % sets), error) : status;
 }
 
+/* The number of sets of a repeat; `seconds`: of one call. Other weights are needed in any case: at least two sets. */
+static uint32_t sets_for(const timing *t, double seconds) {
+  uint32_t sets = 2;
+  while (sets < t->room && t->bound * sets < REPEAT_SECONDS / 2) sets *= 2;
+  while (sets > 2 && seconds * sets > SLOW_SECONDS) sets /= 2;
+  return sets < t->room ? sets : t->room;
+}
+
+/* Do these repeats tell enough? Only where the search gave the cost to beat. */
+static bool tell_enough(const timing *t, double time[], size_t n) {
+  if (t->limit <= 0 || n < REPEATS_SLOWER) return false;
+  const tw_spread s = tw_spread_of(time, n);
+  if (s.lower > SLOWER * t->limit) return true;
+  /* the standard error of a median of normal values is 0.93 of their middle half, over sqrt(n) */
+  return n >= REPEATS_PRECISE && 0.93 * (s.upper - s.lower) / sqrt((double)n) < PRECISE * s.median;
+}
+
 /* The median of some repeats counts: a kernel that is fast in a few of them gains nothing. */
 static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
   const double start = t->began = tw_now();
   double seconds, total = 0, time[REPEATS_MOST];
   size_t n = 0;
-  uint32_t sets = 1;
-  tw_status status = add_set(t, error);
-  for (int i = 0; status == TW_OK && i < 2; i++) /* the first warms up; both show how many sets are enough */
+  tw_status status = make_sets(t, 1, error);
+  for (int i = 0; status == TW_OK && i < 2; i++) /* the first warms up; the second shows whether the kernel is slow */
     status = repeat(t, 1, false, &seconds, error);
   if (status != TW_OK) return status;
-  if (t->room > 1)
-    sets = 2; /* other weights are needed in any case, even if a loaded computer makes one call look long enough */
-  while (sets < t->room && seconds * sets < REPEAT_SECONDS) sets *= 2;
-  if (sets > t->room) sets = t->room;
-  while (status == TW_OK && t->sets < sets) status = add_set(t, error);
+  const uint32_t sets = sets_for(t, seconds);
+  if (status == TW_OK && t->sets < sets) status = make_sets(t, sets, error);
   /* two checks come after the repeats */
   const double last = deadline_of(t->artefact) - 2 * t->artefact->check_seconds;
   while (status == TW_OK && n < REPEATS_MOST && (n < REPEATS_LEAST || total < ENOUGH_SECONDS)) {
@@ -433,13 +500,13 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
     time[n++] = seconds;
     total += seconds * sets;
     const double now = tw_now();
-    if (now - start > WALL_SECONDS || !x86_has_time(n, now, now - before, last)) break;
+    if (now - start > WALL_SECONDS || !x86_has_time(n, now, now - before, last) || tell_enough(t, time, n)) break;
   }
   if (status == TW_OK && n < REPEATS_LEAST && tw_now() - start <= WALL_SECONDS)
     status = tw_fail(error, TW_INTERRUPTED, "the time was up after %zu repeats", n);
   const double enough = 1.5 * (tw_now() - start);
   while (status == TW_OK && t->kept < KEPT_WELL && tw_now() - start <= WALL_SECONDS && tw_now() < last &&
-         (t->kept < KEPT_LEAST || tw_now() - start < enough))
+         (t->kept < KEPT_LEAST || (t->limit <= 0 && tw_now() - start < enough)))
     status = repeat(t, sets, true, &seconds, error);
   *out = tw_spread_of(time, n);
   return status;
@@ -544,6 +611,17 @@ static double weight_bytes(const tw_problem *p) {
   return bytes;
 }
 
+static tw_bound bound_of(const tw_problem *p, const rates *r) {
+  tw_bound out = {.compute_cost = 2 * p->op->operations(p) / r->peak};
+  if (r->bandwidth > 0) out.memory_cost = weight_bytes(p) / r->bandwidth;
+  out.cost = fmax(out.compute_cost, out.memory_cost);
+  /* both rates were measured at another time, with another clock rate and other load */
+  out.least = out.cost / 1.25;
+  snprintf(out.limit, sizeof out.limit, "%s",
+           out.memory_cost > out.compute_cost ? "reading the weights from memory" : r->limit);
+  return out;
+}
+
 tw_status x86_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
   (void)t;
   rates r;
@@ -551,13 +629,7 @@ tw_status x86_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_e
   const tw_status status = rates_of(p, &r, error);
   pthread_rwlock_unlock(&machine);
   if (status != TW_OK) return status;
-  *out = (tw_bound){.compute_cost = 2 * p->op->operations(p) / r.peak};
-  if (r.bandwidth > 0) out->memory_cost = weight_bytes(p) / r.bandwidth;
-  out->cost = fmax(out->compute_cost, out->memory_cost);
-  /* both rates were measured at another time, with another clock rate and other load */
-  out->least = out->cost / 1.25;
-  snprintf(out->limit, sizeof out->limit, "%s",
-           out->memory_cost > out->compute_cost ? "reading the weights from memory" : r.limit);
+  *out = bound_of(p, &r);
   return TW_OK;
 }
 
@@ -595,7 +667,8 @@ static size_t cool_bytes(const tw_problem *p) {
 tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, tw_evaluation *e, tw_measurement *out,
                       tw_error *error) {
   const tw_problem *p = &a->problem;
-  timing time = {.artefact = a, .problem = p, .data = data, .room = room_of(p, data), .cool = cool_bytes(p)};
+  timing time = {
+      .artefact = a, .problem = p, .data = data, .room = room_of(p, data), .limit = e->limit, .cool = cool_bytes(p)};
   tw_spread spread = {0};
   rates r;
   tw_random_seed(&time.random, tw_random_system());
@@ -604,8 +677,9 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, t
   if (e->trace)
     return tw_fail(error, TW_UNSUPPORTED, "x86 does not record timelines; leave out --trace and --timeline");
   if (!(time.set = tw_new(time.room, sizeof *time.set))) return tw_no_memory(error, NULL);
-  pthread_rwlock_wrlock(&machine);
+  lock_machine(pthread_rwlock_wrlock);
   tw_status status = rates_of(p, &r, error);
+  if (status == TW_OK) time.bound = bound_of(p, &r).cost;
   if (status == TW_OK) status = open_process(a, data, time.room, true, &time.process, error);
   if (status == TW_OK) status = time_it(&time, &spread, error);
   if (status == TW_OK) status = check_again(&time, a, error);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/per_cpu.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/compare.h"
@@ -58,6 +59,29 @@ static bool allocate(x86_verifier *v) {
   return all;
 }
 
+/* The sums of row q of op(B); adds its elements to the sums of the columns. */
+static TW_ALWAYS_INLINE void add_row_of_b_in(x86_verifier *v, int64_t q, const double *restrict row,
+                                             double *restrict fourth, double *restrict sum) {
+  _Static_assert(X86_VECTORS == 2, "two vectors of weights");
+  const double *restrict one = v->weight[0], *restrict other = v->weight[1], inverse = 1 / v->term[q];
+  double of_one = 0, of_other = 0, squares = 0;
+#pragma omp simd reduction(+ : of_one, of_other, squares)
+  for (int64_t j = 0; j < v->gemm.n; j++) {
+    const double b = row[j], balanced = b * inverse;
+    of_one += b * one[j];
+    of_other += b * other[j];
+    squares += b * b;
+    fourth[j] += balanced * balanced * balanced * balanced;
+    sum[j] += b;
+  }
+  v->product[0][q] = of_one;
+  v->product[1][q] = of_other;
+  v->squares[q] = squares;
+}
+
+TW_PER_CPU(add_row_of_b, (x86_verifier * v, int64_t q, const double *row, double *fourth, double *sum),
+           (v, q, row, fourth, sum))
+
 tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t of_a, uint64_t of_b, x86_verifier *out,
                             tw_error *error) {
   x86_verifier v = {.gemm = tw_gemm_of(p), .b = buffer[1]};
@@ -85,13 +109,7 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
     for (int64_t j = 0; j < n; j++) v.weight[x][j] = draw_weight(&v, &r);
   for (int64_t q = 0; q < k; q++) {
     read_row(&v.operand[1], v.b, v.gemm.b_transposed, q, n, row);
-    for (int64_t j = 0; j < n; j++) {
-      const double b = row[j], balanced = b / v.term[q];
-      for (int x = 0; x < X86_VECTORS; x++) v.product[x][q] += b * v.weight[x][j];
-      fourth[j] += balanced * balanced * balanced * balanced;
-      sum[j] += b;
-      v.squares[q] += b * b;
-    }
+    add_row_of_b(&v, q, row, fourth, sum);
   }
   for (int64_t j = 0; j < n; j++) {
     const double d = v.d ? tw_operand_element(&v.operand[2], v.d, 0, j) : 0;
@@ -148,62 +166,96 @@ void x86_verifier_learn(x86_verifier *v, const int64_t column[2]) { count_column
 
 /* The type's code of the value with the opposite sign. */
 static uint8_t negated(tw_type type, uint8_t x) {
-  return type == TW_U8 ? (uint8_t)~x : type == TW_I8 && x != 0x80 ? (uint8_t)-x : x;
+  return type == TW_U8 ? (uint8_t)~x : type == TW_I8 ? (uint8_t)-x : x; /* -128 stays */
 }
 
 /* Copies n elements from `from` to `to`, with steps for rows or columns, with random signs and multiplied by powers
  * of two. */
 typedef struct piece {
-  const char *from;
-  char *to;
+  const void *from;
+  void *to;
   int64_t step, n; /* in elements */
   const float *down, *up;
+  const uint32_t *sign; /* 0 or 1 << 31 */
 } piece;
 
-static void fill_f32(const piece *p, const bool flips[]) {
-  const float *from = (const float *)(const void *)p->from;
-  float *to = (float *)(void *)p->to;
+static uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static float float_of(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static TW_ALWAYS_INLINE void fill_f32_by(const piece *p, int64_t step) {
+  const float *from = p->from;
+  float *to = p->to;
+  for (int64_t i = 0; i < p->n; i++)
+    to[i * step] = float_of(bits_of(from[i * step] * p->down[i] * p->up[i]) ^ p->sign[i]);
+}
+
+/* Rounds to nearest, ties to even. A has no NaN. */
+static TW_ALWAYS_INLINE void fill_bf16_by(const piece *p, int64_t step) {
+  const uint16_t *from = p->from;
+  uint16_t *to = p->to;
   for (int64_t i = 0; i < p->n; i++) {
-    const float x = from[i * p->step] * p->down[i] * p->up[i];
-    to[i * p->step] = flips[i] ? -x : x;
+    const uint32_t bits = bits_of(float_of((uint32_t)from[i * step] << 16) * p->down[i] * p->up[i]) ^ p->sign[i];
+    to[i * step] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
 }
 
-static void fill_bf16(const piece *p, const bool flips[]) {
-  const uint16_t *from = (const uint16_t *)(const void *)p->from;
-  uint16_t *to = (uint16_t *)(void *)p->to;
-  for (int64_t i = 0; i < p->n; i++) {
-    const float x = tw_bf16_to_f32(from[i * p->step]) * p->down[i] * p->up[i];
-    to[i * p->step] = (uint16_t)(tw_f32_to_bf16(x) ^ (flips[i] ? 0x8000 : 0));
-  }
+static TW_ALWAYS_INLINE void fill_u8_by(const piece *p, int64_t step) {
+  const uint8_t *from = p->from;
+  uint8_t *to = p->to;
+  for (int64_t i = 0; i < p->n; i++)
+    to[i * step] = (uint8_t)(p->sign[i] ? negated(TW_U8, from[i * step]) : from[i * step]);
 }
 
-static void fill_f16(const piece *p, const bool flips[]) {
-  const uint16_t *from = (const uint16_t *)(const void *)p->from;
-  uint16_t *to = (uint16_t *)(void *)p->to;
+static TW_ALWAYS_INLINE void fill_i8_by(const piece *p, int64_t step) {
+  const uint8_t *from = p->from;
+  uint8_t *to = p->to;
+  for (int64_t i = 0; i < p->n; i++)
+    to[i * step] = (uint8_t)(p->sign[i] ? negated(TW_I8, from[i * step]) : from[i * step]);
+}
+
+/* Neighbours in memory need no gathers and scatters. */
+#define FILL_PER_CPU(name)                                                                                             \
+  static TW_ALWAYS_INLINE void name##_in(const piece *p) { p->step == 1 ? name##_by(p, 1) : name##_by(p, p->step); }   \
+  TW_PER_CPU(name, (const piece *p), (p))
+
+FILL_PER_CPU(fill_f32)
+FILL_PER_CPU(fill_bf16)
+FILL_PER_CPU(fill_u8)
+FILL_PER_CPU(fill_i8)
+
+static void fill_f16(const piece *p) {
+  const uint16_t *from = p->from;
+  uint16_t *to = p->to;
   for (int64_t i = 0; i < p->n; i++) {
     const float x = tw_f16_to_f32(from[i * p->step]) * p->down[i] * p->up[i];
-    to[i * p->step] = (uint16_t)(tw_f32_to_f16(x) ^ (flips[i] ? 0x8000 : 0));
+    to[i * p->step] = (uint16_t)(tw_f32_to_f16(x) ^ p->sign[i] >> 16);
   }
 }
 
-static void fill_bytes(tw_type type, const piece *p, const bool flips[]) {
-  const uint8_t *from = (const uint8_t *)p->from;
-  uint8_t *to = (uint8_t *)p->to;
-  for (int64_t i = 0; i < p->n; i++) {
-    const uint8_t x = from[i * p->step];
-    to[i * p->step] = flips[i] ? negated(type, x) : x;
-  }
-}
-
-static void fill_piece(tw_type type, const piece *p, const bool flips[]) {
+static void fill_piece(tw_type type, const piece *p) {
   switch (type) {
-  case TW_F32: fill_f32(p, flips); break;
-  case TW_BF16: fill_bf16(p, flips); break;
-  case TW_F16: fill_f16(p, flips); break;
-  default: fill_bytes(type, p, flips); break;
+  case TW_F32: fill_f32(p); break;
+  case TW_BF16: fill_bf16(p); break;
+  case TW_F16: fill_f16(p); break;
+  case TW_I8: fill_i8(p); break;
+  default: fill_u8(p); break;
   }
 }
+
+static TW_ALWAYS_INLINE void spread_bits_in(uint64_t bits, int64_t n, uint32_t sign[]) {
+  for (int64_t i = 0; i < n; i++) sign[i] = (uint32_t)(bits >> i) << 31;
+}
+
+TW_PER_CPU(spread_bits, (uint64_t bits, int64_t n, uint32_t sign[]), (bits, n, sign))
 
 tw_status x86_fill_rows(const x86_verifier *v, uint64_t seed, int64_t first, const void *like, void *a,
                         tw_error *error) {
@@ -212,24 +264,20 @@ tw_status x86_fill_rows(const x86_verifier *v, uint64_t seed, int64_t first, con
   const bool across = v->gemm.a_transposed, turns = v->gemm.a == type; /* otherwise scales are shared along a row */
   const int64_t m = v->gemm.m, k = v->gemm.k, step = o->stride[!across], line = o->stride[across];
   const int64_t size = tw_type_bits(type) / 8;
-  bool *flips = tw_new((size_t)k, sizeof *flips);
-  if (!flips) return tw_no_memory(error, NULL);
+  uint32_t *sign = tw_new((size_t)k, sizeof *sign);
+  if (!sign) return tw_no_memory(error, NULL);
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)first);
   for (int64_t i = first; i < m && i < first + X86_ROWS; i++) {
     const char *from = (const char *)like + tw_random_between(&r, 0, m - 1) * line * size;
     char *to = (char *)a + i * line * size;
     const int64_t turn = turns ? tw_random_between(&r, 0, k - 1) : 0; /* index of the element that comes first */
-    uint64_t bits = 0;
-    for (int64_t p = 0; p < k; p++, bits >>= 1) {
-      if (p % 64 == 0) bits = tw_random_next(&r);
-      flips[p] = bits & 1;
-    }
-    fill_piece(type, &(piece){from + turn * step * size, to, step, k - turn, v->down + turn, v->up}, flips);
-    fill_piece(type, &(piece){from, to + (k - turn) * step * size, step, turn, v->down, v->up + (k - turn)},
-               flips + (k - turn));
+    for (int64_t p = 0; p < k; p += 64) spread_bits(tw_random_next(&r), k - p < 64 ? k - p : 64, sign + p);
+    fill_piece(type, &(piece){from + turn * step * size, to, step, k - turn, v->down + turn, v->up, sign});
+    fill_piece(type, &(piece){from, to + (k - turn) * step * size, step, turn, v->down, v->up + (k - turn),
+                              sign + (k - turn)});
   }
-  free(flips);
+  free(sign);
   return TW_OK;
 }
 
@@ -252,58 +300,88 @@ static tw_status wrong(int64_t i, const char *what, tw_error *error) {
   return tw_fail(error, TW_FAILED, "wrong result in a timed call with new inputs: row %" PRId64 " of C %s", i, what);
 }
 
+/* Sums over a row of op(A), x, and over a row of C. */
+typedef struct row_sums {
+  double product[X86_VECTORS], got[X86_VECTORS]; /* x times op(B) times the weights; C times the weights */
+  double norm, balanced, fourth;                 /* squares of x; of x times the size of its term; of these squares */
+  double largest, terms, mean;                   /* magnitude; elements that are not 0 */
+  double varying;                                /* squares of x less the mean, times the squares of op(B)'s row */
+} row_sums;
+
+static TW_ALWAYS_INLINE void sums_of_row_in(const x86_verifier *v, const double *restrict row,
+                                            const double *restrict result, row_sums *out) {
+  const double *restrict one = v->product[0], *restrict other = v->product[1], *restrict term = v->term,
+                         *restrict squares = v->squares, *restrict weight = v->weight[0],
+                         *restrict second = v->weight[1];
+  double of_one = 0, of_other = 0, norm = 0, balanced = 0, fourth = 0, largest = 0, terms = 0, total = 0;
+#pragma omp simd reduction(+ : of_one, of_other, norm, balanced, fourth, terms, total) reduction(max : largest)
+  for (int64_t p = 0; p < v->gemm.k; p++) {
+    const double x = row[p], sized = x * term[p], square = sized * sized, magnitude = fabs(x);
+    of_one += x * one[p];
+    of_other += x * other[p];
+    norm += x * x;
+    balanced += square;
+    fourth += square * square;
+    largest = magnitude > largest ? magnitude : largest;
+    terms += x != 0 ? 1 : 0;
+    total += x;
+  }
+  const double mean = total / (double)v->gemm.k;
+  double varying = 0, got = 0, got_second = 0;
+#pragma omp simd reduction(+ : varying)
+  for (int64_t p = 0; p < v->gemm.k; p++) varying += (row[p] - mean) * (row[p] - mean) * squares[p];
+#pragma omp simd reduction(+ : got, got_second)
+  for (int64_t j = 0; j < v->gemm.n; j++) {
+    got += result[j] * weight[j];
+    got_second += result[j] * second[j];
+  }
+  *out = (row_sums){.product = {of_one, of_other},
+                    .got = {got, got_second},
+                    .norm = norm,
+                    .balanced = balanced,
+                    .fourth = fourth,
+                    .largest = largest,
+                    .terms = terms,
+                    .mean = mean,
+                    .varying = varying};
+}
+
+TW_PER_CPU(sums_of_row, (const x86_verifier *v, const double *row, const double *result, row_sums *out),
+           (v, row, result, out))
+
 /* The expected Euclidean norm of a row of C, from the inputs alone: elements of A have random signs about their mean.
  * Six standard deviations where there are few columns. */
-static double expected_norm(const x86_verifier *v, const double row[]) {
+static double expected_norm(const x86_verifier *v, const row_sums *s) {
   const tw_gemm *g = &v->gemm;
-  double mean = 0, squares = 0;
-  for (int64_t p = 0; p < g->k; p++) mean += row[p];
-  mean /= (double)g->k;
-  for (int64_t p = 0; p < g->k; p++) {
-    const double x = row[p] - mean;
-    squares += x * x * v->squares[p];
-  }
   const double scale = fabs((double)g->scale);
-  return (1 + 6 / sqrt((double)g->n)) * (scale * sqrt(squares + mean * mean * v->sums) + sqrt(v->biases));
+  return (1 + 6 / sqrt((double)g->n)) * (scale * sqrt(s->varying + s->mean * s->mean * v->sums) + sqrt(v->biases));
 }
 
 /* Checks `result`, n results for the row `row` of A. */
 static tw_status verify_row(const x86_verifier *v, const double row[], const double result[], int64_t i,
                             tw_error *error) {
   const tw_gemm *g = &v->gemm;
-  double sum[X86_VECTORS] = {0}, got[X86_VECTORS] = {0}, norm = 0, balanced = 0, fourth = 0, largest = 0, terms = 0;
-  for (int64_t p = 0; p < g->k; p++) {
-    const double x = row[p];
-    terms += x != 0;
-    for (int y = 0; y < X86_VECTORS; y++) sum[y] += x * v->product[y][p];
-    const double square = x * x * v->term[p] * v->term[p];
-    norm += x * x;
-    balanced += square;
-    fourth += square * square;
-    largest = fmax(largest, fabs(x));
-  }
-  for (int64_t j = 0; j < g->n; j++) {
-    const double x = result[j];
-    if (!isfinite(x)) return wrong(i, "has an element that is not finite", error);
-    for (int y = 0; y < X86_VECTORS; y++) got[y] += x * v->weight[y][j];
-  }
+  row_sums s;
+  sums_of_row(v, row, result, &s);
+  /* No weight is 0, and finite results cannot overflow a double. */
+  if (!isfinite(s.got[0])) return wrong(i, "has an element that is not finite", error);
   /* The rounding error of n results with random weights of at most 1: eight standard deviations. Three units are for
    * scale, bias and conversion. */
   const double unit = v->numerics.exact ? 0 : fmax(v->numerics.unit, TW_U32) + 3 * TW_U32;
   double off = 0;
   if (v->numerics.real)
     off = tw_gemm_signed_off(g, &v->numerics,
-                             &(tw_gemm_sizes){.products = sqrt(balanced) * v->columns,
-                                              .row = sqrt(norm),
+                             &(tw_gemm_sizes){.products = sqrt(s.balanced) * v->columns,
+                                              .row = sqrt(s.norm),
                                               .column = v->column,
-                                              .norm = sqrt(sqrt(fourth)) * v->fourths,
-                                              .terms = terms,
-                                              .largest = largest},
+                                              .norm = sqrt(sqrt(s.fourth)) * v->fourths,
+                                              .terms = s.terms,
+                                              .largest = s.largest},
                              (double)g->n);
-  const double bound = v->numerics.exact ? 0 : off + 8 * unit * expected_norm(v, row);
+  const double bound = v->numerics.exact ? 0 : off + 8 * unit * expected_norm(v, &s);
   for (int y = 0; y < X86_VECTORS; y++) {
-    const double expected = (double)g->scale * sum[y] + v->bias[y];
-    if (!(fabs(got[y] - expected) <= bound + 8 * 0x1p-24 * fabs(v->bias[y])))
+    const double expected = (double)g->scale * s.product[y] + v->bias[y];
+    if (!(fabs(s.got[y] - expected) <= bound + 8 * 0x1p-24 * fabs(v->bias[y])))
       return wrong(i, "differs from the product", error);
   }
   return TW_OK;
