@@ -1,5 +1,6 @@
 /* build.c - see build.h. Looks in the cache; otherwise compiles in a confined process, inspects the object, and
  * links it. */
+#define _GNU_SOURCE /* memmem */
 #include "target/x86/tune/build.h"
 
 #include <elf.h>
@@ -101,6 +102,8 @@ static tw_status write_headers(const char *directory, tw_error *error) {
 typedef struct maker {
   const tw_toolchain *tools;
   const char *directory;
+  const char *source;
+  size_t length;
   bool trust;
 } maker;
 
@@ -116,11 +119,10 @@ static const char *openmp(const tw_toolchain *tools) {
   return tw_toolchain_is_clang(tools) ? "-fopenmp=libgomp" : "-fopenmp";
 }
 
-/* `kind`: "-c" makes kernel.o, "-S" makes kernel.s. */
-static tw_status compile(const maker *m, const char *const flag[], const char *kind, tw_error *error) {
-  const char *const output = strcmp(kind, "-S") ? "kernel.o" : "kernel.s";
-  const char *const fixed[] = {"-std=gnu17", "-g0", "-w",   "-fPIC",    "-fno-plt", "-I.",
-                               kind,         "-o",  output, "kernel.c", NULL};
+/* `kind`: "-c" makes an object, "-S" assembly. */
+static tw_status compile(const maker *m, const char *const flag[], const char *kind, const char *source,
+                         const char *output, tw_error *error) {
+  const char *const fixed[] = {"-std=gnu17", "-g0", "-w", "-fPIC", "-fno-plt", "-I.", kind, "-o", output, source, NULL};
   /* GCC compiles as for the library's own kernels (target.cmake): a quarter of the time of -O3. */
   static const char *const gcc[] = {"-O2", "-fvect-cost-model=dynamic", NULL}, *const clang[] = {"-O3", NULL};
   const char *const *level = tw_toolchain_is_clang(m->tools) ? clang : gcc;
@@ -134,8 +136,8 @@ static tw_status compile(const maker *m, const char *const flag[], const char *k
   return run(m, argv, "compiling the kernel", error);
 }
 
-/* Without the system's start files: loading the object runs no code of it. */
-static tw_status link_object(const maker *m, tw_error *error) {
+/* Without the system's start files: loading the object runs no code of it. `more`: a second object, or NULL. */
+static tw_status link_objects(const maker *m, const char *more, tw_error *error) {
   const char *const argv[] = {"",
                               "-shared",
                               "-nostartfiles",
@@ -147,39 +149,76 @@ static tw_status link_object(const maker *m, tw_error *error) {
                               "-o",
                               "kernel.so",
                               "-lm",
+                              more,
                               NULL};
   return run(m, argv, "linking the kernel", error);
 }
 
 typedef tw_status finisher(const maker *, const char *const flag[], char **out, size_t *bytes, tw_error *);
 
-static tw_status make_object(const maker *m, const char *const flag[], char **object, size_t *bytes, tw_error *error) {
-  char *compiled = NULL;
+/* Compiles and inspects NAME.c, or takes its object from the cache. */
+static tw_status make_part(const maker *m, const char *const flag[], const char *name, const char *text, size_t length,
+                           tw_error *error) {
+  char key[TW_HASH_TEXT], source[32], output[32], *compiled = NULL;
   size_t size = 0;
-  tw_status status = compile(m, flag, "-c", error);
-  if (status == TW_OK) status = tw_tool_read(m->directory, "kernel.o", &compiled, &size, error);
+  snprintf(source, sizeof source, "%s.c", name);
+  snprintf(output, sizeof output, "%s.o", name);
+  key_of(m->tools, text, length, flag, key);
+  if (tw_cache_get("x86-parts", key, &compiled, &size)) {
+    const tw_status status = tw_tool_write(m->directory, output, compiled, size, error);
+    free(compiled);
+    return status;
+  }
+  tw_status status = tw_tool_write(m->directory, source, text, length, error);
+  if (status == TW_OK) status = compile(m, flag, "-c", source, output, error);
+  if (status == TW_OK) status = tw_tool_read(m->directory, output, &compiled, &size, error);
   if (status == TW_OK) status = tw_object_check(compiled, size, &rules, error);
-  if (status == TW_OK) status = link_object(m, error);
-  if (status == TW_OK) status = tw_tool_read(m->directory, "kernel.so", object, bytes, error);
+  if (status == TW_OK) tw_cache_put("x86-parts", key, compiled, size);
   free(compiled);
   return status;
 }
 
+/* The source up to `blocks`, without the lines of its schedule, which follow the first line. */
+static tw_status make_parts(const maker *m, const char *const flag[], const char *blocks, tw_error *error) {
+  const char *first = memchr(m->source, '\n', (size_t)(blocks - m->source)), *at = first ? first : m->source;
+  while (at < blocks && strncmp(at, "\n// ", 4) == 0) at = memchr(at + 1, '\n', (size_t)(blocks - at));
+  const size_t before = first ? (size_t)(first - m->source) : 0, rest = (size_t)(blocks - at);
+  char *kernel = malloc(before + rest + 1);
+  if (!kernel) return tw_no_memory(error, NULL);
+  memcpy(kernel, m->source, before);
+  memcpy(kernel + before, at, rest);
+  tw_status status = make_part(m, flag, "kernel", kernel, before + rest, error);
+  if (status == TW_OK) status = make_part(m, flag, "blocks", blocks, m->length - (size_t)(blocks - m->source), error);
+  free(kernel);
+  return status;
+}
+
+static tw_status make_object(const maker *m, const char *const flag[], char **object, size_t *bytes, tw_error *error) {
+  /* Only in the library's own text: a line of another source could mean more than it shows. */
+  static const char mark[] = "\n" X86_BLOCKS_COMMENT;
+  const char *blocks = m->trust ? memmem(m->source, m->length, mark, sizeof mark - 1) : NULL;
+  tw_status status =
+      blocks ? make_parts(m, flag, blocks, error) : make_part(m, flag, "kernel", m->source, m->length, error);
+  if (status == TW_OK) status = link_objects(m, blocks ? "blocks.o" : NULL, error);
+  if (status == TW_OK) status = tw_tool_read(m->directory, "kernel.so", object, bytes, error);
+  return status;
+}
+
 static tw_status make_assembly(const maker *m, const char *const flag[], char **text, size_t *bytes, tw_error *error) {
-  tw_status status = compile(m, flag, "-S", error);
+  tw_status status = tw_tool_write(m->directory, "kernel.c", m->source, m->length, error);
+  if (status == TW_OK) status = compile(m, flag, "-S", "kernel.c", "kernel.s", error);
   if (status == TW_OK) status = tw_tool_read(m->directory, "kernel.s", text, bytes, error);
   if (status == TW_OK) ++*bytes; /* with its '\0' */
   return status;
 }
 
-/* In a folder with the source and the headers. */
+/* In a folder with the headers. */
 static tw_status make(const tw_toolchain *tools, const char *source, size_t length, const char *const flag[],
                       bool trust, finisher *finish, char **out, size_t *bytes, tw_error *error) {
   char *directory = NULL;
   tw_status status = tw_directory_temporary(&directory, error);
-  const maker m = {tools, directory, trust};
+  const maker m = {tools, directory, source, length, trust};
   if (status == TW_OK) status = write_headers(directory, error);
-  if (status == TW_OK) status = tw_tool_write(directory, "kernel.c", source, length, error);
   if (status == TW_OK) status = finish(&m, flag, out, bytes, error);
   if (directory) tw_directory_remove(directory);
   free(directory);

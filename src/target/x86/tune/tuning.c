@@ -259,13 +259,14 @@ tw_status x86_emit(const tw_target *target, const tw_problem *p, const tw_schedu
   for (size_t i = 0; i < schedule->n; i++) tw_text_add(&text, "// %s\n", schedule->step[i]);
   x86_emit_kernel(&t.kernel, &text);
   tw_text_add(&text,
-              "\n#include \"target/x86/runtime/tuned.h\"\n"
+              "\n" X86_BLOCKS_COMMENT "\n#include \"target/x86/runtime/tuned.h\"\n"
+              "extern const x86_kernel %s;\n"
               "__attribute__((visibility(\"default\"))) const x86_kernel *const tilewright_kernel = &%s;\n"
               "__attribute__((visibility(\"default\"))) const x86_blocks tilewright_blocks = {\n"
               "    .mc = %" PRId64 ", .nc = %" PRId64 ", .kc = %" PRId64 ", .rho = %d, .a = %s, .panels = %d, "
               ".threads_m = %d, .threads_n = %d, .ahead = %d};\n",
-              x86_kernel_symbol(&t.kernel, symbol), b->mc, b->nc, b->kc, b->rho, a_in_c[b->a], b->panels, b->threads_m,
-              b->threads_n, b->ahead);
+              x86_kernel_symbol(&t.kernel, symbol), symbol, b->mc, b->nc, b->kc, b->rho, a_in_c[b->a], b->panels,
+              b->threads_m, b->threads_n, b->ahead);
   *source = tw_text_take(&text);
   return *source ? TW_OK : tw_no_memory(error, NULL);
 }
