@@ -119,13 +119,13 @@ static void test_items_of_matrices_are_exhaustive(void **state) {
   for (int n = 0; n < n_kits; n++)
     for (int s = 0; s < CDNA_SMALLS; s++) {
       const int bits = cdna_small_of((cdna_small)s).bits;
-      float table[256], out[16];
+      float table[256], out[CDNA_LANES];
       for (uint32_t code = 0; code < 1u << bits; code++) table[code] = cdna_small_value((cdna_small)s, code);
       cdna_items x = cdna_small_items((cdna_small)s, table);
       for (uint32_t code = 0; code < 1u << bits; code++)
         for (int at = 0; at < 32; at += bits) {
-          uint32_t low[16], high[16];
-          for (int l = 0; l < 16; l++) {
+          uint32_t low[CDNA_LANES], high[CDNA_LANES];
+          for (int l = 0; l < CDNA_LANES; l++) {
             const uint64_t dwords = (uint64_t)code << at | ~((uint64_t)((1u << bits) - 1) << at);
             low[l] = (uint32_t)dwords;
             high[l] = (uint32_t)(dwords >> 32);
@@ -133,8 +133,8 @@ static void test_items_of_matrices_are_exhaustive(void **state) {
           x.shift = at;
           x.low = low;
           x.high = high;
-          kits[n]->unpack(&x, 16, out);
-          for (int l = 0; l < 16; l++)
+          kits[n]->unpack(&x, out);
+          for (int l = 0; l < CDNA_LANES; l++)
             if (memcmp(&out[l], &table[code], sizeof *out) != 0)
               fail_msg("%s: format %d, code %u", kits[n]->isa, s, code);
         }

@@ -43,11 +43,11 @@ typedef struct part {
 static part add_products(const cdna_fused *x, int i, int j, int first, int last, int step) {
   part p = {0, -100000};
   for (int k = first; k < last; k += step) {
-    const int e = x->a_exponent[k * x->m + i] + x->b_exponent[k * x->n + j];
+    const int e = x->a_exponent[k * x->of.m + i] + x->b_exponent[k * x->of.n + j];
     p.exponent = e > p.exponent ? e : p.exponent;
   }
   for (int k = first; k < last; k += step)
-    p.sum += cut((double)x->a[k * x->m + i] * x->b[k * x->n + j], 24, p.exponent);
+    p.sum += cut((double)x->of.a[k * x->of.m + i] * x->of.b[k * x->of.n + j], 24, p.exponent);
   return p;
 }
 
@@ -57,7 +57,7 @@ static float fuse_element(const cdna_fused *x, int i, int j, int first, float c)
   double plain = 0;
   bool up = false, down = false;
   for (int k = first; k < last; k++) {
-    const double product = (double)x->a[k * x->m + i] * x->b[k * x->n + j];
+    const double product = (double)x->of.a[k * x->of.m + i] * x->of.b[k * x->of.n + j];
     plain += product;
     up |= product >= 0x1p128;
     down |= product <= -0x1p128;
@@ -76,30 +76,21 @@ static float fuse_element(const cdna_fused *x, int i, int j, int first, float c)
   return (float)(floored(p.sum, 31, e) + addend);
 }
 
-void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, float *c, const float *a, const float *b,
-                         int group) {
-  int32_t ea[ITEMS_MAX], eb[ITEMS_MAX], ec[ITEMS_MAX];
-  int low[3], high[3];
-  const cdna_fused x = {.c = c,
-                        .a = a,
-                        .b = b,
-                        .a_exponent = ea,
-                        .b_exponent = eb,
-                        .m = m->m,
-                        .n = m->n,
-                        .k = m->k,
-                        .group = group,
-                        .halves = group == 16};
-  kit->exponents(a, m->m * m->k, least_exponent(m->a), ea, &low[0], &high[0]);
-  kit->exponents(b, m->n * m->k, least_exponent(m->b), eb, &low[1], &high[1]);
-  kit->exponents(c, m->m * m->n, -126, ec, &low[2], &high[2]);
-  if (m->n % 16 == 0 && low[0] + low[1] > -FAR && high[0] + high[1] < FAR && high[0] < 128 && high[1] < 128 &&
-      high[2] < 120) {
+void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, const cdna_product *of, int high, int group) {
+  int32_t ea[ITEMS_MAX], eb[ITEMS_MAX];
+  int low[2], most[2];
+  const cdna_fused x = {.of = *of, .a_exponent = ea, .b_exponent = eb, .group = group, .halves = group == 16};
+  kit->exponents(of->a, m->m * m->k, least_exponent(m->a), ea, &low[0], &most[0]);
+  kit->exponents(of->b, m->n * m->k, least_exponent(m->b), eb, &low[1], &most[1]);
+  if (m->n % 16 == 0 && low[0] + low[1] > -FAR && most[0] + most[1] < FAR && most[0] < 128 && most[1] < 128 &&
+      high < 120) {
     kit->fuse(&x);
     return;
   }
   for (int i = 0; i < m->m; i++)
-    for (int j = 0; j < m->n; j++)
-      for (int first = 0; first < m->k; first += group)
-        c[i * m->n + j] = fuse_element(&x, i, j, first, c[i * m->n + j]);
+    for (int j = 0; j < m->n; j++) {
+      float c = tw_float_of(of->c[of->at[i] + j]);
+      for (int first = 0; first < m->k; first += group) c = fuse_element(&x, i, j, first, c);
+      of->d[of->at[i] + j] = tw_bits_of(c);
+    }
 }

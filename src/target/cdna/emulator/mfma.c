@@ -14,7 +14,7 @@
 #include "target/cdna/lanes/small.h"
 #include "target/cdna/layout/mfma.h"
 
-enum { ITEMS_MAX = 2048, SCALES_MAX = 128 };
+enum { ITEMS_MAX = 2048, SCALES_MAX = 128, ROWS_MAX = 64 };
 
 /* The place of item n (lane * items + item) in its matrix: A [block][k][row], B [block][k][column], C
  * [block][row][column]; for a sparse A the compressed k. */
@@ -30,6 +30,9 @@ typedef struct matrix_map {
 typedef struct matrix_plan {
   const cdna_mfma *mfma;
   matrix_map a, b, c;
+  /* Where rows of C and D begin: in their registers if `in_place`, else in a matrix. */
+  uint16_t row_at[ROWS_MAX];
+  bool in_place;
   uint8_t scale_lane[2][SCALES_MAX]; /* for each row (column) and block of 32 k: [r * blocks + b] */
   int scale_byte[2];
   int group;      /* number of products added at once; 0: none */
@@ -91,18 +94,36 @@ static inline float item_value(const matrix_map *map, uint32_t bits) {
   }
 }
 
+/* Copies a row of lanes to runs of `run` neighbours. Copies of constant size are no calls. */
+static inline void put_runs(const matrix_map *map, int e, const float *row, float *out) {
+  const uint16_t *at = map->at + e;
+  switch (map->run) {
+  case 64: memcpy(out + at[0], row, 64 * sizeof *row); break;
+  case 32:
+    for (int l = 0; l < CDNA_LANES; l += 32) memcpy(out + at[l * map->items], row + l, 32 * sizeof *row);
+    break;
+  case 16:
+    for (int l = 0; l < CDNA_LANES; l += 16) memcpy(out + at[l * map->items], row + l, 16 * sizeof *row);
+    break;
+  default:
+    for (int l = 0; l < CDNA_LANES; l += 4) memcpy(out + at[l * map->items], row + l, 4 * sizeof *row);
+  }
+}
+
 static void unpack(const cdna_lane_kit *kit, const matrix_map *map, uint32_t (*row)[CDNA_LANES], float *out) {
   const int bits = map->bits;
+  float lanes[CDNA_LANES];
   cdna_items x = map->form;
   for (int e = 0; e < map->items; e++) {
-    const uint32_t *word = row[e * bits / 32];
+    x.low = row[e * bits / 32];
+    x.high = x.low + CDNA_LANES;
     x.shift = e * bits % 32;
-    for (int l = 0; l < CDNA_LANES && map->run; l += map->run) {
-      x.low = word + l;
-      x.high = word + CDNA_LANES + l;
-      kit->unpack(&x, map->run, out + map->at[l * map->items + e]);
+    if (map->run) {
+      kit->unpack(&x, lanes);
+      put_runs(map, e, lanes, out);
+      continue;
     }
-    for (int l = 0; l < CDNA_LANES && !map->run; l++)
+    for (int l = 0; l < CDNA_LANES; l++)
       out[map->at[l * map->items + e]] = item_value(map, item_bits(row, map->lane[l], e, bits));
   }
 }
@@ -132,6 +153,20 @@ static void fetch_addend(cdna_wave *w, const cdna_op *op, const matrix_plan *p, 
   }
   const uint32_t value = (uint32_t)cdna_read(w, &op->s[2]);
   for (int i = 0; i < p->mfma->blocks * p->mfma->m * p->mfma->n; i++) c[i] = value;
+}
+
+/* C as rows that begin at `row_at`: in its registers, unless D overwrites them before they are read. */
+static const uint32_t *addend_of(cdna_wave *w, const cdna_op *op, const matrix_plan *p, uint32_t *room) {
+  const cdna_source *c = &op->s[2];
+  const int words = p->mfma->blocks * p->mfma->m * p->mfma->n;
+  if (!p->in_place || c->kind != CDNA_ROW) {
+    fetch_addend(w, op, p, room);
+    return room;
+  }
+  const int apart = c->code - op->d;
+  if (!apart || apart >= p->c.items || apart <= -p->c.items) return w->v[c->code];
+  memcpy(room, w->v[c->code], (size_t)words * sizeof *room);
+  return room;
 }
 
 static void unpack_integers(const matrix_map *map, uint32_t (*row)[CDNA_LANES], int32_t *out) {
@@ -214,6 +249,28 @@ typedef struct scaled_plan {
   cdna_source scale[2];
 } scaled_plan;
 
+static void multiply_blocks(const cdna_wave *w, const matrix_plan *p, uint32_t *d, const uint32_t *c, const float *a,
+                            const float *b) {
+  const cdna_mfma *m = p->mfma;
+  int low, high = 0;
+  int32_t exponent[ITEMS_MAX];
+  if (p->group) w->kit->exponents(c, m->blocks * m->m * m->n, -126, exponent, &low, &high);
+  for (int block = 0; block < m->blocks; block++) {
+    const cdna_product x = {.d = d,
+                            .c = c,
+                            .at = p->row_at + block * m->m,
+                            .a = a + block * m->m * m->k,
+                            .b = b + block * m->k * m->n,
+                            .m = m->m,
+                            .n = m->n,
+                            .k = m->k};
+    if (p->group)
+      cdna_fused_multiply(w->kit, m, &x, high, p->group);
+    else
+      w->kit->multiply(&x);
+  }
+}
+
 static void run_float(cdna_wave *w, const cdna_op *op) {
   if (w->mode & CDNA_MODE_SKIP) return;
   const matrix_plan *p = op->more;
@@ -241,18 +298,17 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
       apply_scales(m, m->n, eb, b);
     }
   }
+  if (!sparse && !is_far) {
+    const uint32_t *addend = addend_of(w, op, p, all.bits);
+    multiply_blocks(w, p, p->in_place ? w->v[op->d] : all.bits, addend, a, b);
+    if (!p->in_place) write_result(&p->c, all.bits, &w->v[op->d]);
+    return;
+  }
   fetch_addend(w, op, p, all.bits);
   if (sparse)
     multiply_sparse(m, c, a, b, k_of);
-  else if (is_far)
-    multiply_far(m, c, a, b, ea, eb);
-  else if (p->group)
-    for (int block = 0; block < m->blocks; block++)
-      cdna_fused_multiply(w->kit, m, c + block * m->m * m->n, a + block * m->m * m->k, b + block * m->k * m->n,
-                          p->group);
   else
-    for (int block = 0; block < m->blocks; block++)
-      w->kit->multiply(c + block * m->m * m->n, a + block * m->m * m->k, b + block * m->k * m->n, m->m, m->n, m->k);
+    multiply_far(m, c, a, b, ea, eb);
   write_result(&p->c, all.bits, &w->v[op->d]);
 }
 
@@ -357,6 +413,16 @@ static uint8_t run_of(const matrix_map *map) {
   return 0;
 }
 
+/* Finds where rows of C and D begin. They are used in their registers if a row is a run of lanes. */
+static void place_rows(matrix_plan *p) {
+  const cdna_mfma *m = p->mfma;
+  const matrix_map *c = &p->c;
+  for (int i = 0; i < m->blocks * m->m; i++) p->row_at[i] = (uint16_t)(i * m->n);
+  p->in_place = c->run == m->n && m->n % 16 == 0 && m->c != CDNA_F64 && !cdna_mfma_is_sparse(m);
+  for (int l = 0; l < CDNA_LANES && p->in_place; l += m->n)
+    for (int r = 0; r < c->items; r++) p->row_at[c->at[l * c->items + r] / m->n] = (uint16_t)(r * CDNA_LANES + l);
+}
+
 static bool scales_of(const cdna_mfma *m, const cdna_code *c, matrix_plan *p) {
   for (int side = 0; side < 2; side++) {
     cdna_fragment f;
@@ -424,6 +490,7 @@ bool cdna_lower_mfma(cdna_program *p, const cdna_code *c, cdna_op *op) {
   plan->a.run = run_of(&plan->a);
   plan->b.run = run_of(&plan->b);
   plan->c.run = run_of(&plan->c);
+  place_rows(plan);
   op->more = plan;
   for (int n = 0; n < 3; n++) cdna_lower_source(p, c, cdna_find_field(i, (char)('0' + n)), &op->s[n]);
   if (op->s[0].kind != CDNA_ROW || op->s[1].kind != CDNA_ROW) return false;

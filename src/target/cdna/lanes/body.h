@@ -182,45 +182,69 @@ static inline float small_item(const cdna_items *x, uint32_t code) {
   return f((code & x->nan_mask) == x->nan ? 0x7FC00000u : value);
 }
 
-static void unpack(const cdna_items *x, int n, float *out) {
-  const uint32_t *low = x->low, *high = x->high, mask = x->mask;
+static inline uint32_t item_code(const cdna_items *x, int l) {
+  return (x->low[l] >> x->shift | (uint32_t)((uint64_t)x->high[l] << (32 - x->shift))) & x->mask;
+}
+
+/* Items of 4 and 6 bits are looked up by their magnitude: at most 32 values. */
+#ifdef __AVX512F__
+static void unpack_few(const cdna_items *x, float *out) {
+  const __m512 low = _mm512_loadu_ps(x->table), high = _mm512_loadu_ps(x->table + (x->bits == 6 ? 16 : 0));
+  const __m512i sign = _mm512_set1_epi32(INT32_MIN);
+  const __m128i right = _mm_cvtsi32_si128(x->shift), left = _mm_cvtsi32_si128(32 - x->shift),
+                up = _mm_cvtsi32_si128(32 - x->bits);
+  const bool is_cut = x->shift + x->bits > 32;
+  for (int l = 0; l < CDNA_LANES; l += 16) {
+    __m512i code = _mm512_srl_epi32(_mm512_loadu_si512(x->low + l), right);
+    if (is_cut) code = _mm512_or_si512(code, _mm512_sll_epi32(_mm512_loadu_si512(x->high + l), left));
+    const __m512 value = x->bits == 4 ? _mm512_permutexvar_ps(code, low) : _mm512_permutex2var_ps(low, code, high);
+    const __m512i signs = _mm512_and_si512(_mm512_sll_epi32(code, up), sign);
+    _mm512_storeu_ps(out + l, _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(value), signs)));
+  }
+}
+#endif
+
+static void unpack(const cdna_items *items, float *restrict out) {
+  const cdna_items form = *items, *x = &form;
+  const uint32_t *low = x->low;
   const int shift = x->shift;
+  const bool is_cut = shift && x->mask << shift >> shift != x->mask;
   switch (x->kind) {
   case CDNA_ITEM_TABLE:
-    if (shift && mask << shift >> shift != mask)
-      for (int l = 0; l < n; l++) out[l] = x->table[(low[l] >> shift | high[l] << (32 - shift)) & mask];
+    if (is_cut)
+      LOOP out[l] = x->table[item_code(x, l)];
     else
-      for (int l = 0; l < n; l++) out[l] = x->table[low[l] >> shift & mask];
+      LOOP out[l] = x->table[low[l] >> shift & x->mask];
     break;
   case CDNA_ITEM_SMALL: {
-    const cdna_items form = *x;
-    const bool is_cut = shift && mask << shift >> shift != mask;
+#ifdef __AVX512F__
+    if (x->bits <= 6) {
+      unpack_few(x, out);
+      break;
+    }
+#endif
     if (is_cut)
-      for (int l = 0; l < n; l++) out[l] = small_item(&form, (low[l] >> shift | high[l] << (32 - shift)) & mask);
+      LOOP out[l] = small_item(x, item_code(x, l));
     else
-      for (int l = 0; l < n; l++) out[l] = small_item(&form, low[l] >> shift & mask);
+      LOOP out[l] = small_item(x, low[l] >> shift & x->mask);
     break;
   }
-  case CDNA_ITEM_F16:
-    for (int l = 0; l < n; l++) out[l] = cdna_half_value(low[l] >> shift & 0xFFFF);
-    break;
-  case CDNA_ITEM_BF16:
-    for (int l = 0; l < n; l++) out[l] = f(low[l] >> shift << 16);
-    break;
-  case CDNA_ITEM_XF32:
-    for (int l = 0; l < n; l++) out[l] = f(low[l] & ~0x1FFFu);
-    break;
-  case CDNA_ITEM_F32: memcpy(out, low, (size_t)n * sizeof *out); break;
+  case CDNA_ITEM_F16: LOOP out[l] = cdna_half_value(low[l] >> shift & 0xFFFF); break;
+  case CDNA_ITEM_BF16: LOOP out[l] = f(low[l] >> shift << 16); break;
+  case CDNA_ITEM_XF32: LOOP out[l] = f(low[l] & ~0x1FFFu); break;
+  case CDNA_ITEM_F32: memcpy(out, low, CDNA_LANES * sizeof *out); break;
   }
 }
 
-/* Processes 16 columns of 4 rows at once, so that sums do not wait for each other. */
+/* Processes 16 columns of several rows at once, so that sums do not wait for each other. */
 #if defined(__AVX512F__)
+enum { ROWS_AT_ONCE = 8 };
 typedef __m512 columns16;
 #define LOAD16(at_) _mm512_loadu_ps(at_)
 #define STORE16(at_, v_) _mm512_storeu_ps(at_, v_)
 #define FMA16(a_, b_, c_) _mm512_fmadd_ps(_mm512_set1_ps(a_), b_, c_)
 #elif defined(__AVX2__)
+enum { ROWS_AT_ONCE = 4 };
 typedef struct columns16 {
   __m256 low, high;
 } columns16;
@@ -231,28 +255,37 @@ typedef struct columns16 {
                _mm256_fmadd_ps(_mm256_set1_ps(a_), (b_).high, (c_).high)})
 #endif
 #ifdef LOAD16
-static void multiply_columns(float *c, const float *a, const float *b, int m, int n, int k) {
-  columns16 sum[4];
-  for (int r = 0; r < 4; r++) sum[r] = LOAD16(c + r * n);
-  for (int k_ = 0; k_ < k; k_++) {
-    const columns16 right = LOAD16(b + k_ * n);
-    for (int r = 0; r < 4; r++) sum[r] = FMA16(a[k_ * m + r], right, sum[r]);
+#ifdef __clang__
+#define EACH_ROW _Pragma("unroll") for (int r = 0; r < ROWS_AT_ONCE; r++)
+#else
+#define EACH_ROW _Pragma("GCC unroll 8") for (int r = 0; r < ROWS_AT_ONCE; r++)
+#endif
+/* The vector types alias any other. The loops over rows are unrolled, so that sums stay in registers. */
+static void multiply_columns(const cdna_product *x, const float *a, const float *b, const uint16_t *at, int j) {
+  columns16 sum[ROWS_AT_ONCE];
+  EACH_ROW sum[r] = LOAD16((const float *)(const void *)(x->c + at[r] + j));
+  for (int k = 0; k < x->k; k++) {
+    const columns16 right = LOAD16(b + k * x->n);
+    EACH_ROW sum[r] = FMA16(a[k * x->m + r], right, sum[r]);
   }
-  for (int r = 0; r < 4; r++) STORE16(c + r * n, sum[r]);
+  EACH_ROW STORE16((float *)(void *)(x->d + at[r] + j), sum[r]);
 }
 #endif
 
-static void multiply(float *c, const float *a, const float *b, int m, int n, int k) {
+static void multiply(const cdna_product *x) {
 #ifdef LOAD16
-  if (m % 4 == 0 && n % 16 == 0) {
-    for (int i_ = 0; i_ < m; i_ += 4)
-      for (int j = 0; j < n; j += 16) multiply_columns(c + i_ * n + j, a + i_, b + j, m, n, k);
+  if (x->m % ROWS_AT_ONCE == 0 && x->n % 16 == 0) {
+    for (int r = 0; r < x->m; r += ROWS_AT_ONCE)
+      for (int j = 0; j < x->n; j += 16) multiply_columns(x, x->a + r, x->b + j, x->at + r, j);
     return;
   }
 #endif
-  for (int i_ = 0; i_ < m; i_++)
-    for (int k_ = 0; k_ < k; k_++)
-      for (int j = 0; j < n; j++) c[i_ * n + j] = fmaf(a[k_ * m + i_], b[k_ * n + j], c[i_ * n + j]);
+  for (int r = 0; r < x->m; r++)
+    for (int j = 0; j < x->n; j++) {
+      float sum = f(x->c[x->at[r] + j]);
+      for (int k = 0; k < x->k; k++) sum = fmaf(x->a[k * x->m + r], x->b[k * x->n + j], sum);
+      x->d[x->at[r] + j] = u(sum);
+    }
 }
 
 #include "target/cdna/lanes/integer.h"

@@ -27,14 +27,16 @@ static inline double power_of_two(int32_t e) {
 static inline int32_t largest(int32_t p, int32_t q) { return p > q ? p : q; }
 
 /* Products of every `step`-th k, cut to 24 bits below the largest exponent and summed in units of the last bit. */
-static inline void cut_products(const cdna_fused *x, int i_, int j, int first, int step, int32_t *top, int32_t *sum) {
-  integers most = INTEGERS_AT(x->b_exponent + first * x->n + j) + x->a_exponent[first * x->m + i_], all = {0};
+static inline void cut_products(const cdna_fused *fused, int i_, int j, int first, int step, int32_t *top,
+                                int32_t *sum) {
+  const cdna_product *x = &fused->of;
+  integers most = INTEGERS_AT(fused->b_exponent + first * x->n + j) + fused->a_exponent[first * x->m + i_], all = {0};
   reals unit;
-  for (int k = first + step; k < first + x->group; k += step)
-    most = LARGEST(most, INTEGERS_AT(x->b_exponent + k * x->n + j) + x->a_exponent[k * x->m + i_]);
+  for (int k = first + step; k < first + fused->group; k += step)
+    most = LARGEST(most, INTEGERS_AT(fused->b_exponent + k * x->n + j) + fused->a_exponent[k * x->m + i_]);
   const integers least = (integers){0} + FUSED_LEAST, unit_bits = (127 + 24 - LARGEST(most, least)) << 23;
   memcpy(&unit, &unit_bits, sizeof unit);
-  for (int k = first; k < first + x->group; k += step)
+  for (int k = first; k < first + fused->group; k += step)
     all += __builtin_convertvector(x->a[k * x->m + i_] * REALS_AT(x->b + k * x->n + j) * unit, integers);
   memcpy(top, &most, sizeof most);
   memcpy(sum, &all, sizeof all);
@@ -56,8 +58,9 @@ static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused 
   int32_t top[2][WIDTH], sum[2][WIDTH], e[WIDTH];
   uint32_t c[WIDTH];
   double s[WIDTH];
-  memcpy(c, x->c + i_ * x->n + j, sizeof c);
-  for (int first = 0; first < x->k; first += x->group) {
+  const uint16_t at = x->of.at[i_];
+  memcpy(c, x->of.c + at + j, sizeof c);
+  for (int first = 0; first < x->of.k; first += x->group) {
     cut_products(x, i_, j, first, halves ? 2 : 1, top[0], sum[0]);
     if (halves) {
       /* the odd products: `group` counts from the first product on, so one less */
@@ -77,15 +80,16 @@ static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused 
     }
     add_group(c, e, s, halves);
   }
-  memcpy(x->c + i_ * x->n + j, c, sizeof c);
+  memcpy(x->of.d + at + j, c, sizeof c);
 }
 
 /* Exponents of all items: -126 for zero, `least` for subnormals; also the smallest and largest exponent of nonzero
  * items. */
-static void exponents(const float *v, int n, int least, int32_t *e, int *low, int *high) {
+static void exponents(const void *v, int n, int least, int32_t *e, int *low, int *high) {
   int32_t smallest = 1000, most = -1000;
   for (int k = 0; k < n; k++) {
-    const uint32_t bits = u(v[k]);
+    uint32_t bits;
+    memcpy(&bits, (const char *)v + 4 * k, sizeof bits);
     const int32_t of = (int32_t)(bits >> 23 & 0xFF) - 127, kept = of < least ? least : of;
     const bool zero = (bits & 0x7FFFFFFF) == 0;
     const int32_t lower = zero ? 1000 : kept, upper = zero ? -1000 : kept;
@@ -99,8 +103,8 @@ static void exponents(const float *v, int n, int least, int32_t *e, int *low, in
 
 /* The caller guarantees that the columns are a multiple of WIDTH. */
 static void fuse(const cdna_fused *x) {
-  for (int i_ = 0; i_ < x->m; i_++)
-    for (int j = 0; j < x->n; j += WIDTH) {
+  for (int i_ = 0; i_ < x->of.m; i_++)
+    for (int j = 0; j < x->of.n; j += WIDTH) {
       if (x->halves)
         fuse_columns(x, i_, j, true);
       else

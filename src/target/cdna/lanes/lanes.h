@@ -62,12 +62,21 @@ typedef struct cdna_items {
   uint32_t nan_mask, nan;
 } cdna_items;
 
-/* A block of a matrix instruction of CDNA3: emulator/fused.h. */
-typedef struct cdna_fused {
-  float *c;
+/* A block of a matrix instruction: D = A B + C. A is [k][m] and B [k][n]. Rows of C and D are the bits of floats, and
+ * begin `at` dwords from `c` and `d`: in registers, or in a matrix. They are equal or disjoint. */
+typedef struct cdna_product {
+  uint32_t *d;
+  const uint32_t *c;
+  const uint16_t *at;
   const float *a, *b;
+  int m, n, k;
+} cdna_product;
+
+/* The same on CDNA3: emulator/fused.h. */
+typedef struct cdna_fused {
+  cdna_product of;
   const int32_t *a_exponent, *b_exponent; /* bits of each item */
-  int m, n, k, group;
+  int group;
   bool halves; /* even and odd k are summed separately */
 } cdna_fused;
 
@@ -80,13 +89,13 @@ typedef struct cdna_lane_kit {
   void (*expand)(uint32_t *row, uint64_t mask); /* all ones where the bit is set */
   uint64_t (*pack)(const uint32_t *row);        /* the sign bits */
   void (*blend)(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows);
-  /* n lanes, a multiple of 4 */
-  void (*unpack)(const cdna_items *, int n, float *out);
-  /* c[i][j] = fma(a[k][i], b[k][j], c[i][j]) for k = 0, 1, ... */
-  void (*multiply)(float *c, const float *a, const float *b, int m, int n, int k);
+  void (*unpack)(const cdna_items *, float out[CDNA_LANES]);
+  /* d[i][j] = fma(a[k][i], b[k][j], ... c[i][j]) for k = 0, 1, ... */
+  void (*multiply)(const cdna_product *);
   /* requires multiples of 16 columns, exponents of products between -100 and 100, and exponents of C below 120 */
   void (*fuse)(const cdna_fused *);
-  void (*exponents)(const float *, int n, int least, int32_t *e, int *low, int *high);
+  /* of floats, or of their bits */
+  void (*exponents)(const void *, int n, int least, int32_t *e, int *low, int *high);
 } cdna_lane_kit;
 
 extern const cdna_lane_kit cdna_kit_portable, cdna_kit_avx2, cdna_kit_avx512;
