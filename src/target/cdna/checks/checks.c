@@ -209,10 +209,11 @@ static bool meet_program(cdna_checker *c, const cdna_group *group) {
   c->lds = group->lds_bytes;
   c->work_items = 0;
   for (int i = 0; i < group->n_waves; i++) c->work_items += __builtin_popcountll(cdna_exec(&group->wave[i]));
-  c->narrow = false;
+  c->cell_shift = 2;
   for (size_t i = 0; i < group->program->n; i++) {
     const cdna_effects *e = &c->effects[i];
-    if (e->access && e->bytes < 4 && (e->space == CDNA_SPACE_LDS || e->space == CDNA_SPACE_FLAT)) c->narrow = true;
+    if (e->access && e->bytes < 1 << c->cell_shift && (e->space == CDNA_SPACE_LDS || e->space == CDNA_SPACE_FLAT))
+      c->cell_shift = e->bytes / 2; /* 1 or 2 bytes */
   }
   const cdna_memory *m = group->memory;
   for (size_t i = 0; i < m->n; i++) {
@@ -229,7 +230,7 @@ static bool meet_program(cdna_checker *c, const cdna_group *group) {
 static group_state *new_state(cdna_checker *c, const cdna_group *group) {
   group_state *g = calloc(1, sizeof *g);
   if (!g) return NULL;
-  const size_t cells = c->narrow ? group->lds_bytes : (group->lds_bytes + 3) / 4;
+  const size_t cells = (group->lds_bytes + (1u << c->cell_shift) - 1) >> c->cell_shift;
   g->checker = c;
   g->lds_bytes = group->lds_bytes;
   g->n_waves = group->n_waves;

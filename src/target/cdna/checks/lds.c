@@ -17,8 +17,8 @@ static bool has_ended(const group_state *g, const lds_cell *c, int reader) {
   if (!is_one(c->writers) || c->written < g->first) return true;
   const int writer = __builtin_ctz(c->writers);
   const wait_state *s = &g->wave[writer].waits;
-  if (writer == reader) return !c->direct || c->sequence <= s->vm_done;
-  return c->sequence <= (c->direct ? s->vm_passed : s->lds_passed);
+  if (writer == reader) return !c->write.direct || c->write.sequence <= s->vm_done;
+  return c->write.sequence <= (c->write.direct ? s->vm_passed : s->lds_passed);
 }
 
 /* "wave 3 reads", "waves 0, 1 and 3 read". */
@@ -53,7 +53,7 @@ static void doubt(cdna_wave *w, group_state *g, const lds_cell *c, uint32_t addr
                   .other_at = c->write_at,
                   .lane = (int16_t)lane,
                   .others = (uint16_t)(c->writers & ~(1u << w->id))};
-  memcpy(&d->old, w->group->lds + address, g->checker->narrow ? 1 : 4);
+  memcpy(&d->old, w->group->lds + address, 1u << g->checker->cell_shift);
   g->doubtful_wave = w;
   g->doubtful_at = w->at;
 }
@@ -66,12 +66,29 @@ void lds_settle(cdna_group *group) {
   for (int k = 0; k < n; k++) {
     const doubtful *d = &g->doubtful[k];
     const size_t at = w->at;
-    if (!memcmp(&d->old, group->lds + d->address, g->checker->narrow ? 1 : 4)) continue;
+    if (!memcmp(&d->old, group->lds + d->address, 1u << g->checker->cell_shift)) continue;
     w->at = g->doubtful_at; /* a finding's place is the wave's current instruction */
     report(w, d->lane, d->address, "write", d->others, "write", d->other_at);
     w->at = at;
     return;
   }
+}
+
+static inline void record_read(lds_cell *c, uint32_t epoch, uint16_t mine, uint32_t at) {
+  c->readers = (uint16_t)((c->read == epoch ? c->readers : 0) | mine);
+  c->read = epoch;
+  c->read_at = at;
+}
+
+/* Before it, `written` tells whether the cell was written in this epoch. */
+static inline void record_write(lds_cell *c, uint32_t epoch, uint16_t mine, uint32_t at, uint32_t sequence, bool atomic,
+                                bool direct) {
+  const bool is_written = c->written == epoch;
+  c->writers = (uint16_t)((is_written ? c->writers : 0) | mine);
+  c->written = epoch;
+  c->write_at = at;
+  /* one store: parts of a dword, one by one, would wait for each other */
+  c->write = (lds_write){sequence & 0x3FFFFFFF, direct, atomic && (!is_written || c->write.atomic)};
 }
 
 static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint32_t address, int lane, bool reads,
@@ -80,7 +97,7 @@ static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint
   const bool is_written = c->written == g->epoch, read = c->read == g->epoch, atomic = reads && writes;
   const uint16_t writers = is_written ? c->writers & (uint16_t)~mine : 0,
                  readers = read ? c->readers & (uint16_t)~mine : 0;
-  const bool among_atomics = atomic && is_written && c->atomic; /* in any order */
+  const bool among_atomics = atomic && is_written && c->write.atomic; /* in any order */
   if (writers && !among_atomics && writes && !atomic && !readers) {
     doubt(w, g, c, address, lane);
   } else if (writers && !among_atomics) {
@@ -96,37 +113,53 @@ static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint
     if (found_before(w, CDNA_CHECK_RACES, w->at)) return false;
     place_name(w, c->write_at, place, sizeof place);
     find_at(w, CDNA_CHECK_RACES, w->at, lane, "reads LDS at %u, which wave %d writes in %s; s_waitcnt %s is missing%s",
-            address, __builtin_ctz(c->writers), place, c->direct ? "vmcnt" : "lgkmcnt",
+            address, __builtin_ctz(c->writers), place, c->write.direct ? "vmcnt" : "lgkmcnt",
             is_written ? "" : " before the barrier");
     return false;
   }
-  if (reads && !atomic) {
-    c->readers = (uint16_t)((read ? c->readers : 0) | mine);
-    c->read = g->epoch;
-    c->read_at = (uint32_t)w->at;
-  }
-  if (writes) {
-    c->atomic = atomic && (!is_written || c->atomic);
-    c->writers = (uint16_t)((is_written ? c->writers : 0) | mine);
-    c->written = g->epoch;
-    c->write_at = (uint32_t)w->at;
-    c->sequence = sequence & 0x3FFFFFFF;
-    c->direct = x->access.to_lds;
-  }
+  if (reads && !atomic) record_read(c, g->epoch, mine, (uint32_t)w->at);
+  if (writes) record_write(c, g->epoch, mine, (uint32_t)w->at, sequence, atomic, x->access.to_lds);
   return true;
 }
 
-/* The usual case: the wave has read the cell before, and no wave has written it. */
-static inline bool is_read_again(const lds_cell *c, uint32_t epoch, int wave) {
-  return c->read == epoch && c->written != epoch && c->readers >> wave & 1;
+/* A write that has ended for this reader: neighbouring cells usually have the same. */
+typedef struct ended_write {
+  uint32_t written;
+  uint16_t writers;
+  lds_write write;
+} ended_write;
+static inline bool is_known_write(const ended_write *e, const lds_cell *c) {
+  return c->written == e->written && c->writers == e->writers && !memcmp(&c->write, &e->write, sizeof e->write);
+}
+
+/* The usual cases, without a call: no wave has written the cell that is read; no other wave has used the cell that is
+ * written. */
+static inline bool is_quick_read(const group_state *g, lds_cell *c, int wave, uint32_t at, ended_write *known) {
+  if (c->written == g->epoch) return false;
+  if (c->read == g->epoch && c->readers >> wave & 1) return true;
+  if (!is_known_write(known, c)) {
+    if (!has_ended(g, c, wave)) return false;
+    *known = (ended_write){c->written, c->writers, c->write};
+  }
+  record_read(c, g->epoch, (uint16_t)(1u << wave), at);
+  return true;
+}
+static inline bool is_quick_write(const group_state *g, lds_cell *c, int wave, uint32_t at, uint32_t sequence,
+                                  bool direct) {
+  const uint16_t mine = (uint16_t)(1u << wave);
+  if ((c->written == g->epoch && c->writers & (uint16_t)~mine) || (c->read == g->epoch && c->readers & (uint16_t)~mine))
+    return false;
+  record_write(c, g->epoch, mine, at, sequence, false, direct);
+  return true;
 }
 
 /* Only reads, the most frequent case. A lane that reads the same address as the previous lane needs no check. */
 static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
   group_state *g = w->group->observed;
-  const int shift = g->checker->narrow ? 0 : 2, wave = w->id;
-  const uint32_t bytes = x->access.bytes, epoch = g->epoch;
+  const int shift = g->checker->cell_shift, wave = w->id;
+  const uint32_t bytes = x->access.bytes, here = (uint32_t)w->at;
   if (bytes > g->lds_bytes) return;
+  ended_write known = {.written = UINT32_MAX}; /* no epoch */
   const uint32_t last_start = g->lds_bytes - bytes;
   for (int part = 0; part < x->access.parts; part++) {
     const uint64_t *address = x->access.address[part];
@@ -139,7 +172,8 @@ static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
       if (at > last_start) return; /* the emulator stops the run here */
       const lds_cell *const end = &g->cell[((uint32_t)at + bytes - 1) >> shift];
       for (lds_cell *c = &g->cell[(uint32_t)at >> shift]; c <= end; c++)
-        if (!is_read_again(c, epoch, wave) && !touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, true, false, 0))
+        if (!is_quick_read(g, c, wave, here, &known) &&
+            !touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, true, false, 0))
           return;
     }
   }
@@ -147,15 +181,18 @@ static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
 
 static void touch_all(cdna_wave *w, const seen *x, uint64_t lanes, bool reads, bool writes, uint32_t sequence) {
   group_state *g = w->group->observed;
-  const int shift = g->checker->narrow ? 0 : 2;
-  const uint32_t bytes = x->access.to_lds && x->access.bytes < 4 ? 4 : x->access.bytes;
+  const int shift = g->checker->cell_shift;
+  const uint32_t bytes = x->access.to_lds && x->access.bytes < 4 ? 4 : x->access.bytes, here = (uint32_t)w->at;
+  const bool direct = x->access.to_lds;
   for (int part = 0; part < x->access.parts; part++)
     for (uint64_t left = lanes; left; left &= left - 1) {
       const int l = __builtin_ctzll(left);
       const uint64_t at = x->access.to_lds ? x->access.lds[l] : x->access.address[part][l];
       if (at >= g->lds_bytes || bytes > g->lds_bytes - at) return; /* the emulator stops the run here */
       for (uint32_t c = (uint32_t)at >> shift; c <= ((uint32_t)at + bytes - 1) >> shift; c++)
-        if (!touch(w, x, g, &g->cell[c], c << shift, l, reads, writes, sequence)) return;
+        if ((reads || !is_quick_write(g, &g->cell[c], w->id, here, sequence, direct)) &&
+            !touch(w, x, g, &g->cell[c], c << shift, l, reads, writes, sequence))
+          return;
     }
 }
 

@@ -129,13 +129,17 @@ typedef struct wave_state {
 
 /* ---- lds.c ---- */
 
-/* State of a cell of LDS (a dword, or a byte if the kernel has narrow accesses). */
+typedef struct lds_write {
+  uint32_t sequence : 30; /* number of the write in its wave's counter */
+  uint32_t direct : 1;    /* a load to LDS wrote it */
+  uint32_t atomic : 1;    /* all writes of that epoch were atomics */
+} lds_write;
+
+/* State of a cell of LDS: a dword, or a half or byte if the kernel has accesses that narrow. */
 typedef struct lds_cell {
   uint32_t written, read; /* epoch of the last write and read; epochs count workgroups and barriers */
   uint32_t write_at, read_at;
-  uint32_t sequence : 30;    /* number of the write in its wave's counter */
-  uint32_t direct : 1;       /* a load to LDS wrote it */
-  uint32_t atomic : 1;       /* all writes of that epoch were atomics */
+  lds_write write;
   uint16_t writers, readers; /* waves of these epochs, a bit each */
 } lds_cell;
 
@@ -178,7 +182,7 @@ struct cdna_checker {
   /* the running program */
   const cdna_program *program;
   cdna_effects *effects;
-  bool narrow; /* it accesses bytes and halves of LDS */
+  int cell_shift; /* 2^this bytes of LDS are a cell: its narrowest access */
   _Atomic(uint32_t) *owner[OWNERS_MAX];
   group_state *idle;
   bool counts;

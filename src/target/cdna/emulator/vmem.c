@@ -117,6 +117,56 @@ static bool access_lane(cdna_wave *w, const cdna_op *op, uint8_t *at, int l, int
   }
 }
 
+/* ---- whole dwords ---- */
+
+/* cdna_reach, without a call in the usual case: the allocation that the wave used last. */
+static inline uint8_t *reach_near(cdna_wave *w, uint64_t address, uint32_t bytes, bool write, int lane) {
+  const cdna_allocation *a = w->last;
+  const uint64_t at = a ? address - a->address : 0;
+  if (a && at < a->size && bytes <= a->size - at && (!write || (a->writable && !a->held))) return a->data + at;
+  return cdna_reach(w, address, bytes, write, lane);
+}
+
+/* Loads and stores of n dwords of each lane. Constant arguments: a loop for each. Lanes that are not `inside` load 0 and
+ * store nothing. */
+static inline __attribute__((always_inline)) void access_dwords(cdna_wave *w, const cdna_op *op, access_kind kind,
+                                                                uint64_t exec, uint64_t inside, uint64_t base,
+                                                                const uint64_t at[CDNA_LANES], int n) {
+  static const uint8_t zero[16];
+  uint32_t(*v)[CDNA_LANES] = kind == STORE ? &w->v[op->s[1].code] : &w->v[op->d];
+  EACH_LANE(kind == STORE ? exec & inside : exec) {
+    uint8_t *p =
+        inside >> l & 1 ? reach_near(w, base + at[l], 4u * (uint32_t)n, kind == STORE, l) : (uint8_t *)(uintptr_t)zero;
+    if (!p) return;
+    for (int k = 0; k < n; k++)
+      if (kind == STORE)
+        memcpy(p + 4 * k, &v[k][l], 4);
+      else
+        memcpy(&v[k][l], p + 4 * k, 4);
+  }
+}
+static inline __attribute__((always_inline)) void access_words(cdna_wave *w, const cdna_op *op, access_kind kind,
+                                                               uint64_t exec, uint64_t inside, uint64_t base,
+                                                               const uint64_t at[CDNA_LANES]) {
+  switch (op->bytes) {
+  case 4: access_dwords(w, op, kind, exec, inside, base, at, 1); break;
+  case 8: access_dwords(w, op, kind, exec, inside, base, at, 2); break;
+  case 12: access_dwords(w, op, kind, exec, inside, base, at, 3); break;
+  default: access_dwords(w, op, kind, exec, inside, base, at, 4);
+  }
+}
+/* False: not a load or store of whole dwords. */
+static bool run_words(cdna_wave *w, const cdna_op *op, uint64_t exec, uint64_t inside, uint64_t base,
+                      const uint64_t at[CDNA_LANES]) {
+  const access_kind kind = (access_kind)(op->flags & KIND);
+  if (op->bytes < 4) return false;
+  if (kind == LOAD)
+    access_words(w, op, LOAD, exec, inside, base, at);
+  else if (kind == STORE)
+    access_words(w, op, STORE, exec, inside, base, at);
+  return kind == LOAD || kind == STORE;
+}
+
 /* ---- FLAT, GLOBAL, SCRATCH ---- */
 
 static uint8_t *scratch_place(cdna_wave *w, uint32_t offset, uint32_t bytes, int lane) {
@@ -157,6 +207,7 @@ static void run_flat(cdna_wave *w, const cdna_op *op) {
   const bool write = (op->flags & KIND) == STORE || (op->flags & KIND) == ATOMIC;
   uint64_t address[CDNA_LANES]; /* computed before any result is written, because results may overwrite the addresses */
   flat_addresses(w, op, address);
+  if (!(op->flags & (SCRATCH | APERTURES)) && run_words(w, op, enabled(w), ~0ull, 0, address)) return;
   EACH_LANE(enabled(w)) {
     uint8_t *at = op->flags & SCRATCH     ? scratch_place(w, (uint32_t)address[l], op->bytes, l)
                   : op->flags & APERTURES ? aperture_place(w, op, address[l], write, l)
@@ -207,6 +258,18 @@ static void buffer_addresses(const cdna_wave *w, const cdna_op *op, uint64_t exe
   out->base = r.base;
   out->records = r.records;
   out->inside = out->partly = 0;
+  if (!swizzled && !structured && !indexed && !r.add_lane) { /* the usual case */
+    const uint32_t *v = w->v[op->s[0].code], limit = r.records < bytes ? 0 : r.records - bytes + 1;
+    EACH_LANE(exec) {
+      const uint64_t at = (uint64_t)(uint32_t)(immediate + (offset_given ? v[l] : 0)) + scalar;
+      out->at[l] = at;
+      if (at < limit)
+        out->inside |= 1ull << l;
+      else if (bytes > 4 && at < r.records)
+        out->partly |= 1ull << l;
+    }
+    return;
+  }
   EACH_LANE(exec) {
     const uint32_t index = (indexed ? w->v[op->s[0].code][l] : 0) + (r.add_lane ? (uint32_t)l : 0);
     const uint32_t offset = immediate + (offset_given ? w->v[op->s[0].code + indexed][l] : 0);
@@ -238,6 +301,7 @@ static void run_buffer(cdna_wave *w, const cdna_op *op) {
   const uint64_t exec = enabled(w);
   buffer_places b; /* computed before any result is written, because results may overwrite the addresses */
   buffer_addresses(w, op, exec, op->bytes, &b);
+  if (!b.partly && run_words(w, op, exec, b.inside, b.base, b.at)) return;
   EACH_LANE(exec) {
     const bool inside = b.inside >> l & 1;
     const uint64_t at = b.at[l];
