@@ -64,6 +64,9 @@ static const kernel_case cases[] = {
     {"softmax rows=4096 cols=4096 log=1 a=bf16", "row warps=4"},
     {"reduce outer=4 n=4096 inner=4095 f=argmax a=f32", "loads 8"},
     {"reduce outer=64 n=1048576 f=mean of=smooth_l1 a=bf16", "split 8;loads 8"},
+    {"attention b=5 hq=4 hkv=2 sq=300 sk=300 d=96 causal=1 window=70 tokens=700 a=bf16",
+     "tile keys=128 consumers=2;pingpong;persistent"},
+    {"attention b=5 hq=4 hkv=2 sq=300 sk=300 d=128 tokens=700 a=f16", "tile keys=176 consumers=2"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -103,7 +106,7 @@ static void launches_cover_their_problems(void **state) {
       assert_int_equal(l.map[0].box[2], 64 * groups);
       assert_int_equal(l.map[1].box[2], l.map[2].box[2]);
       for (int m = 0; m < 4; m++) {
-        assert_int_equal(l.map[m].rank, 4);
+        assert_int_equal(l.map[m].rank, tw_problem_int(&p, "tokens") ? 3 : 4);
         assert_int_equal(l.map[m].box[0] * 2, 128);
         assert_int_equal(l.map[m].dims[0], d);
         assert_in_range(l.map[m].box[2], 8, 256);

@@ -24,8 +24,8 @@ enum { PANEL = 64, D_MAX = 256 }; /* elements of a row of shared memory; the col
 static tw_status supports_forward(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
-  const tw_status without = tw_attention_without(&a, TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE | TW_ATTENTION_TOKENS,
-                                                 "tile kernels of wgmma", error);
+  const tw_status without =
+      tw_attention_without(&a, TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE, "tile kernels of wgmma", error);
   if (without != TW_OK) return without;
   if ((a.type == TW_BF16 || a.type == TW_F16) && a.d % 16 == 0 && a.d >= TW_TILE_ATTENTION_LEAST_D && a.d <= D_MAX &&
       a.scale > 0)
@@ -261,6 +261,8 @@ static tw_status write(const char *file, const tw_tile_machine *machine, const t
   tw_slots_flag(&s, "window", a.window != 0);
   tw_slots_number(&s, "keys_seen", a.window);
   tw_slots_flag(&s, "softcap", a.softcap > 0);
+  tw_slots_flag(&s, "tokens", a.tokens > 0);
+  tw_slots_text(&s, "first", a.tokens ? "w.begin + " : "w.batch, "); /* of a position in a tensor */
   tw_slots_text(&s, "lowest", a.window ? "w.first" : "0");
   tw_slots_number(&s, "keys", p->keys);
   tw_slots_number(&s, "queries", p->queries);

@@ -410,6 +410,24 @@ TW_FN void store_head(const tensor &to, int batch, int row, int head, int col, s
                  : "memory");
 }
 
+/* The same of a tensor [row][head][col]. */
+template <class Type, int Rows, int Cols> TW_FN void copy_head(shared<Type, Rows, Cols> to, const tensor &from, int row, int head, int col, barrier b) {
+  using tile = shared<Type, Rows, Cols>;
+#pragma unroll
+  for (int p = 0; p < tile::panels; p++)
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to.at + p * tile::panel_bytes),
+                 "l"(&from), "r"(col + p * tile::panel_cols), "r"(head), "r"(row), "r"(b.at)
+                 : "memory");
+}
+template <class Type, int Rows, int Cols> TW_FN void store_head(const tensor &to, int row, int head, int col, shared<Type, Rows, Cols> from) {
+  using tile = shared<Type, Rows, Cols>;
+#pragma unroll
+  for (int p = 0; p < tile::panels; p++)
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&to), "r"(col + p * tile::panel_cols), "r"(head),
+                 "r"(row), "r"(from.at + p * tile::panel_bytes)
+                 : "memory");
+}
+
 /* Numbers that follow one another in memory; both begin at multiples of 16 bytes. */
 template <int Count> TW_FN void copy(line<Count> to, const float *from, barrier b) {
   static_assert(Count % 4 == 0, "a line is copied in pieces of 16 bytes");
