@@ -71,7 +71,7 @@ static const kernel_case cases[] = {
     {"a100-sxm", "cumsum rows=2 cols=1000 a=bf16", "chunks 4;threads 32;streaming"},
     {"a100-sxm", "cumsum rows=3 cols=777 reverse=1 a=f32", "chunks 1;threads 128"},
     {"a100-sxm", "cumsum rows=3 cols=2056 reverse=1 exclusive=1 a=f16", "threads 64"},
-    {"a100-sxm", "cumsum rows=2 cols=333 exclusive=1 a=f32", ""},
+    {"a100-sxm", "cumsum rows=2 cols=333 exclusive=1 a=f32", "chunks 1"},
     {"a100-sxm", "softmax rows=2 cols=2052 a=f32", "split_row blocks=1;threads 128"},
     {"a100-sxm", "attention b=4 hq=2 hkv=2 sq=90 sk=90 d=32 tokens=101 a=f16",
      "tile queries=64 keys=16 warps=2;stages 1"},
