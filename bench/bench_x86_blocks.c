@@ -25,6 +25,7 @@
 #include "target/x86/choose.h"
 #include "target/x86/loops.h"
 #include "target/x86/pack.h"
+#include "target/x86/rates.h"
 #include "target/x86/tune/apply.h"
 #include "tilewright/gemm.h"
 
@@ -121,7 +122,7 @@ static double run(const plan *x, shares *out) {
   const tw_gemm_plan *p = &x->p;
   const tw_gemm_operands o = {.size = sizeof o, .a = given.a, .packed_b = x->packed, .c = given.c};
   const int parts = p->parts_m * p->parts_n;
-  const double start = tw_now();
+  const double start = tw_now(), began = x86_now_of(p->threads); /* one thread: processor time */
 #pragma omp parallel num_threads(p->threads)
   {
     const int id = omp_get_thread_num();
@@ -130,13 +131,13 @@ static double run(const plan *x, shares *out) {
     for (int i = 0; i < parts; i++) x86_run_part(p, &o, x->workspace + (size_t)id * p->bytes_per_thread, i);
     ended[id] = tw_now();
   }
-  const double all = tw_now() - start;
+  const double took = x86_now_of(p->threads) - began, all = tw_now() - start;
   *out = (shares){0};
   for (int i = 0; i < p->threads; i++) {
     out->busy += (ended[i] - begun[i]) / all / p->threads;
     out->late = fmax(out->late, (begun[i] - start) / all);
   }
-  return all;
+  return took;
 }
 
 /* The best of a slice of time, and how its threads spent it. */
