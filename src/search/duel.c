@@ -2,8 +2,9 @@
  * a kernel may be the best because it was measured at a good moment.
  *
  * The present kernel is the incumbent: the baseline, or a verified kernel of an earlier search. Challenger and
- * incumbent are measured alternately, and the challenger wins if the medians differ by more than the noise. Otherwise
- * the incumbent is the result. On deterministic machines costs are compared directly. */
+ * incumbent are measured alternately, and the challenger wins if the medians differ by more than the noise. If it loses,
+ * the next best candidates challenge while there is time: the best of many noisy costs is the luckiest, not always the
+ * best. Otherwise the incumbent is the result. On deterministic machines costs are compared directly. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@
  * a busy computer can be off by more than smaller factors. */
 static const double CLEARLY = 4;
 /* Other kernels need at least two rounds, because one round shows no noise: a single good moment would decide. */
-enum { ROUNDS = 3, ROUNDS_LEAST = 2 };
+enum { ROUNDS = 3, ROUNDS_LEAST = 2, CHALLENGERS = 4 };
 
 /* Costs of one kernel. */
 typedef struct series {
@@ -41,6 +42,7 @@ static double noise(series s) {
 /* What a comparison showed. */
 typedef struct duel {
   double gain, within; /* 1 - the ratio of the costs, and its noise; both are 0 if nothing was measured */
+  double incumbent;    /* the incumbent's median; 0: it was not measured in two rounds */
   tw_error why;        /* the failure of a measurement; no text: there was none */
 } duel;
 
@@ -97,7 +99,7 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
     out->gain = recorded_gain(challenger, incumbent);
     return true;
   }
-  const double least = median(b);
+  const double least = out->incumbent = median(b);
   out->gain = 1 - median(a) / least;
   out->within = fmax(noise(a), noise(b)) / least;
   return out->gain > out->within;
@@ -137,6 +139,18 @@ static bool has_lost(const tw_state *s, const tw_candidate *c) {
   return false;
 }
 
+/* The best candidate that has not challenged, if its recorded cost is below that of the incumbent in the last duel. */
+static tw_candidate *next_challenger(const tw_state *s, const tw_candidate *const tried[], size_t n, double below) {
+  tw_candidate *best = NULL;
+  for (size_t i = 0; i < s->n; i++) {
+    tw_candidate *c = s->all[i];
+    bool is_new = c->verdict == TW_CORRECT && c->measured.cost < below && !has_lost(s, c);
+    for (size_t j = 0; j < n; j++) is_new = is_new && tw_state_evaluated(s, tried[j]) != c;
+    if (is_new && (!best || tw_is_better(c, best))) best = c;
+  }
+  return best;
+}
+
 void tw_defend(tw_state *s) {
   tw_candidate *const incumbent = incumbent_of(s), *const best = s->best;
   const tw_candidate *same = tw_state_evaluated(s, best);
@@ -149,6 +163,16 @@ void tw_defend(tw_state *s) {
   if (beats(s, best, incumbent, &d)) return;
   s->best = incumbent;
   if (s->target->traits.deterministic) return;
+  const tw_candidate *tried[CHALLENGERS + 1] = {incumbent, best};
+  duel next = d;
+  for (size_t n = 2; n <= CHALLENGERS && next.incumbent > 0 && tw_can_defend(s); n++) {
+    tw_candidate *challenger = next_challenger(s, tried, n, next.incumbent);
+    if (!challenger) break;
+    tried[n] = challenger;
+    if (!beats(s, challenger, incumbent, &next)) continue;
+    s->best = challenger;
+    return;
+  }
   const char *what = name_of(s, incumbent);
   if (d.gain == 0 && d.within == 0 && *d.why.text)
     tw_state_note(s, "the best candidate could not be compared with %s: %s; %s is kept", what, d.why.text, what);

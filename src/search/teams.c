@@ -12,6 +12,9 @@
 
 static const double DROPOUT = 0.3;
 
+/* Measurements of the best kernel and the start, in turns, that get time: two of each. */
+enum { MEASUREMENTS = 4 };
+
 /* Default sizes of a search. A candidate on a simulated target takes time in proportion to its cost, so problems
  * whose bound takes longer to simulate get fewer samples. */
 static const struct effort {
@@ -135,7 +138,10 @@ void tw_team_set_deadline(tw_state *s) {
   if (s->options.seconds <= 0) return;
   const tw_candidate *like = s->best ? s->best : s->start;
   const double trial = like->seconds - like->build_seconds;
-  const double rounds = s->n_known || !tw_is_clearly_faster(like, s->start) ? 4 * trial : 0;
+  /* The start was measured in full; candidates may be measured with less. */
+  const double full = fmax(trial, s->start->seconds - s->start->build_seconds);
+  const double each = s->target->traits.deterministic ? trial : full;
+  const double rounds = s->n_known || !tw_is_clearly_faster(like, s->start) ? MEASUREMENTS * each : 0;
   s->last_measurement = fmax(tw_state_end(s) - s->case_seconds - trial, s->began + s->options.seconds);
   const double last_start = s->last_measurement - like->seconds - rounds;
   const double half = s->began + s->options.seconds / 2;
