@@ -293,6 +293,23 @@ static void repeats_end_in_time_for_the_last_checks(void **state) {
   assert_true(x86_has_time(3, 10, 1, HUGE_VAL));
 }
 
+static bool tells_enough(double limit, size_t n, double least, double most) {
+  double time[40];
+  for (size_t i = 0; i < n; i++) time[i] = i % 2 ? least : most;
+  return x86_tells_enough(limit, time, n);
+}
+
+static void a_measurement_ends_early_only_if_it_tells_enough(void **state) {
+  (void)state;
+  assert_false(tells_enough(0, 39, 1, 1));     /* no cost to beat: `run`, `bench` and the rounds of a search */
+  assert_true(tells_enough(1, 6, 1.1, 1.5));   /* slower */
+  assert_false(tells_enough(1, 5, 1.1, 1.5));  /* but five repeats may be bad luck */
+  assert_false(tells_enough(1, 39, 0.9, 1.5)); /* a quarter of the repeats is faster */
+  assert_true(tells_enough(1, 12, 0.9, 0.9));  /* hardly any spread */
+  assert_false(tells_enough(1, 11, 0.9, 0.9));
+  assert_false(tells_enough(1, 39, 0.9, 0.95));
+}
+
 static void a_short_search_finds_a_better_kernel(void **state) {
   (void)state;
   const tw_problem p = problem_of("m=96 n=96 k=96 threads=1");
@@ -405,6 +422,7 @@ int main(void) {
       cmocka_unit_test(wisdom_that_is_much_slower_than_the_library_is_passed_over),
       cmocka_unit_test(a_stopped_bound_is_not_kept),
       cmocka_unit_test(repeats_end_in_time_for_the_last_checks),
+      cmocka_unit_test(a_measurement_ends_early_only_if_it_tells_enough),
       cmocka_unit_test(a_short_search_finds_a_better_kernel),
       cmocka_unit_test(the_inner_loop_is_the_one_that_multiplies_most),
       cmocka_unit_test(the_inner_loop_of_a_kernel_is_shown),

@@ -472,11 +472,10 @@ static uint32_t sets_for(const timing *t, double seconds) {
   return sets < t->room ? sets : t->room;
 }
 
-/* Do these repeats tell enough? Only where the search gave the cost to beat. */
-static bool tell_enough(const timing *t, double time[], size_t n) {
-  if (t->limit <= 0 || n < REPEATS_SLOWER) return false;
+bool x86_tells_enough(double limit, double time[], size_t n) {
+  if (limit <= 0 || n < REPEATS_SLOWER) return false;
   const tw_spread s = tw_spread_of(time, n);
-  if (s.lower > SLOWER * t->limit) return true;
+  if (s.lower > SLOWER * limit) return true;
   /* the standard error of a median of normal values is 0.93 of their middle half, over sqrt(n) */
   return n >= REPEATS_PRECISE && 0.93 * (s.upper - s.lower) / sqrt((double)n) < PRECISE * s.median;
 }
@@ -500,7 +499,8 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
     time[n++] = seconds;
     total += seconds * sets;
     const double now = tw_now();
-    if (now - start > WALL_SECONDS || !x86_has_time(n, now, now - before, last) || tell_enough(t, time, n)) break;
+    if (now - start > WALL_SECONDS || !x86_has_time(n, now, now - before, last) || x86_tells_enough(t->limit, time, n))
+      break;
   }
   if (status == TW_OK && n < REPEATS_LEAST && tw_now() - start <= WALL_SECONDS)
     status = tw_fail(error, TW_INTERRUPTED, "the time was up after %zu repeats", n);

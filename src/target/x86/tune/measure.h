@@ -15,6 +15,9 @@ void x86_release(tw_artefact *);
 /* After some timed repeats, at `now`: can the kernel have its least number of repeats, or one more, by `last`? A
  * measurement that ends before the search's deadline counts. */
 bool x86_has_time(size_t repeats, double now, double repeat_seconds, double last);
+/* Do the times of n repeats tell enough about a kernel that must beat a cost of `limit`? Never without one (0). Sorts
+ * the times. */
+bool x86_tells_enough(double limit, double time[], size_t n);
 tw_status x86_bound(const tw_target *, const tw_problem *, tw_bound *, tw_error *);
 
 #endif
