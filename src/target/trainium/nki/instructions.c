@@ -521,6 +521,8 @@ nki_view *nki_do_transpose(nki_run *r, nki_view *src, nki_result result) {
                        .elements = nki_free_elements(from),
                        .columns = (int)from->size[0],
                        .is_transpose = true};
+  /* the array streams an identity with a column for each row of the tile */
+  if (by_tensor && i.elements < i.partitions) i.elements = i.partitions;
   nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
   const trn_view dst = nki_data(r, to), in = nki_data(r, from);
   if (dst.array) trn_turn(&dst, &in);
