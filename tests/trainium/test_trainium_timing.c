@@ -441,6 +441,35 @@ static void small_instructions_of_iterations_become_one(void **state) {
   trn_program_free(&p);
 }
 
+/* Nine stores of 128 columns: 4096 bytes of each partition are one transfer. Columns that are neighbours make long packets. */
+static void small_transfers_of_iterations_become_one(void **state) {
+  for (int apart = 0; apart < 2; apart++) {
+    trn_program p = {0};
+    const int hbm = tensor(&p, TRN_HBM, 128 * 4 * 9 * 256), a = tensor(&p, TRN_SBUF, 9 * 512);
+    add(&p, TRN_MEMSET, TRN_VECTOR, 9 * 128, OPERANDS(out(part(a, 0, 9 * 128))));
+    for (int i = 0; i < 9; i++) {
+      trn_region to = rows(hbm, 128, 128);
+      to.stride[0] = 4 * 9 * 256;
+      to.offset = (int64_t)i * 4 * (apart ? 256 : 128);
+      add(&p, TRN_DMA, TRN_SYNC, 128, OPERANDS(out(to), part(a, 128 * i, 128)));
+      p.instruction[1 + i].line = 1;
+    }
+    const trn_compiler merges = {.merge_iterations = true, .static_dma = true, .look_ahead = 1};
+    trn_timing t = timed(&p, merges), alone = timed(&p, (trn_compiler){.static_dma = true, .look_ahead = 1});
+    for (int i = 1; i < 8; i++) near(t.end[1 + i], t.end[1]);
+    assert_true(t.end[9] > t.end[1] && t.hbm_written == alone.hbm_written);
+    near(alone.dma_busy, 9 * 8 * (trn2.dma.packet_ns + 512 / trn2.dma.engine_gbs));
+    if (apart)
+      near(t.dma_busy, alone.dma_busy);
+    else
+      near(t.dma_busy, 8 * (2 * trn2.dma.packet_ns + 9 * 512 / trn2.dma.engine_gbs));
+    trn_timing_free(&t);
+    trn_timing_free(&alone);
+    trn_program_free(&p);
+  }
+  (void)state;
+}
+
 static void what_is_in_sbuf_is_not_loaded_again(void **state) {
   trn_program p = {0};
   const int hbm = tensor(&p, TRN_HBM, 128 * 2048), sum = tensor(&p, TRN_SBUF, 8);
@@ -583,12 +612,13 @@ int main(void) {
       cmocka_unit_test(f32_multiplies_twice_at_half_speed),
       cmocka_unit_test(a_change_of_function_loads_a_table),
       cmocka_unit_test(tensors_that_do_not_fit_move_to_hbm_and_back),
-                                     cmocka_unit_test(a_tensor_that_does_not_fit_is_named_with_its_line),
+      cmocka_unit_test(a_tensor_that_does_not_fit_is_named_with_its_line),
       cmocka_unit_test(bytes_that_are_used_again_wait_for_their_last_reader),
       cmocka_unit_test(look_ahead_takes_what_is_ready),
       cmocka_unit_test(copies_that_need_not_be_are_removed),
       cmocka_unit_test(each_slice_of_a_copied_tensor_is_judged_alone),
       cmocka_unit_test(small_instructions_of_iterations_become_one),
+      cmocka_unit_test(small_transfers_of_iterations_become_one),
       cmocka_unit_test(what_is_in_sbuf_is_not_loaded_again),
       cmocka_unit_test(what_is_needed_first_is_loaded_first),
       cmocka_unit_test(arguments_have_software_descriptors),

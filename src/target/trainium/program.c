@@ -38,6 +38,12 @@ int trn_program_add_scope(trn_program *p, const trn_scope *scope) {
   return (int)p->n_scopes++;
 }
 
+int64_t trn_region_elements(const trn_region *r) {
+  int64_t n = 1;
+  for (int i = 0; i < r->n_dims; i++) n *= r->size[i];
+  return n;
+}
+
 void trn_program_free(trn_program *p) {
   free(p->instruction);
   free(p->tensor);

@@ -129,6 +129,7 @@ typedef struct trn_program {
 /* Room for one more than n elements of `size` bytes; false without memory. */
 bool trn_room(void **array, size_t n, size_t *capacity, size_t size);
 int64_t trn_element_bytes(tw_type);
+int64_t trn_region_elements(const trn_region *); /* of each partition */
 void trn_program_free(trn_program *);
 /* Each returns the index, or -1 without memory. */
 int trn_program_add_tensor(trn_program *, const trn_tensor *);

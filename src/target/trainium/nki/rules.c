@@ -43,8 +43,7 @@ void nki_check_rules(nki_run *r, const trn_instruction *i, size_t n_outputs, siz
     const bool is_psum = operand[k]->tensor->memory == TRN_PSUM;
     const int64_t most =
         is_psum ? r->config->memory.psum_banks * r->config->memory.psum_bank_bytes / 4 : SBUF_ELEMENTS_MAX;
-    int64_t elements = 1;
-    for (int d = 0; d < o->n_dims; d++) elements *= o->size[d];
+    const int64_t elements = trn_region_elements(o);
     if (elements > most)
       nki_fail(r, "an operand has %lld elements of a partition of %s; expected at most %lld", (long long)elements,
                is_psum ? "PSUM" : "SBUF", (long long)most);

@@ -49,12 +49,6 @@ static bool is_one_run(const trn_region *r) {
   return true;
 }
 
-static int64_t run_elements(const trn_region *r) {
-  int64_t n = 1;
-  for (int i = 0; i < r->n_dims; i++) n *= r->size[i];
-  return n;
-}
-
 /* Instructions that cannot read an operand in PSUM. */
 static bool needs_sbuf(const trn_program *p, const trn_instruction *in, const trn_region *r) {
   switch (in->opcode) {
@@ -68,7 +62,7 @@ static bool needs_sbuf(const trn_program *p, const trn_instruction *in, const tr
   for (int k = 0; k < in->n_operands; k++) {
     const trn_region *other = &in->operand[k];
     if (other != r && !other->is_written && !other->is_pointer && p->tensor[other->tensor].memory != TRN_HBM &&
-        run_elements(other) > 1)
+        trn_region_elements(other) > 1)
       return true;
   }
   return false;
@@ -217,13 +211,13 @@ static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant,
     while (table[slot] >= 0) {
       const trn_region *other = p->instruction[table[slot]].operand;
       if (are_same_pattern(&other[1], from) && other[0].type == to->type && other[0].partitions == to->partitions &&
-          run_elements(&other[0]) == run_elements(to))
+          trn_region_elements(&other[0]) == trn_region_elements(to))
         break;
       slot = (slot + 1) % slots;
     }
     const int first = table[slot];
     if (first < 0 || loaded - last_use[first] > budget) {
-      loaded += run_elements(to) * trn_element_bytes(to->type);
+      loaded += trn_region_elements(to) * trn_element_bytes(to->type);
       table[slot] = (int)i;
       last_use[i] = loaded;
       continue;
@@ -244,16 +238,15 @@ static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant,
 static bool remove_loads(trn_compiled *c, const uses *u, int64_t budget) {
   const trn_program *p = c->program;
   const size_t slots = 2 * p->n_instructions + 1;
-  bool *is_constant = calloc(p->n_tensors + 1, sizeof *is_constant);
-  int *table = malloc(slots * sizeof *table);
-  int64_t *last_use = calloc(p->n_instructions + 1, sizeof *last_use);
+  tw_blocks memory = {0};
+  bool *is_constant = tw_blocks_take(&memory, p->n_tensors + 1);
+  int *table = tw_blocks_take(&memory, slots * sizeof *table);
+  int64_t *last_use = tw_blocks_take(&memory, (p->n_instructions + 1) * sizeof *last_use);
   const bool has_memory = is_constant && table && last_use;
   for (size_t t = 0; has_memory && t < p->n_tensors; t++)
     is_constant[t] = p->tensor[t].memory == TRN_HBM && !is_written_at_all(p, u, (int)t);
   if (has_memory) reuse_loads(c, u, is_constant, budget, table, slots, last_use);
-  free(is_constant);
-  free(table);
-  free(last_use);
+  tw_blocks_free(&memory);
   return has_memory;
 }
 
@@ -477,9 +470,11 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw
   m.arena[TRN_SBUF].size = config->memory.sbuf_bytes;
   m.arena[TRN_PSUM].size = config->memory.psum_bank_bytes * config->memory.psum_banks;
   m.arena[TRN_PSUM].bank = config->memory.psum_bank_bytes;
-  m.life = malloc((n + 1) * sizeof *m.life);
-  birth *order = malloc((n + 1) * sizeof *order);
-  size_t *first = calloc(n + 1, sizeof *first), *count = calloc(n + 1, sizeof *count);
+  tw_blocks memory = {0};
+  m.life = tw_blocks_take(&memory, (n + 1) * sizeof *m.life);
+  birth *order = tw_blocks_take(&memory, (n + 1) * sizeof *order);
+  size_t *first = tw_blocks_take(&memory, (n + 1) * sizeof *first);
+  size_t *count = tw_blocks_take(&memory, (n + 1) * sizeof *count);
   tw_status status = TW_OK;
   if (!m.life || !order || !first || !count ||
       !trn_room((void **)&c->reused, 0, &c->reused_capacity, sizeof *c->reused)) {
@@ -491,10 +486,7 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw
     if (status == TW_OK && !sort_reused(c, first, count)) status = tw_no_memory(error, "the timing of a kernel");
   }
   for (int k = 0; k < TRN_MEMORIES; k++) free(m.arena[k].block);
-  free(m.life);
-  free(order);
-  free(first);
-  free(count);
+  tw_blocks_free(&memory);
   return status;
 }
 
@@ -562,8 +554,7 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
   trn_compiled c = {.program = p,
                     .static_dma = compiler->static_dma,
                     .software_arguments = compiler->software_arguments && config->dma.hardware,
-                    .look_ahead = compiler->look_ahead};
-  if (c.look_ahead < 1) c.look_ahead = 1;
+                    .look_ahead = compiler->look_ahead > 1 ? compiler->look_ahead : 1};
   size_t operands = 0;
   for (size_t i = 0; i < p->n_instructions; i++) operands += (size_t)p->instruction[i].n_operands;
   const size_t n = p->n_instructions + 1;
@@ -592,13 +583,10 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
   for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
     c.order[i] = c.leader[i] = (int)i;
     c.members[i] = 1;
-    c.engines[i] = (uint8_t)trn_legal_engines(&c, &p->instruction[i]);
+    const unsigned engines = trn_legal_engines(&c, &p->instruction[i]);
+    c.engines[i] = (uint8_t)(compiler->choose_engines ? engines : engines & -engines);
   }
   if (status == TW_OK) status = order_and_allocate(config, compiler, &c, error);
-  for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
-    const unsigned engines = c.engines[i];
-    if (!compiler->choose_engines) c.engines[i] = (uint8_t)(engines & -engines);
-  }
   *out = c;
   return status;
 }

@@ -13,10 +13,9 @@ const trn_tensor *trn_tensor_of(const trn_compiled *c, const trn_instruction *in
   return &c->program->tensor[trn_place_of(c, in, k).tensor];
 }
 
-/* Elements of a partition that an instruction and its members step over, in all passes. */
-static double elements_of(const trn_compiled *c, const trn_instruction *in) {
-  const int members = c->members ? c->members[in - c->program->instruction] : 1;
-  return (double)in->elements * members;
+/* The number of instructions that were merged into one. */
+static int members_of(const trn_compiled *c, const trn_instruction *in) {
+  return c->members ? c->members[in - c->program->instruction] : 1;
 }
 
 /* The properties of operands that the cost laws use, without pointers. */
@@ -113,7 +112,7 @@ static trn_cost scalar_cost(const trn_config_scalar *s, const trn_instruction *i
 
 trn_cost trn_cost_of(const trn_config *c, const trn_compiled *program, const trn_instruction *in, trn_engine engine) {
   const data d = data_of(program, in);
-  const double elements = elements_of(program, in);
+  const double elements = (double)in->elements * members_of(program, in);
   if (engine == TRN_VECTOR) return vector_cost(&c->vector, in, elements, d);
   if (engine == TRN_SCALAR) return scalar_cost(&c->scalar, in, elements, d);
   const double n = elements * (in->passes > 1 ? in->passes : 1);
@@ -121,12 +120,11 @@ trn_cost trn_cost_of(const trn_config *c, const trn_compiled *program, const trn
   return (trn_cost){issue, issue + c->gpsimd.done_ns};
 }
 
-trn_tensor_cost trn_cost_of_tensor(const trn_config *c, const trn_compiled *program, const trn_instruction *in) {
+trn_tensor_cost trn_cost_of_tensor(const trn_config *c, const trn_instruction *in) {
   const trn_config_tensor *t = &c->tensor;
   bool is_32 = false;
   for (int i = 0; i < in->n_operands; i++)
     is_32 |= !in->operand[i].is_written && trn_element_bytes(in->operand[i].type) > 2;
-  (void)program;
   const bool is_transpose = in->opcode == TRN_PE_TRANSPOSE || in->is_transpose;
   const double cycles = !is_32 ? t->row_cycles_16 : is_transpose ? t->transpose_cycles_32 : t->row_cycles_32;
   return (trn_tensor_cost){
@@ -146,6 +144,14 @@ static int64_t run_bytes(const trn_region *r) {
     bytes *= r->size[i];
   }
   return bytes;
+}
+
+/* Whether merged transfers continue each other's rows in HBM, which have this number of elements. */
+static bool are_neighbours(const trn_compiled *c, const trn_instruction *in, int k, int64_t row) {
+  const trn_instruction *all = c->program->instruction, *next = in + 1;
+  while (next < all + c->program->n_instructions && c->leader[next - all] != in - all) next++;
+  return next < all + c->program->n_instructions && next->operand[k].tensor == in->operand[k].tensor &&
+         next->operand[k].offset == in->operand[k].offset + row * trn_element_bytes(in->operand[k].type);
 }
 
 /* Whether GpSimd writes a transfer's descriptors. */
@@ -187,13 +193,14 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
   trn_dma_cost cost = {.kind = has_software_descriptors(program, in) ? TRN_DMA_SOFTWARE
                                : !d->hardware || program->static_dma ? TRN_DMA_STATIC
                                                                      : TRN_DMA_HARDWARE};
+  const int members = members_of(program, in);
   int64_t elements = 0, run = INT64_MAX, widest = 1, narrowest = INT64_MAX, hbm_run = 0;
+  int hbm = -1;
   for (int i = 0; i < in->n_operands; i++) {
     const trn_region *r = &in->operand[i];
     if (r->is_pointer) continue;
-    int64_t n = r->partitions > 0 ? r->partitions : 1;
-    for (int k = 0; k < r->n_dims; k++) n *= r->size[k];
     const int64_t size = trn_element_bytes(r->type);
+    const int64_t n = members * (r->partitions > 0 ? r->partitions : 1) * trn_region_elements(r);
     if (n > elements) elements = n;
     if (size > widest) widest = size;
     if (size < narrowest) narrowest = size;
@@ -201,8 +208,10 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
     if (trn_tensor_of(program, in, i)->memory != TRN_HBM) continue;
     *(r->is_written ? &cost.written : &cost.read) += n * size;
     hbm_run = run_bytes(r) / size;
+    hbm = i;
   }
   if (elements == 0 || run == INT64_MAX) return cost;
+  if (members > 1 && hbm >= 0 && are_neighbours(program, in, hbm, run)) run *= members;
   /* software descriptors join rows that are adjacent in HBM, unless the type changes */
   const int64_t merged = d->merge_bytes / widest;
   if (cost.kind == TRN_DMA_SOFTWARE && widest == narrowest && run < merged && hbm_run > run)

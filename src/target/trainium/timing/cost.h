@@ -61,7 +61,7 @@ typedef struct trn_dma_cost {
 
 /* For every engine except the Tensor engine's array, and every instruction except TRN_DMA. */
 trn_cost trn_cost_of(const trn_config *, const trn_compiled *, const trn_instruction *, trn_engine);
-trn_tensor_cost trn_cost_of_tensor(const trn_config *, const trn_compiled *, const trn_instruction *);
+trn_tensor_cost trn_cost_of_tensor(const trn_config *, const trn_instruction *);
 trn_dma_cost trn_cost_of_dma(const trn_config *, const trn_compiled *, const trn_instruction *);
 
 /* A bit for each engine that can execute the instruction. */

@@ -323,12 +323,13 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
   const trn_program *p = c->program;
   finder f = {.c = c, .out = out};
   *out = (trn_hazards){0};
+  tw_blocks memory = {0};
   out->first = calloc(p->n_instructions + 1, sizeof *out->first);
   out->end = calloc(p->n_instructions + 1, sizeof *out->end);
-  f.track = calloc(p->n_tensors + 1, sizeof *f.track);
-  f.seen = calloc(p->n_instructions + 1, sizeof *f.seen);
-  f.seen_by = malloc((p->n_instructions + 1) * sizeof *f.seen_by);
-  f.run = malloc(HBM_RUNS_MAX * sizeof *f.run);
+  f.track = tw_blocks_take(&memory, (p->n_tensors + 1) * sizeof *f.track);
+  f.seen = tw_blocks_take(&memory, (p->n_instructions + 1) * sizeof *f.seen);
+  f.seen_by = tw_blocks_take(&memory, (p->n_instructions + 1) * sizeof *f.seen_by);
+  f.run = tw_blocks_take(&memory, HBM_RUNS_MAX * sizeof *f.run);
   bool is_done = out->first && out->end && f.track && f.seen && f.seen_by && f.run;
   if (is_done) {
     for (size_t i = 0; i <= p->n_instructions; i++) f.seen_by[i] = -1;
@@ -340,10 +341,7 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
     free(f.track[t].bound);
     free(f.track[t].cell);
   }
-  free(f.track);
-  free(f.seen);
-  free(f.seen_by);
-  free(f.run);
+  tw_blocks_free(&memory);
   free(f.node);
   free(f.inherited);
   if (is_done) return TW_OK;
@@ -354,15 +352,13 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
 tw_status trn_find_program_hazards(const trn_program *p, trn_hazards *out, tw_error *error) {
   trn_compiled c = {.program = p, .look_ahead = 1};
   *out = (trn_hazards){0};
-  c.is_removed = calloc(p->n_instructions + 1, sizeof *c.is_removed);
-  c.engines = calloc(p->n_instructions + 1, sizeof *c.engines);
-  c.leader = c.order = malloc((p->n_instructions + 1) * sizeof *c.order);
+  c.is_removed = tw_blocks_take(&c.memory, (p->n_instructions + 1) * sizeof *c.is_removed);
+  c.engines = tw_blocks_take(&c.memory, (p->n_instructions + 1) * sizeof *c.engines);
+  c.leader = c.order = tw_blocks_take(&c.memory, (p->n_instructions + 1) * sizeof *c.order);
   for (size_t i = 0; c.order && i < p->n_instructions; i++) c.order[i] = (int)i;
   const bool has_room = c.is_removed && c.engines && c.order;
   const tw_status status = has_room ? trn_find_hazards(&c, out, error) : tw_no_memory(error, NULL);
-  free(c.is_removed);
-  free(c.engines);
-  free(c.order);
+  tw_blocks_free(&c.memory);
   return status;
 }
 

@@ -179,7 +179,7 @@ static bool add_span(machine *m, trn_span span) {
 /* The array multiplies while the stationary operand of the next multiplication loads. */
 static void run_on_array(machine *m, int i, double start) {
   const trn_config_tensor *t = &m->config->tensor;
-  const trn_tensor_cost cost = trn_cost_of_tensor(m->config, m->c, &m->c->program->instruction[i]);
+  const trn_tensor_cost cost = trn_cost_of_tensor(m->config, &m->c->program->instruction[i]);
   double multiply = 0, end = 0;
   double load = fmax(start, m->load_free);
   for (int pass = 0; pass < cost.passes; pass++) {

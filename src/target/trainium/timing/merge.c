@@ -1,6 +1,6 @@
 /* merge.c - neuronx-cc splits a loop over independent iterations, so that an instruction of few elements does the work of
- * several iterations at once: the maxima of four tiles are one instruction, and so are the copies of four transposes in a bank. All that it needs must then be there, which makes
- * iterations wait for each other.
+ * several iterations at once: the maxima of four tiles are one instruction, and so are the copies of four transposes in a
+ * bank and the stores of eight tiles. All that it needs must be there, which makes iterations wait for each other.
  *
  * Candidates have one line of the source. Two instructions may be merged if no path leads from one to the other: then
  * they have the same depth, the number of candidates of the line on the longest path to them. After each line the order
@@ -13,7 +13,8 @@
 #include "base/blocks.h"
 
 enum {
-  ELEMENTS_MAX = 512, /* elements of a partition that one instruction steps over: a bank of PSUM */
+  ELEMENTS_MAX = 512,        /* elements of a partition that one instruction steps over: a bank of PSUM */
+  TRANSFER_BYTES_MAX = 4096, /* bytes of a partition that one transfer moves: the traces have 8 x 512 and 2 x 2048 */
   KEYS_MAX = 64,
   INSTRUCTIONS_MAX = 1 << 16, /* longer programs are not merged, because each line costs a walk over the program */
 };
@@ -28,17 +29,24 @@ typedef struct merger {
   int *successor;
 } merger;
 
-static bool is_candidate(const trn_compiled *c, size_t i) {
-  const trn_instruction *in = &c->program->instruction[i];
-  if (c->is_removed[i] || in->line <= 0 || in->first_wait >= 0 || 2 * in->elements > ELEMENTS_MAX) return false;
-  for (int k = 0; k < in->n_operands; k++)
-    if (in->operand[k].is_pointer) return false; /* the scalar operand differs between iterations */
-  return in->opcode != TRN_DMA && in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE &&
-         in->opcode != TRN_MEMSET;
+/* The largest number of instructions like this one that can be merged. */
+static int64_t most_of(const trn_compiled *c, const trn_instruction *in) {
+  if (in->opcode != TRN_DMA) return ELEMENTS_MAX / (in->elements > 0 ? in->elements : 1);
+  for (int k = 0; k < in->n_operands; k++) {
+    const trn_region *r = &in->operand[k];
+    if (c->program->tensor[r->tensor].memory != TRN_HBM)
+      return TRANSFER_BYTES_MAX / (trn_region_elements(r) * trn_element_bytes(r->type));
+  }
+  return 0;
 }
 
-/* The largest number of instructions like this one that can be merged. */
-static int64_t most_of(const trn_instruction *in) { return ELEMENTS_MAX / (in->elements > 0 ? in->elements : 1); }
+static bool is_candidate(const trn_compiled *c, size_t i) {
+  const trn_instruction *in = &c->program->instruction[i];
+  if (c->is_removed[i] || in->line <= 0 || in->first_wait >= 0 || most_of(c, in) < 2) return false;
+  for (int k = 0; k < in->n_operands; k++)
+    if (in->operand[k].is_pointer) return false; /* the scalar operand differs between iterations */
+  return in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE && in->opcode != TRN_MEMSET;
+}
 
 static bool are_alike(const trn_instruction *a, const trn_instruction *b) {
   return a->line == b->line && a->opcode == b->opcode && a->elements == b->elements && a->engine == b->engine &&
@@ -86,7 +94,7 @@ static bool join(merger *m, int key, int at_most) {
     const int i = m->c->order[p];
     if (m->key[i] != key) continue;
     const int d = m->depth[i], open = last[d];
-    if (open < 0 || count[d] >= at_most || count[d] >= most_of(&m->c->program->instruction[i])) {
+    if (open < 0 || count[d] >= at_most || count[d] >= most_of(m->c, &m->c->program->instruction[i])) {
       last[d] = i;
       count[d] = 1;
       continue;
