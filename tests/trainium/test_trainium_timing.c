@@ -245,7 +245,7 @@ static void a_change_of_function_loads_a_table(void **state) {
 
 /* Three tensors of half of SBUF are written, then read twice in turn: by Belady's rule each leaves and returns once. */
 static void tensors_that_do_not_fit_move_to_hbm_and_back(void **state) {
-  trn_program p = {.may_spill = true};
+  trn_program p = {.is_older = true};
   const int64_t half = trn2.memory.sbuf_bytes / 2 / 4096 * 4096;
   const int psum = tensor(&p, TRN_PSUM, 2048);
   int large[3];
@@ -262,7 +262,7 @@ static void tensors_that_do_not_fit_move_to_hbm_and_back(void **state) {
   assert_int_equal(t.hbm_read, 3 * moved);
   assert_true(t.most_used[TRN_SBUF] <= trn2.memory.sbuf_bytes);
   trn_timing_free(&t);
-  p.may_spill = false;
+  p.is_older = false;
   tw_error error;
   assert_int_equal(trn_time(&trn2, &p, &trn_compiler_usual, &t, &error), TW_FAILED);
   trn_program_free(&p);
@@ -286,12 +286,12 @@ static void a_tensor_that_does_not_fit_is_named_with_its_line(void **state) {
   assert_int_equal(trn_time(&trn2, &p, &trn_compiler_none, &t, &error), TW_OK); /* without addresses */
   trn_timing_free(&t);
   /* in the older dialect one of nine tensors makes room for the ninth; none is read after it returns */
-  p.may_spill = true;
+  p.is_older = true;
   t = timed(&p, trn_compiler_usual);
   assert_int_equal(t.spilled_bytes, 2 * 128 * 2048);
   assert_int_equal(t.spilled.n_instructions, p.n_instructions + 2);
   trn_timing_free(&t);
-  p.may_spill = false;
+  p.is_older = false;
   trn_program_free(&p);
   const int large = tensor(&p, TRN_SBUF, trn2.memory.sbuf_bytes + 4);
   add(&p, TRN_MEMSET, TRN_VECTOR, 512, OPERANDS(out(part(large, 0, 512))));
@@ -411,7 +411,7 @@ static void each_slice_of_a_copied_tensor_is_judged_alone(void **state) {
 }
 
 static void small_instructions_of_iterations_become_one(void **state) {
-  trn_program p = {0};
+  trn_program p = {.is_older = true};
   const int a = tensor(&p, TRN_SBUF, 2048);
   int sum[4], result[4];
   for (int i = 0; i < 4; i++) {
@@ -444,7 +444,7 @@ static void small_instructions_of_iterations_become_one(void **state) {
 /* Nine stores of 128 columns: 4096 bytes of each partition are one transfer. Columns that are neighbours make long packets. */
 static void small_transfers_of_iterations_become_one(void **state) {
   for (int apart = 0; apart < 2; apart++) {
-    trn_program p = {0};
+    trn_program p = {.is_older = true};
     const int hbm = tensor(&p, TRN_HBM, 128 * 4 * 9 * 256), a = tensor(&p, TRN_SBUF, 9 * 512);
     add(&p, TRN_MEMSET, TRN_VECTOR, 9 * 128, OPERANDS(out(part(a, 0, 9 * 128))));
     for (int i = 0; i < 9; i++) {

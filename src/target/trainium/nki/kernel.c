@@ -326,7 +326,7 @@ tw_status nki_execute(const trn_config *config, const nki_module *module, const 
     run_kernel(r, &d);
   }
   status = r->status;
-  out->may_spill = !r->is_newer;
+  out->is_older = !r->is_newer;
   nki_free_objects(r);
   free(r);
   if (d.any) nki_module_free(&d.module);

@@ -539,7 +539,7 @@ static tw_status order_and_allocate(const trn_config *config, const trn_compiler
     for (how = 0; status == TW_FAILED && how < FITS; how++) status = allocate(config, c, (fit)how, error);
     return status;
   }
-  if (status != TW_OK || !compiler->merge_iterations) return status;
+  if (status != TW_OK || !compiler->merge_iterations || !c->program->is_older) return status;
   status = trn_find_hazards(c, &h, error);
   for (int at_most = MERGED_MAX; status == TW_OK && at_most > 0; at_most /= 2) {
     status = trn_merge_iterations(c, &h, at_most, error);

@@ -66,7 +66,7 @@ tw_status trn_time(const trn_config *config, const trn_program *p, const trn_com
   trn_hazards h = {0};
   *out = (trn_timing){0};
   tw_status status = trn_compile(config, p, compiler, &c, error);
-  for (int part = 16; status == TW_FAILED && p->may_spill && part > 8; part--) { /* addresses may leave holes */
+  for (int part = 16; status == TW_FAILED && p->is_older && part > 8; part--) { /* addresses may leave holes */
     if (spill(config, p, part / 16.0, out) != TW_OK) break;
     status = trn_compile(config, &out->spilled, compiler, &c, NULL);
   }

@@ -21,7 +21,7 @@ typedef struct trn_compiler {
   bool remove_loads;
   /* Instructions of TRN_ENGINE_ANY go to the first free engine; otherwise to the first legal engine. */
   bool choose_engines;
-  /* Small instructions of independent iterations of a loop are merged, as many as fit into memory. */
+  /* In the older dialect, small instructions of independent iterations of a loop are merged, as many as fit into memory. */
   bool merge_iterations;
   /* Transfers of the kernel's arguments have software descriptors, as with neuronx-cc, if the machine has hardware
    * descriptors for other transfers. */
