@@ -252,9 +252,7 @@ typedef struct scaled_plan {
 static void multiply_blocks(const cdna_wave *w, const matrix_plan *p, uint32_t *d, const uint32_t *c, const float *a,
                             const float *b) {
   const cdna_mfma *m = p->mfma;
-  int low, high = 0;
-  int32_t exponent[ITEMS_MAX];
-  if (p->group) w->kit->exponents(c, m->blocks * m->m * m->n, -126, exponent, &low, &high);
+  const int high = p->group ? w->kit->highest(c, m->blocks * m->m * m->n) : 0;
   for (int block = 0; block < m->blocks; block++) {
     const cdna_product x = {.d = d,
                             .c = c,

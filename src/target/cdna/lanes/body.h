@@ -319,4 +319,5 @@ const cdna_lane_kit KIT = {.isa = KIT_NAME,
                            .unpack = unpack,
                            .multiply = multiply,
                            .fuse = fuse,
-                           .exponents = exponents};
+                           .exponents = exponents,
+                           .highest = highest};

@@ -26,6 +26,66 @@ static inline double power_of_two(int32_t e) {
 }
 static inline int32_t largest(int32_t p, int32_t q) { return p > q ? p : q; }
 
+#ifdef __AVX512F__
+/* Products of every `step`-th k, cut to 24 bits below the largest exponent and summed in units of the last bit. */
+static inline __attribute__((always_inline)) __m512i cut_products(const cdna_fused *fused, int i_, int j, int first,
+                                                                  int group, int step, __m512i *top) {
+  const cdna_product *x = &fused->of;
+  __m512i most = _mm512_set1_epi32(-1000), all = _mm512_setzero_si512();
+  for (int k = first; k < first + group; k += step)
+    most = _mm512_max_epi32(most, _mm512_add_epi32(_mm512_loadu_si512(fused->b_exponent + k * x->n + j),
+                                                   _mm512_set1_epi32(fused->a_exponent[k * x->m + i_])));
+  const __m512i kept = _mm512_max_epi32(most, _mm512_set1_epi32(FUSED_LEAST));
+  const __m512 unit = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_sub_epi32(_mm512_set1_epi32(127 + 24), kept), 23));
+  for (int k = first; k < first + group; k += step) {
+    const __m512 product = _mm512_mul_ps(_mm512_set1_ps(x->a[k * x->m + i_]), _mm512_loadu_ps(x->b + k * x->n + j));
+    all = _mm512_add_epi32(all, _mm512_cvttps_epi32(_mm512_mul_ps(product, unit)));
+  }
+  *top = most;
+  return all;
+}
+
+#define HALF(v_, h_) _mm512_cvtepi32_pd((h_) ? _mm512_extracti64x4_epi64(v_, 1) : _mm512_castsi512_si256(v_))
+#define FLOORED(v_, bits_) _mm512_roundscale_pd(_mm512_scalef_pd(v_, bits_), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+
+/* Adds the sums of a group, of even and odd products if `halves`, to C of WIDTH columns. */
+static inline __attribute__((always_inline)) __m512 add_group(__m512 c, const __m512i top[2], const __m512i sum[2],
+                                                              bool halves) {
+  const __m512i e = halves ? _mm512_max_epi32(top[0], top[1]) : top[0];
+  const __m512i field = _mm512_and_si512(_mm512_srli_epi32(_mm512_castps_si512(c), 23), _mm512_set1_epi32(0xFF));
+  const __m512i of_c = _mm512_max_epi32(_mm512_sub_epi32(field, _mm512_set1_epi32(127)), _mm512_set1_epi32(-126));
+  const __m512i all = _mm512_max_epi32(e, of_c);
+  if (halves) /* far below the sums, C counts as zero */
+    c = _mm512_maskz_mov_ps(_mm512_cmpge_epi32_mask(of_c, _mm512_sub_epi32(all, _mm512_set1_epi32(25))), c);
+  __m256 out[2];
+  for (int h = 0; h < 2; h++) {
+    const __m512d of_all = HALF(all, h), of_e = HALF(e, h);
+    __m512d s = HALF(sum[0], h);
+    if (halves)
+      s = _mm512_add_pd(FLOORED(s, _mm512_sub_pd(HALF(top[0], h), of_e)),
+                        FLOORED(HALF(sum[1], h), _mm512_sub_pd(HALF(top[1], h), of_e)));
+    const __m512d sums = FLOORED(s, _mm512_add_pd(_mm512_sub_pd(of_e, of_all), _mm512_set1_pd(7)));
+    const __m256 part = h ? _mm512_extractf32x8_ps(c, 1) : _mm512_castps512_ps256(c);
+    const __m512d addend = FLOORED(_mm512_cvtps_pd(part), _mm512_sub_pd(_mm512_set1_pd(24), of_all));
+    const __m512d total = _mm512_fmadd_pd(addend, _mm512_set1_pd(128), sums);
+    out[h] = _mm512_cvtpd_ps(_mm512_scalef_pd(total, _mm512_sub_pd(of_all, _mm512_set1_pd(31))));
+  }
+  return _mm512_insertf32x8(_mm512_castps256_ps512(out[0]), out[1], 1);
+}
+
+static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused *x, int i_, int j, int group) {
+  const bool halves = group == 16;
+  const uint16_t at = x->of.at[i_];
+  __m512i top[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()}, sum[2] = {top[0], top[0]};
+  __m512 c = _mm512_loadu_ps((const float *)(const void *)(x->of.c + at + j));
+  for (int first = 0; first < x->of.k; first += group) {
+    sum[0] = cut_products(x, i_, j, first, group, halves ? 2 : 1, &top[0]);
+    if (halves) sum[1] = cut_products(x, i_, j, first + 1, group - 1, 2, &top[1]);
+    c = add_group(c, top, sum, halves);
+  }
+  _mm512_storeu_ps((float *)(void *)(x->of.d + at + j), c);
+}
+#else
 /* Products of every `step`-th k, cut to 24 bits below the largest exponent and summed in units of the last bit. */
 static inline void cut_products(const cdna_fused *fused, int i_, int j, int first, int step, int32_t *top,
                                 int32_t *sum) {
@@ -54,13 +114,14 @@ static inline void add_group(uint32_t *c, const int32_t *e, const double *s, boo
   }
 }
 
-static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused *x, int i_, int j, bool halves) {
+static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused *x, int i_, int j, int group) {
+  const bool halves = group == 16;
   int32_t top[2][WIDTH], sum[2][WIDTH], e[WIDTH];
   uint32_t c[WIDTH];
   double s[WIDTH];
   const uint16_t at = x->of.at[i_];
   memcpy(c, x->of.c + at + j, sizeof c);
-  for (int first = 0; first < x->of.k; first += x->group) {
+  for (int first = 0; first < x->of.k; first += group) {
     cut_products(x, i_, j, first, halves ? 2 : 1, top[0], sum[0]);
     if (halves) {
       /* the odd products: `group` counts from the first product on, so one less */
@@ -82,32 +143,66 @@ static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused 
   }
   memcpy(x->of.d + at + j, c, sizeof c);
 }
+#endif
+
+/* Up to WIDTH of n dwords, and zeros after them. A copy of constant size is no call. */
+#define PART_OF(v_, n_)                                                                                                \
+  ({                                                                                                                   \
+    integers part = {0};                                                                                               \
+    if ((n_) >= WIDTH)                                                                                                 \
+      part = INTEGERS_AT(v_);                                                                                          \
+    else                                                                                                               \
+      memcpy(&part, v_, 4 * (size_t)(n_));                                                                             \
+    part;                                                                                                              \
+  })
+#define CHOSEN(mask_, p_, q_) (((mask_) & (p_)) | (~(mask_) & (q_)))
 
 /* Exponents of all items: -126 for zero, `least` for subnormals; also the smallest and largest exponent of nonzero
- * items. */
-static void exponents(const void *v, int n, int least, int32_t *e, int *low, int *high) {
-  int32_t smallest = 1000, most = -1000;
-  for (int k = 0; k < n; k++) {
-    uint32_t bits;
-    memcpy(&bits, (const char *)v + 4 * k, sizeof bits);
-    const int32_t of = (int32_t)(bits >> 23 & 0xFF) - 127, kept = of < least ? least : of;
-    const bool zero = (bits & 0x7FFFFFFF) == 0;
-    const int32_t lower = zero ? 1000 : kept, upper = zero ? -1000 : kept;
-    e[k] = zero ? -126 : kept;
-    smallest = lower < smallest ? lower : smallest;
-    most = upper > most ? upper : most;
+ * items. In vectors: the compiler makes branches of a loop over items. A last vector is filled up with zeros. */
+static void exponents(const float *v, int n, int least, int32_t *e, int *low, int *high) {
+  enum { FAR = 1000 };
+  const integers zeros = {0};
+  integers smallest = zeros + FAR, most = zeros - FAR;
+  for (int k = 0; k < n; k += WIDTH) {
+    const integers bits = PART_OF(v + k, n - k), of = (bits >> 23 & 0xFF) - 127, kept = LARGEST(of, zeros + least),
+                   is_zero = (bits & 0x7FFFFFFF) == 0, all = CHOSEN(is_zero, zeros - 126, kept),
+                   lower = CHOSEN(is_zero, zeros + FAR, kept), upper = CHOSEN(is_zero, zeros - FAR, kept);
+    smallest = -LARGEST(-smallest, -lower);
+    most = LARGEST(most, upper);
+    if (n - k >= WIDTH)
+      memcpy(e + k, &all, sizeof all);
+    else
+      memcpy(e + k, &all, 4 * (size_t)(n - k));
   }
-  *low = smallest;
-  *high = most;
+  *low = FAR, *high = -FAR;
+  for (int l = 0; l < WIDTH; l++) {
+    *low = -largest(-*low, -smallest[l]);
+    *high = largest(*high, most[l]);
+  }
 }
 
-/* The caller guarantees that the columns are a multiple of WIDTH. */
-static void fuse(const cdna_fused *x) {
+/* The largest exponent of n numbers, given as bits. */
+static int highest(const uint32_t *v, int n) {
+  integers most = {0};
+  int32_t all = 0;
+  for (int k = 0; k < n; k += WIDTH) {
+    const integers bits = PART_OF(v + k, n - k);
+    most = LARGEST(most, bits & 0x7FFFFFFF);
+  }
+  for (int l = 0; l < WIDTH; l++) all = largest(all, most[l]);
+  return (all >> 23) - 127;
+}
+
+/* The caller guarantees that the columns are a multiple of WIDTH. A constant group: a loop for each. */
+static inline __attribute__((always_inline)) void fuse_rows(const cdna_fused *x, int group) {
   for (int i_ = 0; i_ < x->of.m; i_++)
-    for (int j = 0; j < x->of.n; j += WIDTH) {
-      if (x->halves)
-        fuse_columns(x, i_, j, true);
-      else
-        fuse_columns(x, i_, j, false);
-    }
+    for (int j = 0; j < x->of.n; j += WIDTH) fuse_columns(x, i_, j, group);
+}
+static void fuse(const cdna_fused *x) {
+  switch (x->group) {
+  case 4: fuse_rows(x, 4); break;
+  case 8: fuse_rows(x, 8); break;
+  case 16: fuse_rows(x, 16); break;
+  default: fuse_rows(x, x->group);
+  }
 }

@@ -94,8 +94,8 @@ typedef struct cdna_lane_kit {
   void (*multiply)(const cdna_product *);
   /* requires multiples of 16 columns, exponents of products between -100 and 100, and exponents of C below 120 */
   void (*fuse)(const cdna_fused *);
-  /* of floats, or of their bits */
-  void (*exponents)(const void *, int n, int least, int32_t *e, int *low, int *high);
+  void (*exponents)(const float *, int n, int least, int32_t *e, int *low, int *high);
+  int (*highest)(const uint32_t *, int n); /* exponent */
 } cdna_lane_kit;
 
 extern const cdna_lane_kit cdna_kit_portable, cdna_kit_avx2, cdna_kit_avx512;
