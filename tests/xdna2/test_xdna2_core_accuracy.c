@@ -361,7 +361,10 @@ static char *tables(const data *x) {
   return text;
 }
 
-static void the_page_says_what_was_found(void **state) { page_must_say(&the_page, tables(*state)); }
+static void the_page_says_what_was_found(void **state) {
+  if (example_stride() > 1) skip(); /* the same numbers as in the optimized build */
+  page_must_say(&the_page, tables(*state));
+}
 
 int main(int argc, char *argv[]) {
   static data x;
