@@ -30,5 +30,6 @@ extern const tw_op tw_op_mamba;
 extern const tw_op tw_op_gate;
 extern const tw_op tw_op_elementwise;
 extern const tw_op tw_op_reduce;
+extern const tw_op tw_op_pool;
 
 #endif

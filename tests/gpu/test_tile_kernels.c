@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/pool.h"
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/plain.h"
@@ -62,6 +63,8 @@ static const kernel_case cases[] = {
     {"elementwise rows=333 cols=1000 f=softplus a=bf16", "chunks 1;streaming"},
     {"cumsum rows=4096 cols=4095 reverse=1 a=f32", "chunks 4"},
     {"softmax rows=4096 cols=4096 log=1 a=bf16", "row warps=4"},
+    {"pool n=64 h=512 w=512 r=4 s=4 pad=1 a=f32", "outputs 4"},
+    {"pool n=64 d=64 h=64 w=64 t=3 r=3 s=3 stride=2 pad=1 f=mean a=bf16", "threads 128"},
     {"reduce outer=4 n=4096 inner=4095 f=argmax a=f32", "loads 8"},
     {"reduce outer=64 n=1048576 f=mean of=smooth_l1 a=bf16", "split 8;loads 8"},
     {"attention b=5 hq=4 hkv=2 sq=300 sk=300 d=96 causal=1 window=70 tokens=700 a=bf16",
@@ -130,6 +133,9 @@ static void launches_cover_their_problems(void **state) {
       assert_true(threads * 16 * chunks * (backward ? 5 : 3) >= (int64_t)p.op->bytes(&p));
     } else if (strcmp(p.op->name, "elementwise") == 0) {
       assert_true(threads * 16 * (strstr(cases[i].schedule, "chunks 2") ? 2 : 1) >= (int64_t)p.op->bytes(&p) / 2);
+    } else if (strcmp(p.op->name, "pool") == 0) {
+      const tw_pool of = tw_pool_of(&p);
+      assert_true(threads * 4 >= of.n * of.out[0] * of.out[1] * of.out[2]);
     } else if (strcmp(p.op->name, "reduce") == 0) { /* a thread for each line, or a lane */
       assert_true(threads >= tw_problem_int(&p, "outer") * tw_problem_int(&p, "inner") / 8);
     } else {
@@ -206,6 +212,8 @@ static void what_cannot_be_is_refused(void **state) {
           "requires f32");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
+  refused("pool n=1 h=8 w=8 r=3 s=3 a=f32", "outputs 8", "only 6 rows");
+  refused("pool n=1 h=99 w=99 r=30 s=30 a=f32", "outputs 4", "too many elements");
   refused("reduce outer=1 n=64 a=f32", "lanes 3", "power of 2");
   refused("reduce outer=1 n=64 a=f32", "threads 96", "power of 2");
   refused("reduce outer=1 n=64 a=f32", "split 17", "only 16 pieces");
@@ -230,7 +238,7 @@ static void every_op_has_a_plainest_kernel(void **state) {
     const bool plain = cuda_has_plain_rows(&p) || strcmp(p.op->name, "rotary") == 0 ||
                        strcmp(p.op->name, "gate") == 0 || strcmp(p.op->name, "elementwise") == 0 ||
                        strcmp(p.op->name, "reduce") == 0 || strcmp(p.op->name, "cumsum") == 0 ||
-                       strcmp(p.op->name, "attention") == 0;
+                       strcmp(p.op->name, "pool") == 0 || strcmp(p.op->name, "attention") == 0;
     assert_int_equal(tw_target_emit(old, &p, &none, &source, &error), plain ? TW_OK : TW_UNSUPPORTED);
     if (plain)
       free(source);

@@ -20,7 +20,7 @@ os.environ.setdefault("TILEWRIGHT_WISDOM", tempfile.mkdtemp() + "/wisdom.json")
 import torch  # noqa: E402
 
 import tilewright.torch as twt  # noqa: E402
-from tilewright.torch import _attention, _device, _gate, _gemm, _packed, _reduce, _rows, _tune  # noqa: E402
+from tilewright.torch import _attention, _device, _gate, _gemm, _packed, _pool, _reduce, _rows, _tune  # noqa: E402
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 60
 ONLY = sys.argv[2:]
@@ -263,6 +263,7 @@ def opchecks():
                 (_rows.log_softmax, (new(4, 16),)),
                 (_rows.cumsum, (new(4, 16), True, False)),
                 (_gate.operation, (new(4, 16), "silu")),
+                (_pool.operation, (new(2, 3, 8, 9), [3, 3], 2, 1, 1, True)),
                 (_reduce.operation, (new(4, 6, 8), new(4, 6, 8), "mean", "smooth_l1", 1, 1)),
                 (_attention.attention, (q, k, v, True, 0.3)),
                 (_attention.rotary, (q, torch.randn(16, 4, device=device, dtype=dtype), torch.randn(16, 4, device=device, dtype=dtype), False)),

@@ -20,7 +20,7 @@ import torch
 import tilewright as tw
 import tilewright.torch as twt
 from tilewright import kernelbench
-from tilewright.torch import _attention, _cached, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _packed, _reduce, _routes, _rows, _tune
+from tilewright.torch import _attention, _cached, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _packed, _pool, _reduce, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 # fixed, so that a failure repeats; SEED=N draws others
@@ -461,6 +461,8 @@ class Tuning(unittest.TestCase):
             ("gate", dict(rows=5, cols=16, act="silu", a="f32")),
             ("gate", {**dict(rows=5, cols=16, act="gelu_tanh", a="f32"), "pass": "backward"}),
             ("elementwise", dict(rows=5, cols=16, f="hard_tanh", alpha=0.5, beta=-0.25, a="f32")),
+            ("pool", dict(n=3, h=9, w=10, r=3, s=2, stride=2, pad=1, dilation=1, f="mean", a="f32")),
+            ("pool", dict(n=3, w=20, s=3, stride=1, pad=1, dilation=2, f="max", a="f32")),
             ("softmax", dict(rows=5, cols=16, log=1, a="f32")),
             ("cumsum", dict(rows=5, cols=16, reverse=1, a="f32")),
             ("cumsum", dict(rows=5, cols=16, exclusive=1, a="f32")),
@@ -478,6 +480,44 @@ class Tuning(unittest.TestCase):
             for x, y in zip(a, b):
                 self.assertGreater(float(x.abs().max()), 0)
                 torch.testing.assert_close(y, x, rtol=1e-4, atol=1e-4, msg=lambda m: f"{op} {keys}: {m}")
+
+    def test_pools(self):
+        """A module is computed as before, with gradients; the keys of kernels follow its options."""
+        nn = torch.nn
+        cases = (
+            (nn.MaxPool1d(4, stride=1, padding=2, dilation=3), (2, 3, 20), "n=6 w=20 s=4 stride=1 pad=2 dilation=3 f=max"),
+            (nn.MaxPool2d(3), (2, 3, 9, 11), "n=6 h=9 w=11 r=3 s=3 stride=3 pad=0 dilation=1 f=max"),
+            (nn.MaxPool2d((2, 3), stride=1), (2, 3, 9, 11), "n=6 h=9 w=11 r=2 s=3 stride=1 pad=0 dilation=1 f=max"),
+            (nn.MaxPool3d(3, stride=2, padding=1), (2, 3, 6, 7, 8), "n=6 d=6 h=7 w=8 t=3 r=3 s=3 stride=2 pad=1 dilation=1 f=max"),
+            (nn.AvgPool1d(4, stride=1, padding=2), (2, 3, 20), "n=6 w=20 s=4 stride=1 pad=2 dilation=1 f=mean"),
+            (nn.AvgPool2d(3), (3, 9, 11), "n=3 h=9 w=11 r=3 s=3 stride=3 pad=0 dilation=1 f=mean"),
+            (nn.AvgPool3d(3, stride=2, padding=1), (2, 3, 6, 7, 8), "n=6 d=6 h=7 w=8 t=3 r=3 s=3 stride=2 pad=1 dilation=1 f=mean"),
+            (nn.MaxPool2d((2, 3)), (2, 3, 9, 11), None),
+            (nn.MaxPool2d(3, ceil_mode=True), (2, 3, 10, 11), None),
+            (nn.AvgPool2d(3, padding=1, count_include_pad=False), (2, 3, 9, 11), None),
+            (nn.AvgPool2d(3, divisor_override=2), (2, 3, 9, 11), None),
+        )
+        for module, shape, problem in cases:
+            with self.subTest(str(module)):
+                x, kind = torch.randn(shape, requires_grad=True), type(module)
+                expected = module(x)
+                twt.replace(module)
+                self.assertIsNot(type(module), kind)
+                self.assertEqual(_pool.is_supported(module), problem is not None)
+                torch.testing.assert_close(module(x), expected, rtol=0, atol=0)
+                module(x).sum().backward()
+                if problem is None:
+                    continue
+                window, f, *numbers = _pool._arguments(module)
+                torch.testing.assert_close(_pool.operation(x, window, *numbers, f == "mean"), expected, rtol=0, atol=0)
+                self.assertEqual(_pool._shape(x, window, *numbers), list(expected.shape))
+                self.assertEqual(" ".join(f"{k}={v}" for k, v in _pool._keys(shape, window, *numbers, f == "mean").items()), problem)
+                self.assertTrue(_device.problem_text("pool", dict(_pool._keys(shape, window, *numbers, f == "mean"), a="f32")))
+        self.assertIs(_pool.route(torch.ones(1, 4, 4), [1, 2], 2, 0, 1, False), False)
+        with self.assertRaisesRegex(tw.UsageError, "expected windows of 1 to 3 dimensions"):
+            twt.pool(torch.ones(4), (2,))
+        with self.assertRaisesRegex(tw.UsageError, "stride is required"):
+            twt.pool(torch.ones(1, 4, 4), (2, 1))
 
     def test_convolutions(self):
         """A module is computed as before; a transposed one of stride 1 is a convolution with turned weights; keys of kernels follow shapes."""

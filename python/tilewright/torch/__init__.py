@@ -13,6 +13,7 @@ from ._cached import attention, varlen_attention
 from ._elementwise import elementwise
 from ._functions import cumsum, gated_linear, layer_norm, linear, log_softmax, matmul, rms_norm, rotary, scaled_dot_product_attention, softmax
 from ._modules import LayerNorm, Linear, PackedLinear, RMSNorm, Softmax, replace, replaced, restore
+from ._pool import pool
 from ._reduce import reduce
 from ._routes import allow_split_float32, allow_tf32_convolutions, forget
 from ._tune import Call, TuneReport, tune
@@ -36,6 +37,7 @@ __all__ = [
     "linear",
     "log_softmax",
     "matmul",
+    "pool",
     "reduce",
     "replace",
     "replaced",

@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import torch
 
-from . import _conv, _functions, _kept, _packed
+from . import _conv, _functions, _kept, _packed, _pool
 from ._routes import is_compiling
 
 
@@ -61,7 +61,20 @@ def _convolution(kind: Any) -> Any:
 CONVOLUTIONS = {getattr(torch.nn, name): _convolution(getattr(torch.nn, name)) for name in (
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"
 )}
-globals().update({kind.__name__: kind for kind in CONVOLUTIONS.values()})  # where pickle looks for the class of a module
+
+
+def _pooling(kind: Any) -> Any:
+    def forward(self, input):
+        out = _pool.forward(self, input)
+        return kind.forward(self, input) if out is None else out
+
+    return type(kind.__name__, (kind,), {"__doc__": f"torch.nn.{kind.__name__} by a kernel of `pool`.", "forward": forward})
+
+
+POOLS = {getattr(torch.nn, name): _pooling(getattr(torch.nn, name)) for name in (
+    "MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d"
+)}
+globals().update({kind.__name__: kind for kind in (*CONVOLUTIONS.values(), *POOLS.values())})  # where pickle looks for the class of a module
 
 
 class PackedLinear(torch.nn.Module):
@@ -106,7 +119,7 @@ class PackedLinear(torch.nn.Module):
 
 # ---- in models ----
 
-_KINDS = {torch.nn.Linear: Linear, torch.nn.LayerNorm: LayerNorm, torch.nn.Softmax: Softmax, **CONVOLUTIONS}
+_KINDS = {torch.nn.Linear: Linear, torch.nn.LayerNorm: LayerNorm, torch.nn.Softmax: Softmax, **CONVOLUTIONS, **POOLS}
 if hasattr(torch.nn, "RMSNorm"):
     _KINDS[torch.nn.RMSNorm] = RMSNorm
 
@@ -114,6 +127,8 @@ if hasattr(torch.nn, "RMSNorm"):
 def has_operator(module: torch.nn.Module) -> bool:
     """Does `replace` make this package compute the module?"""
     kinds = (*_KINDS, *_KINDS.values())
+    if type(module) in (*POOLS, *POOLS.values()):
+        return _pool.is_supported(module)
     return type(module) in kinds and (not hasattr(module, "transposed") or _conv.is_supported(module))
 
 

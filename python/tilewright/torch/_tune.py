@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 
 from .._library import Error, FailedError, lib
-from . import _attention, _cached, _contest, _conv, _device, _elementwise, _gate, _gemm, _packed, _reduce, _rows
+from . import _attention, _cached, _contest, _conv, _device, _elementwise, _gate, _gemm, _packed, _pool, _reduce, _rows
 from ._modules import replaced
 from ._routes import forget, recording
 
@@ -21,7 +21,7 @@ NOISE = 0.01
 #: Seconds that a search takes at least: two rounds, and a kernel verified.
 SHORTEST_SEARCH = 5.0
 #: The part of PyTorch's time that a kernel may save, which orders the searches: about what was seen on an H200 (docs/lab/2026-11-torch.md).
-SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "elementwise": 0.02, "reduce": 0.2, "cumsum": 0.5, "conv2d": 0.5, "conv3d": 0.5}
+SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "elementwise": 0.02, "reduce": 0.2, "cumsum": 0.5, "pool": 0.3, "conv2d": 0.5, "conv3d": 0.5}
 #: The same of products with a gate, or with packed weights.
 SAVING_GATED, SAVING_PACKED = 0.2, 0.9
 
@@ -136,6 +136,11 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         x, of = new(keys["outer"], keys["n"], keys["inner"]), get("of", "x")
         how = (x, new(*x.shape) if of in _reduce.PAIRS else None, keys["f"], of, 1, 1)
         return (lambda: _reduce.by_pytorch(*how)), (lambda: _reduce.operation(*how))
+    if op == "pool":
+        dims = 3 if "d" in keys else 2 if "h" in keys else 1
+        x = new(1, keys["n"], *(keys[size] for size in "dhw"[-dims:]))
+        how = ([keys[size] for size in "trs"[-dims:]], keys["stride"], keys["pad"], keys["dilation"], keys["f"] == "mean")
+        return (lambda: _pool.by_pytorch(x, *how)), (lambda: _pool.operation(x, *how))
     if op == "softmax":
         x = new(keys["rows"], keys["cols"])
         if get("log"):

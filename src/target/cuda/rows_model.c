@@ -4,8 +4,10 @@
 #include <math.h>
 
 #include "gpu/common/rows.h"
+#include "gpu/nvidia/pool.h"
 #include "gpu/nvidia/reduce.h"
 #include "gpu/nvidia/rows_split.h"
+#include "op/pool.h"
 
 /* ---- the model of rows ----
  *
@@ -52,4 +54,19 @@ double cuda_predict_reduce(const void *with, const void *plan) {
   const bool scattered = tw_problem_int(m->problem, "inner") > 1 && width * p->piece_bytes < 64;
   const double join = p->blocks > 1 ? 4 * CUDA_DRAM_LATENCY / ((double)m->config->clock_mhz * 1e6) : 0;
   return cuda_predict_rows(m, &all) * (scattered ? 64 / (double)(width * p->piece_bytes) : 1) + join;
+}
+
+/* Memory's bandwidth, or the loads of warps: the L1 serves 128 bytes of neighbours in a cycle. */
+double cuda_predict_pool(const void *with, const void *plan) {
+  const cuda_model *m = with;
+  const tw_tile_pool_plan *p = plan;
+  const tw_pool l = tw_pool_of(m->problem);
+  const double clock = (double)m->config->clock_mhz * 1e6, size = tw_type_bits(l.type) / 8.0;
+  const double rows = fmin((double)(l.window[1] * p->outputs),
+                           (double)((p->outputs - 1) * l.stride[1] + (l.window[1] - 1) * l.dilation + 1));
+  const double warps = (double)(p->blocks * p->threads) / 32 / (double)m->config->multiprocessors;
+  const double cycles =
+      warps * (double)(l.window[0] * l.window[2]) * rows * ceil(32 * size * (double)l.stride[2] / 128);
+  return CUDA_DRAM_LATENCY / clock +
+         fmax(cycles / clock, m->problem->op->bytes(m->problem) / ((double)m->config->memory_gbs * 1e9));
 }

@@ -13,6 +13,7 @@
 #include "gpu/nvidia/gemm_mma_sync.h"
 #include "gpu/nvidia/gemm_skinny.h"
 #include "gpu/nvidia/gemm_sliced_k.h"
+#include "gpu/nvidia/pool.h"
 #include "gpu/nvidia/reduce.h"
 #include "gpu/nvidia/rows_split.h"
 #include "op/attention.h"
@@ -174,6 +175,7 @@ static const tw_tile_kind table[] = {
     {"gate", BOTH, NULL, &tw_tile_gate, cuda_predict_rows, {"chunks 1"}},
     {"elementwise", BOTH, NULL, &tw_tile_elementwise, cuda_predict_rows, {"chunks 1"}},
     {"cumsum", BOTH, NULL, &tw_tile_cumsum, cuda_predict_rows, {"chunks 2"}},
+    {"pool", BOTH, NULL, &tw_tile_pool, cuda_predict_pool, {"outputs 1"}},
     {"reduce", BOTH, NULL, &tw_tile_reduce, cuda_predict_reduce, {"loads 4"}},
 };
 static const tw_tile_kinds kinds = {table, sizeof table / sizeof *table};

@@ -1,0 +1,87 @@
+/* pool.c - replays the steps of a schedule, offers the next ones, and fills the kernel; pool.h lists the steps,
+ * kernels/pool.cuh.in is the kernel. */
+#include "gpu/nvidia/pool.h"
+
+#include "base/template.h"
+#include "gpu/common/rows_language.h"
+#include "op/pool.h"
+
+#define PLAN tw_tile_pool_plan
+
+enum { THREADS_USUAL = 256, OUTPUTS_MAX = 16, UNROLLED_MAX = 2048 };
+
+/* Rows of x that a thread's results are computed from. */
+static int64_t rows_of(const tw_pool *l, int outputs) {
+  return (outputs - 1) * l->stride[1] + (l->window[1] - 1) * l->dilation + 1;
+}
+
+static tw_status settle_pool(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
+  PLAN *plan = settled;
+  const tw_pool l = tw_pool_of(p);
+  if (!plan->outputs) plan->outputs = 1;
+  if (!plan->threads) plan->threads = THREADS_USUAL;
+  if (plan->threads % machine->warp_threads || plan->threads > machine->block_threads)
+    return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a multiple of %d up to %d", plan->threads,
+                   machine->warp_threads, machine->block_threads);
+  if (plan->outputs > l.out[1])
+    return tw_fail(error, TW_USAGE, "outputs %d: an image has only %lld rows of results; use fewer", plan->outputs,
+                   (long long)l.out[1]);
+  if (plan->outputs > 1 && rows_of(&l, plan->outputs) * l.window[2] * plan->outputs > UNROLLED_MAX)
+    return tw_fail(error, TW_USAGE, "outputs %d: the windows have too many elements for one thread; use fewer",
+                   plan->outputs);
+  const int64_t items = l.n * l.out[0] * ((l.out[1] + plan->outputs - 1) / plan->outputs) * l.out[2];
+  plan->blocks = (items + plan->threads - 1) / plan->threads;
+  return plan->blocks <= INT32_MAX ? TW_OK
+                                   : tw_fail(error, TW_USAGE, "more than 2^31 blocks; use more outputs or threads");
+}
+
+static const tw_verb verbs[] = {
+    {.name = "outputs",
+     .usage = "outputs 4",
+     .help = "Set the results of a thread, one below another, which share the rows of their windows.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, outputs, 1, OUTPUTS_MAX)}},
+    {.name = "threads",
+     .usage = "threads 256",
+     .help = "Set the threads of a thread block.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
+};
+static const tw_language language = {"pool on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
+
+static void offers(tw_menu_builder *m, const tw_tile_context *c) {
+  (void)c;
+  for (int i = 1; i <= OUTPUTS_MAX; i *= 2)
+    tw_menu_offer(m, "outputs", "windows that overlap are read once", "outputs %d", i);
+  for (int i = 64; i <= 1024; i *= 2)
+    tw_menu_offer(m, "threads", "larger blocks share more lines of the L1", "threads %d", i);
+}
+
+static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
+                       tw_error *error) {
+  static const char *const names[3][5] = {{"depth", "t", "out_depth", "stride_t", "pad_t"},
+                                          {"height", "r", "out_height", "stride_r", "pad_r"},
+                                          {"width", "s", "out_width", "stride_s", "pad_s"}};
+  const PLAN *plan = settled;
+  const tw_pool l = tw_pool_of(p);
+  tw_slots s = {0};
+  tw_slots_text(&s, "header", machine->header);
+  tw_slots_text(&s, "type", tw_tile_type_word(l.type));
+  for (int i = 0; i < 3; i++) {
+    const int64_t numbers[] = {l.size[i], l.window[i], l.out[i], l.stride[i], l.pad[i]};
+    for (int k = 0; k < 5; k++) tw_slots_number(&s, names[i][k], numbers[k]);
+  }
+  tw_slots_number(&s, "n", l.n);
+  tw_slots_number(&s, "dilation", l.dilation);
+  tw_slots_number(&s, "outputs", plan->outputs);
+  tw_slots_number(&s, "threads", plan->threads);
+  tw_slots_number(&s, "rows", rows_of(&l, plan->outputs));
+  tw_slots_flag(&s, "mean", l.mean);
+  tw_slots_text(&s, "index", plan->blocks * plan->threads <= INT32_MAX ? "u32" : "i64");
+  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/pool.cuh.in", &s, error);
+  tw_slots_free(&s);
+  return status;
+}
+
+const tw_tile_family tw_tile_pool = {
+    .language = &language, .plan_size = sizeof(PLAN), .settle = settle_pool, .offers = offers, .write = write};
