@@ -146,6 +146,8 @@ class Rewriter:
                 return getattr(twt, name), (args[0], dim), {}
         if called is torch.nn.functional.layer_norm:
             return twt.layer_norm, args, more
+        if called is torch.nn.functional.group_norm:
+            return twt.group_norm, args, more
         if called is getattr(torch.nn.functional, "rms_norm", None):
             return twt.rms_norm, args, more
         if called is getattr(torch.nn.functional, "scaled_dot_product_attention", None):

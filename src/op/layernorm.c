@@ -7,9 +7,12 @@
  * The mask keep[i][j] is 1 where word j % 4 of Philox4x32-10 (philox.h) with the counter (j / 4, i, 0, 0) and the key
  * (seed[0], seed[1]) is at least floor(dropout 2^32), else 0.
  *
+ * The weight and bias of y[i][j] have the number i % groups * (cols / span) + j / span: one for each column with groups=1
+ * span=1. In group normalization a row has all pixels of some channels, and `span` pixels share a weight. With affine=0 there
+ * is neither weight nor bias.
+ *
  * The C parameters of a kernel are dense.
- * Inputs: x [rows][cols], [residual [rows][cols],] weight [cols], [bias
- * [cols],] [seed [2],].
+ * Inputs: x [rows][cols], [residual [rows][cols],] [weight [groups cols / span],] [bias like weight,] [seed [2],].
  * Outputs: y [rows][cols], [sum [rows][cols]]. Residual and sum (the rows r) belong to
  * residual=1, bias to norm=layer, seed (of i32) to dropout > 0. All other operands have type a. */
 #include <math.h>
@@ -38,6 +41,22 @@ static const tw_key keys[] = {
      .choices = "layer|rms",
      .help = "layer normalization or RMS normalization"},
     {.name = "eps", .kind = TW_KEY_REAL, .fallback = "0.00001", .help = "number added to the variance or mean square"},
+    {.name = "affine",
+     .kind = TW_KEY_BOOL,
+     .fallback = "1",
+     .help = "multiply by weights, and add biases with norm=layer"},
+    {.name = "groups",
+     .kind = TW_KEY_INT,
+     .fallback = "1",
+     .min = 1,
+     .max = 1 << 20,
+     .help = "rows that have weights of their own; row i has the weights of row i % groups"},
+    {.name = "span",
+     .kind = TW_KEY_INT,
+     .fallback = "1",
+     .min = 1,
+     .max = 1 << 24,
+     .help = "neighbours in a row that share a weight"},
     {.name = "a",
      .kind = TW_KEY_TYPE,
      .fallback = "",
@@ -47,6 +66,7 @@ static const tw_key keys[] = {
 /* Operands by position; absent ones are -1. */
 typedef struct layernorm {
   int64_t rows, columns;
+  int64_t groups, span;
   double dropout, eps;
   bool rms;
   tw_type type;
@@ -56,6 +76,8 @@ typedef struct layernorm {
 static layernorm layernorm_of(const tw_problem *p) {
   layernorm l = {.rows = tw_problem_int(p, "rows"),
                  .columns = tw_problem_int(p, "cols"),
+                 .groups = tw_problem_int(p, "groups"),
+                 .span = tw_problem_int(p, "span"),
                  .dropout = tw_problem_real(p, "dropout"),
                  .eps = tw_problem_real(p, "eps"),
                  .rms = tw_problem_int(p, "norm") == 1,
@@ -63,8 +85,9 @@ static layernorm layernorm_of(const tw_problem *p) {
   const bool residual = tw_problem_int(p, "residual");
   l.x = l.n++;
   l.residual = residual ? l.n++ : -1;
-  l.weight = l.n++;
-  l.bias = l.rms ? -1 : l.n++;
+  const bool affine = tw_problem_int(p, "affine");
+  l.weight = affine ? l.n++ : -1;
+  l.bias = l.rms || !affine ? -1 : l.n++;
   l.seed = l.dropout > 0 ? l.n++ : -1;
   l.y = l.n++;
   l.sum = residual ? l.n++ : -1;
@@ -80,14 +103,20 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
     return tw_fail(error, TW_USAGE, "unsupported dropout=%g; expected at least 0 and below 1", l.dropout);
   if (!(l.eps > 0 && l.eps < 1))
     return tw_fail(error, TW_USAGE, "unsupported eps=%g; expected a number between 0 and 1, as in eps=0.00001", l.eps);
+  if (l.rows % l.groups || l.columns % l.span)
+    return tw_fail(error, TW_USAGE, "groups=%lld must divide rows=%lld, and span=%lld cols=%lld", (long long)l.groups,
+                   (long long)l.rows, (long long)l.span, (long long)l.columns);
+  if (l.weight < 0 && (l.groups > 1 || l.span > 1))
+    return tw_fail(error, TW_USAGE, "groups=%lld and span=%lld belong to weights; affine=0 has none",
+                   (long long)l.groups, (long long)l.span);
   return TW_OK;
 }
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const layernorm l = layernorm_of(p);
-  const int64_t all[] = {l.rows, l.columns}, row[] = {l.columns};
+  const int64_t all[] = {l.rows, l.columns}, row[] = {l.groups * (l.columns / l.span)};
   out[l.x] = tw_operand_dense("x", l.type, 2, all);
-  out[l.weight] = tw_operand_dense("weight", l.type, 1, row);
+  if (l.weight >= 0) out[l.weight] = tw_operand_dense("weight", l.type, 1, row);
   if (l.bias >= 0) out[l.bias] = tw_operand_dense("bias", l.type, 1, row);
   if (l.seed >= 0) out[l.seed] = tw_operand_dense("seed", TW_I32, 1, (int64_t[]){2});
   out[l.y] = tw_operand_dense("y", l.type, 2, all);
@@ -113,7 +142,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
   tw_fill_rows(seed, l.x, &o[l.x], spread_of_row, buffers[l.x]);
-  tw_fill_factors(seed, l.weight, &o[l.weight], buffers[l.weight]);
+  if (l.weight >= 0) tw_fill_factors(seed, l.weight, &o[l.weight], buffers[l.weight]);
   if (l.residual >= 0) tw_fill_rows(seed, l.residual, &o[l.residual], spread_of_row, buffers[l.residual]);
   if (l.residual < 0) tw_zero_a_row(seed, l.x, &o[l.x], buffers[l.x]);
   if (l.bias >= 0) tw_fill_uniform(seed, l.bias, &o[l.bias], 1, buffers[l.bias]);
@@ -180,13 +209,14 @@ static moments moments_of(const layernorm *l, const double *r, const double *off
 
 /* y may be computed from the stored sum or from the exact one: the sum's rounding counts, if there is a sum. Then the
  * deviation, its reciprocal square root and the products are rounded: 8 u of z, 4 u of the result. */
-static void finish(const job *j, const moments *m, const double *r, const double *off, int64_t first, int64_t count,
-                   double *value, double *bound) {
+static void finish(const job *j, const moments *m, const double *r, const double *off, int64_t row, int64_t first,
+                   int64_t count, double *value, double *bound) {
   const layernorm *l = &j->l;
   const double deviation = sqrt(m->variance + l->eps), relative = m->variance_off / (m->variance + l->eps) / 2;
   for (int64_t i = 0; i < count; i++) {
-    const double weight = tw_element(l->type, j->buffer[l->weight], first + i);
-    const double bias = l->bias >= 0 ? tw_element(l->type, j->buffer[l->bias], first + i) : 0;
+    const int64_t at = row % l->groups * (l->columns / l->span) + (first + i) / l->span;
+    const double weight = l->weight >= 0 ? tw_element(l->type, j->buffer[l->weight], at) : 1;
+    const double bias = l->bias >= 0 ? tw_element(l->type, j->buffer[l->bias], at) : 0;
     const double z = (r[first + i] - m->mean) / deviation;
     const double z_off = (off[first + i] + m->mean_off) / deviation + fabs(z) * (relative + 8 * TW_U32);
     value[i] = z * weight + bias;
@@ -214,7 +244,7 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
     if (l->sum >= 0) off[i] = tw_store_error(l->type, r[i], off[i]);
   }
   const moments m = moments_of(l, r, off);
-  finish(j, &m, r, off, first, count, value, bound);
+  finish(j, &m, r, off, row, first, count, value, bound);
   free(r);
   return true;
 }

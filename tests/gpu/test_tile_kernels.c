@@ -212,6 +212,8 @@ static void what_cannot_be_is_refused(void **state) {
           "requires f32");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
+  refused("layernorm rows=4 cols=4096 affine=0 a=bf16", "row warps=4", "do not support affine=0");
+  refused("layernorm rows=4 cols=4100 span=82 a=f32", "split_row blocks=2", "unsupported span=82");
   refused("pool n=1 h=8 w=8 r=3 s=3 a=f32", "outputs 8", "only 6 rows");
   refused("pool n=1 h=99 w=99 r=30 s=30 a=f32", "outputs 4", "too many elements");
   refused("reduce outer=1 n=64 a=f32", "lanes 3", "power of 2");

@@ -45,6 +45,33 @@ static void known_answers(void **state) {
   }
 }
 
+/* Four rows of two groups; a group has two channels of two pixels. */
+static void known_groups(void **state) {
+  (void)state;
+  const float x[16] = {1, 2, 3, 4, 4, 3, 2, 1, 1, 2, 3, 4, 4, 3, 2, 1}, weight[4] = {1, 2, 3, 4},
+              bias[4] = {0, 1, 2, 3};
+  const double z[4] = {-1.34164, -0.44721, 0.44721, 1.34164};
+  for (int affine = 0; affine < 2; affine++) {
+    op_run r;
+    op_run_make(&r,
+                affine ? "layernorm rows=4 cols=4 groups=2 span=2 eps=0.0000001 a=f32"
+                       : "layernorm rows=4 cols=4 affine=0 eps=0.0000001 a=f32",
+                1);
+    assert_int_equal(r.data.n_operands, affine ? 4 : 2);
+    memcpy(r.data.buffer[0], x, sizeof x);
+    if (affine) memcpy(r.data.buffer[1], weight, sizeof weight);
+    if (affine) memcpy(r.data.buffer[2], bias, sizeof bias);
+    op_run_reference(&r);
+    for (int i = 0; i < 16; i++) {
+      const int row = i / 4, column = i % 4, channel = row % 2 * 2 + column / 2;
+      const double normal = z[row % 2 ? 3 - column : column];
+      const double y = affine ? normal * (double)weight[channel] + (double)bias[channel] : normal;
+      assert_true(fabs(op_get(&r, affine ? 3 : 1, i) - y) < 1e-4);
+    }
+    op_run_free(&r);
+  }
+}
+
 typedef enum kernel_plan {
   RIGHT,
   ROUNDED_SUM,
@@ -188,12 +215,15 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("layernorm rows=4 cols=4 a=f32 dropout=1", "dropout=1");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 dropout=-0.5", "dropout=-0.5");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 eps=0", "eps=0");
+  op_expect_refused("layernorm rows=4 cols=4 a=f32 groups=3", "groups=3 must divide rows=4");
+  op_expect_refused("layernorm rows=4 cols=4 a=f32 affine=0 span=2", "affine=0 has none");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(philox_gives_its_known_answers),
       cmocka_unit_test(known_answers),
+      cmocka_unit_test(known_groups),
       cmocka_unit_test(honest_kernels_pass_and_wrong_ones_do_not),
       cmocka_unit_test(half_of_the_elements_are_dropped),
       cmocka_unit_test(a_large_output_is_sampled),

@@ -2,6 +2,7 @@
 device computes is checked by tests/python/gpu_torch.py, where there is one."""
 
 import copy
+import ctypes
 import json
 import os
 import random
@@ -329,6 +330,21 @@ class Rows(unittest.TestCase):
         with self.assertRaisesRegex(tw.UsageError, "cumsum: expected a floating-point tensor and a dimension"):
             twt.cumsum(x, 3)
 
+    def test_parts_at_any_address(self):
+        """A plan is started at multiples of 16 bytes, and every part of the output is written."""
+
+        class Plan:
+            def __call__(self, *addresses):
+                self.calls.append(addresses)
+                ctypes.memset(addresses[-1], 1, 3)
+
+        plan, x, out = Plan(), torch.zeros(4, 3, dtype=torch.uint8), torch.zeros(4, 3, dtype=torch.uint8)
+        plan.calls = []
+        _routes.start_parts(plan, 4, [x], out, x)
+        self.assertEqual([len(call) for call in plan.calls], [3] * 4)
+        self.assertFalse(any(address & 15 for call in plan.calls for address in call))
+        self.assertTrue(bool((out == 1).all()))
+
     def test_lines_longer_than_a_launch_are_reduced_twice(self):
         x, z = torch.randn(1, 4, 6), torch.randn(1, 4, 6)
         with unittest.mock.patch.object(_reduce, "LONGEST", 9):
@@ -480,6 +496,38 @@ class Tuning(unittest.TestCase):
             for x, y in zip(a, b):
                 self.assertGreater(float(x.abs().max()), 0)
                 torch.testing.assert_close(y, x, rtol=1e-4, atol=1e-4, msg=lambda m: f"{op} {keys}: {m}")
+
+    def test_groups(self):
+        """Group and instance normalization are PyTorch's, with gradients; the keys of kernels follow them."""
+        nn = torch.nn
+        affine = dict(rows=6, cols=40, eps=1e-5, groups=3, span=20)
+        for module, keys in (
+            (nn.GroupNorm(3, 6), affine),
+            (nn.GroupNorm(3, 6, eps=0.1, affine=False), dict(rows=6, cols=40, eps=0.1, affine=0)),
+            (nn.InstanceNorm2d(6), dict(rows=12, cols=20, eps=1e-5, affine=0)),
+            (nn.InstanceNorm2d(6, affine=True), dict(rows=12, cols=20, eps=1e-5, groups=6, span=20)),
+            (nn.InstanceNorm2d(6, track_running_stats=True), None),
+        ):
+            with self.subTest(str(module)):
+                module = module.double()
+                x, kind = torch.randn(2, 6, 4, 5, dtype=torch.double, requires_grad=True), type(module)
+                module(x)  # running statistics change
+                copied = copy.deepcopy(module)
+                expected = module(x)
+                twt.replace(copied)
+                self.assertIsNot(type(copied), kind)
+                torch.testing.assert_close(copied(x), expected)
+                self.assertEqual(twt._modules.has_operator(copied), keys is not None)
+                if keys is None:
+                    continue
+                groups = getattr(module, "num_groups", 6)
+                self.assertEqual(_rows._group_keys(x, groups, module.affine, module.eps), keys)
+                theirs, ours = _tune.pair("layernorm", dict(keys, a="f32"), "cpu")
+                torch.testing.assert_close(ours(), theirs())
+                inputs = (x, *((module.weight, module.bias) if module.affine else ()))
+                self.assertTrue(torch.autograd.gradcheck(lambda y, *w: _rows.group_norm(y, groups, *(w or (None, None)), module.eps), inputs))
+        long = torch.empty(1).expand(112, 64, 512, 512)
+        self.assertEqual([_rows._group_parts(long, 8), _rows._group_parts(long[:3], 8), _rows._group_parts(long[:1, :1], 1)], [112, 3, 1])
 
     def test_pools(self):
         """A module is computed as before, with gradients; the keys of kernels follow its options."""

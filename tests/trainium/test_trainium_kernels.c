@@ -95,6 +95,7 @@ static void what_does_not_fit_is_named(void **state) {
     const char *problem, *step, *expected;
   } cases[] = {
       {"layernorm rows=128 cols=100 residual=1", NULL, "unsupported residual=1"},
+      {"layernorm rows=128 cols=100 affine=0", NULL, "unsupported affine=0"},
       {"softmax rows=128 cols=100 log=1", NULL, "unsupported log=1"},
       {"cumsum rows=128 cols=100 reverse=1", NULL, "unsupported reverse=1"},
       {"layernorm rows=128 cols=100 dropout=0.5", NULL, "unsupported dropout"},

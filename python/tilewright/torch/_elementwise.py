@@ -9,7 +9,7 @@ import torch
 
 from .._library import UsageError
 from ._register import Direct, operator
-from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start
+from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start_parts
 
 _F = torch.nn.functional
 #: PyTorch's function for each of the op's; `a` and `b` are alpha and beta.
@@ -46,12 +46,8 @@ def parts_of(shape: Any) -> int:
 
 def in_parts(plan: Any, x: torch.Tensor) -> torch.Tensor:
     """A result like x, whose rows are computed in parts if they are many."""
-    x, out, parts = x.contiguous(), x.new_empty(x.shape), parts_of(x.shape)
-    if parts == 1:
-        start(plan, x, out)
-    else:
-        for part, to in zip(x.view(parts, -1), out.view(parts, -1)):
-            start(plan, part, to)
+    x, out = x.contiguous(), x.new_empty(x.shape)
+    start_parts(plan, parts_of(x.shape), [x], out)
     return out
 
 

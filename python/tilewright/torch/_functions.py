@@ -72,6 +72,16 @@ def layer_norm(
     return (_rows.direct_layer_norm if direct else _rows.layer_norm)(x, weight, bias, eps)
 
 
+def group_norm(
+    x: torch.Tensor, num_groups: int, weight: Optional[torch.Tensor] = None, bias: Optional[torch.Tensor] = None, eps: float = 1e-5
+) -> torch.Tensor:
+    """As torch.nn.functional.group_norm. As many groups as channels are instance normalization."""
+    given = [t for t in (x, weight, bias) if t is not None]
+    if is_traced(x) or (not is_compiling() and is_plain(*given) and not _rows.group_norm_route(x, num_groups, weight, bias, eps)):
+        return _rows.group_norm_by_pytorch(x, num_groups, weight, bias, eps)
+    return (_rows.direct_group_norm if is_direct(*given) else _rows.group_norm)(x, num_groups, weight, bias, eps)
+
+
 def rms_norm(
     x: torch.Tensor, normalized_shape: "int | Sequence[int]", weight: Optional[torch.Tensor] = None, eps: Optional[float] = None
 ) -> torch.Tensor:

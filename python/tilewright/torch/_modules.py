@@ -25,6 +25,25 @@ class LayerNorm(torch.nn.LayerNorm):
         return _functions.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
+class GroupNorm(torch.nn.GroupNorm):
+    """torch.nn.GroupNorm by tilewright.torch.group_norm."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return _functions.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+
+def _instance_norm(kind: Any, dims: int) -> Any:
+    def forward(self, input):
+        if self.track_running_stats or input.dim() != dims + 2 or input.shape[1] != self.num_features:
+            return kind.forward(self, input)
+        return _functions.group_norm(input, self.num_features, self.weight, self.bias, self.eps)
+
+    return type(kind.__name__, (kind,), {"__doc__": f"torch.nn.{kind.__name__} by tilewright.torch.group_norm.", "forward": forward})
+
+
+INSTANCE_NORMS = {getattr(torch.nn, f"InstanceNorm{dims}d"): _instance_norm(getattr(torch.nn, f"InstanceNorm{dims}d"), dims) for dims in (1, 2, 3)}
+
+
 class Softmax(torch.nn.Softmax):
     """torch.nn.Softmax by tilewright.torch.softmax."""
 
@@ -74,7 +93,7 @@ def _pooling(kind: Any) -> Any:
 POOLS = {getattr(torch.nn, name): _pooling(getattr(torch.nn, name)) for name in (
     "MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d"
 )}
-globals().update({kind.__name__: kind for kind in (*CONVOLUTIONS.values(), *POOLS.values())})  # where pickle looks for the class of a module
+globals().update({kind.__name__: kind for kind in (*CONVOLUTIONS.values(), *POOLS.values(), *INSTANCE_NORMS.values())})  # where pickle looks for the class of a module
 
 
 class PackedLinear(torch.nn.Module):
@@ -119,7 +138,7 @@ class PackedLinear(torch.nn.Module):
 
 # ---- in models ----
 
-_KINDS = {torch.nn.Linear: Linear, torch.nn.LayerNorm: LayerNorm, torch.nn.Softmax: Softmax, **CONVOLUTIONS, **POOLS}
+_KINDS = {torch.nn.Linear: Linear, torch.nn.LayerNorm: LayerNorm, torch.nn.GroupNorm: GroupNorm, torch.nn.Softmax: Softmax, **CONVOLUTIONS, **POOLS, **INSTANCE_NORMS}
 if hasattr(torch.nn, "RMSNorm"):
     _KINDS[torch.nn.RMSNorm] = RMSNorm
 
@@ -129,6 +148,8 @@ def has_operator(module: torch.nn.Module) -> bool:
     kinds = (*_KINDS, *_KINDS.values())
     if type(module) in (*POOLS, *POOLS.values()):
         return _pool.is_supported(module)
+    if getattr(module, "track_running_stats", False):
+        return False
     return type(module) in kinds and (not hasattr(module, "transposed") or _conv.is_supported(module))
 
 

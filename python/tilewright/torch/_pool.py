@@ -10,7 +10,7 @@ import torch
 from .._library import UsageError
 from ._reduce import parts_of
 from ._register import Direct, operator
-from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start
+from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start_parts
 
 _F = torch.nn.functional
 
@@ -51,9 +51,7 @@ def _pool(x, window, stride, pad, dilation, mean):
         return by_pytorch(x, window, stride, pad, dilation, mean).contiguous()
     x, out = x.contiguous(), x.new_empty(_shape(x, window, stride, pad, dilation))
     n, sizes = _sizes(x.shape, window)
-    parts = parts_of(n, math.prod(sizes), 1)
-    for part, to in zip(x.view(parts, -1), out.view(parts, -1)):
-        start(plan, part, to)
+    start_parts(plan, parts_of(n, math.prod(sizes), 1), [x], out)
     return out
 
 

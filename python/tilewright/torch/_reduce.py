@@ -11,7 +11,7 @@ import torch
 from .._library import UsageError
 from ._elementwise import LONGEST
 from ._register import Direct, operator
-from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start
+from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start_parts
 
 _F = torch.nn.functional
 #: PyTorch's function of a tensor over one dimension.
@@ -81,12 +81,7 @@ def _reduce(x, other, f, of, first, last):
     outer, n, inner = _sizes(x.shape, first, last)
     given = [t.contiguous() for t in (x, other) if t is not None]
     out = x.new_empty(x.shape[:first] + x.shape[last + 1 :], dtype=torch.int32 if f.startswith("arg") else x.dtype)
-    parts = parts_of(outer, n, inner)
-    if parts == 1:
-        start(plan, *given, out)
-    else:
-        for operands in zip(*(t.view(parts, -1) for t in (*given, out))):
-            start(plan, *operands)
+    start_parts(plan, parts_of(outer, n, inner), given, out)
     return out.long() if f.startswith("arg") else out
 
 

@@ -128,6 +128,17 @@ def start(plan: Any, *tensors: torch.Tensor) -> None:
     plan(*[x.data_ptr() for x in held])
 
 
+def start_parts(plan: Any, parts: int, inputs: "list[torch.Tensor]", out: torch.Tensor, *shared: torch.Tensor) -> None:
+    """Starts the kernel for each of equal parts of the inputs and of the output. `shared`: inputs that all parts have, after the others."""
+    for *given, to in zip(*(t.view(parts, -1) for t in (*inputs, out))):
+        if to.data_ptr() & 15:  # a part need not begin at a multiple of 16 bytes, and the copy that `start` makes would be lost
+            room = torch.empty_like(to)
+            start(plan, *given, *shared, room)
+            to.copy_(room)
+        else:
+            start(plan, *given, *shared, to)
+
+
 def forget() -> None:
     """Drops every plan, and reads wisdom again at the next call: after another process has tuned."""
     from . import _device

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional
 
 import torch
@@ -9,7 +10,7 @@ import torch
 from .._library import UsageError
 from ._elementwise import in_parts, parts_of
 from ._register import Direct, operator
-from ._routes import planned, start
+from ._routes import planned, start, start_parts
 
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
@@ -87,6 +88,72 @@ layer_norm = operator(
     backward=_layer_norm_backward,
 )
 direct_layer_norm = Direct(_layer_norm, _norm_setup, _layer_norm_backward)
+
+
+# ---- normalization over groups of channels ----
+
+#: Elements of one launch: rows that are read again are then still in the L2, which has 50 MB on Hopper.
+GROUPED = 1 << 23
+
+
+def _group_parts(x: torch.Tensor, groups: int) -> int:
+    """Into how many launches of whole images the tensor is divided."""
+    return next((p for p in range(max(1, x.numel() // GROUPED), x.shape[0]) if x.shape[0] % p == 0), x.shape[0])
+
+
+def group_norm_by_pytorch(x: torch.Tensor, groups: int, weight: Optional[torch.Tensor], bias: Optional[torch.Tensor], eps: float) -> torch.Tensor:
+    return torch.nn.functional.group_norm(x, groups, weight, bias, eps)
+
+
+def _group_keys(x: torch.Tensor, groups: int, affine: bool, eps: float) -> "dict[str, Any]":
+    channels = x.shape[1] // groups
+    size = math.prod(x.shape[2:])
+    keys = dict(rows=x.shape[0] // _group_parts(x, groups) * groups, cols=channels * size, eps=eps)
+    return dict(keys, groups=groups, span=size) if affine else dict(keys, affine=0)
+
+
+def group_norm_route(x: torch.Tensor, groups: int, weight: Optional[torch.Tensor], bias: Optional[torch.Tensor], eps: float) -> Any:
+    """Both weight and bias, or neither."""
+    if x.dim() < 2 or x.shape[1] % groups or (weight is None) != (bias is None):
+        return False
+    for given in (weight, bias):
+        if given is not None and (list(given.shape) != [x.shape[1]] or given.dtype != x.dtype or given.device != x.device):
+            return False
+    key = ("group_norm", x.shape, x.dtype, x.device, groups, weight is None, eps)
+    return planned(key, "layernorm", 2 if weight is None else 4, x, lambda: _group_keys(x, groups, weight is not None, eps))
+
+
+def _group_norm(x, groups, weight, bias, eps):
+    plan = group_norm_route(x, groups, weight, bias, eps)
+    if not plan:
+        return group_norm_by_pytorch(x, groups, weight, bias, eps).contiguous()
+    x, out = x.contiguous(), x.new_empty(x.shape)
+    start_parts(plan, _group_parts(x, groups), [x], out, *([] if weight is None else [weight.contiguous(), bias.contiguous()]))
+    return out
+
+
+def _group_norm_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    x, ctx.groups, weight, bias, ctx.eps = inputs
+    ctx.save_for_backward(x, weight, bias)
+
+
+def _group_norm_backward(ctx: Any, g: torch.Tensor):
+    given = [None if t is None else t.detach().requires_grad_() for t in ctx.saved_tensors]
+    with torch.enable_grad():
+        y = group_norm_by_pytorch(given[0], ctx.groups, given[1], given[2], ctx.eps)
+        found = iter(torch.autograd.grad(y, [t for t in given if t is not None], g))
+    dx, dweight, dbias = (None if t is None else next(found) for t in given)
+    return dx, None, dweight, dbias, None
+
+
+group_norm = operator(
+    "group_norm(Tensor x, int groups, Tensor? weight, Tensor? bias, float eps) -> Tensor",
+    _group_norm,
+    _like,
+    setup=_group_norm_setup,
+    backward=_group_norm_backward,
+)
+direct_group_norm = Direct(_group_norm, _group_norm_setup, _group_norm_backward)
 
 
 # ---- RMS normalization ----

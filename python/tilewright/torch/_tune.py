@@ -110,6 +110,12 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
             weight, bias = b.t(), new(keys["n"])
             return (lambda: torch.nn.functional.linear(a, weight, bias)), (lambda: _gemm.linear(a, weight, bias))
         return (lambda: torch.mm(a, b)), (lambda: _gemm.matmul(a, b))
+    if op == "layernorm" and (get("groups", 1) > 1 or get("span", 1) > 1 or not get("affine", 1)):
+        groups, span = get("groups", 1), get("span", keys["cols"])
+        x = new(keys["rows"] // groups, groups * (keys["cols"] // span), span)
+        weight, bias = (new(x.shape[1]), new(x.shape[1])) if get("affine", 1) else (None, None)
+        how = (groups, weight, bias, keys["eps"])
+        return (lambda: _rows.group_norm_by_pytorch(x, *how)), (lambda: _rows.group_norm(x, *how))
     if op == "layernorm":
         x, weight, bias, eps = new(keys["rows"], keys["cols"]), new(keys["cols"]), new(keys["cols"]), keys["eps"]
         if get("norm") == "rms":

@@ -15,6 +15,11 @@ static tw_status settle_row(const tw_tile_machine *machine, const tw_problem *p,
   tw_tile_rows_plan *plan = settled;
   const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
   const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
+  if (strcmp(p->op->name, "layernorm") == 0 &&
+      (!tw_problem_int(p, "affine") || tw_problem_int(p, "groups") > 1 || tw_problem_int(p, "span") > 1))
+    return tw_fail(error, TW_USAGE,
+                   "rows in registers do not support affine=0, groups and span; NVIDIA GPUs have "
+                   "'split_row blocks=64' for them");
   if (cols % chunk)
     return tw_fail(error, TW_USAGE,
                    "unsupported cols=%lld; rows are read 16 bytes at a time, so expected a multiple of %lld",

@@ -24,6 +24,10 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   if (rows > INT32_MAX / BLOCKS_MAX)
     return tw_fail(error, TW_USAGE, "unsupported rows=%lld; split_row supports up to %d", (long long)rows,
                    INT32_MAX / BLOCKS_MAX);
+  if (!is_softmax(p) && tw_problem_int(p, "span") > 1 && tw_problem_int(p, "span") % chunk)
+    return tw_fail(error, TW_USAGE,
+                   "unsupported span=%lld; expected 1 or a multiple of %lld elements, which are 16 bytes",
+                   (long long)tw_problem_int(p, "span"), (long long)chunk);
   if (!is_softmax(p) && (tw_problem_int(p, "residual") || tw_problem_real(p, "dropout") > 0))
     return tw_fail(error, TW_USAGE, "split_row does not support residual and dropout; use 'row warps=4'");
   return TW_OK;
@@ -97,7 +101,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
                        tw_error *error) {
   const PLAN *plan = settled;
-  const bool softmax = is_softmax(p), rms = !softmax && tw_problem_int(p, "norm") == 1;
+  const bool softmax = is_softmax(p), rms = !softmax && tw_problem_int(p, "norm") == 1,
+             affine = !softmax && tw_problem_int(p, "affine");
   tw_slots s = {0};
   tw_slots_text(&s, "op", p->op->name);
   tw_slots_text(&s, "header", machine->header);
@@ -110,7 +115,12 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *p, cons
   tw_slots_flag(&s, "softmax", softmax);
   tw_slots_flag(&s, "log", softmax && tw_problem_int(p, "log"));
   tw_slots_flag(&s, "rms", rms);
-  tw_slots_flag(&s, "bias", !softmax && !rms);
+  tw_slots_flag(&s, "weight", affine);
+  tw_slots_flag(&s, "bias", affine && !rms);
+  tw_slots_number(&s, "groups", softmax ? 1 : tw_problem_int(p, "groups"));
+  tw_slots_number(&s, "span", softmax ? 1 : tw_problem_int(p, "span"));
+  tw_slots_flag(&s, "grouped", !softmax && tw_problem_int(p, "groups") > 1);
+  tw_slots_flag(&s, "spans", !softmax && tw_problem_int(p, "span") > 1);
   const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/rows_split.cuh.in", &s, error);
   tw_slots_free(&s);
   return status;

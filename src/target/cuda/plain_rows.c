@@ -12,7 +12,11 @@ static void set_layernorm(tw_slots *s, const tw_problem *p) {
   const double dropout = tw_problem_real(p, "dropout");
   tw_slots_flag(s, "residual", tw_problem_int(p, "residual"));
   tw_slots_flag(s, "rms", rms);
-  tw_slots_flag(s, "bias", !rms);
+  tw_slots_flag(s, "weight", tw_problem_int(p, "affine"));
+  tw_slots_flag(s, "bias", tw_problem_int(p, "affine") && !rms);
+  tw_slots_flag(s, "grouped", tw_problem_int(p, "groups") > 1 || tw_problem_int(p, "span") > 1);
+  tw_slots_number(s, "groups", tw_problem_int(p, "groups"));
+  tw_slots_number(s, "span", tw_problem_int(p, "span"));
   tw_slots_flag(s, "dropout", dropout > 0);
   tw_slots_number(s, "threshold", (unsigned)(dropout * 0x1p32));
 }
