@@ -17,7 +17,7 @@
  * stride at no cost. */
 enum { ROWS_OF_POINTER = 3 };
 
-/* The variant of a tile function: rows in place or packed, one panel or two consecutive ones. */
+/* The variant of a tile function: rows in place or packed; one panel, two consecutive ones, or the beginning of one. */
 typedef struct tile {
   const x86_variant *s;
   int rows, vectors; /* of sums */
@@ -25,12 +25,8 @@ typedef struct tile {
   bool direct;
 } tile;
 
-static tile tile_of(const x86_variant *s, int rows, bool direct, bool wide) {
-  return (tile){.s = s,
-                .rows = rows,
-                .vectors = s->vectors * (wide ? 2 : 1),
-                .vector = X86_UNIT * x86_isa_lanes(s->isa),
-                .direct = direct};
+static tile tile_of(const x86_variant *s, int rows, bool direct, int vectors) {
+  return (tile){.s = s, .rows = rows, .vectors = vectors, .vector = X86_UNIT * x86_isa_lanes(s->isa), .direct = direct};
 }
 
 static void emit_a(tw_text *t, const tile *k, int i, int u) {
@@ -57,7 +53,8 @@ static void emit_step(tw_text *t, const tile *k, int u) {
     emit_b(t, k, "load", j, u);
     tw_text_add(t, ";\n");
   }
-  for (int line = 0; line < k->vector * k->vectors; line += X86_LINE)
+  const int vectors = k->vectors < k->s->vectors ? k->s->vectors : k->vectors; /* of the panels */
+  for (int line = 0; line < k->vector * vectors; line += X86_LINE)
     tw_text_add(t, "    fetch_next(next); next += next_step; one_by_one(next);\n");
   const int begin = X86_UNIT * k->rows * u, end = X86_UNIT * k->rows * (u + 1);
   for (int line = (begin + X86_LINE - 1) / X86_LINE * X86_LINE; k->s->prefetch && !k->direct && line < end;
@@ -181,7 +178,7 @@ static void emit_loops(tw_text *t, const tile *k) {
   emit_fetch_soon(t, k);
   tw_text_add(t, "    }\n");
   for (int line = 0; line < AGAIN * k->s->vectors * k->vector; line += X86_LINE)
-    for (int panel = 0; panel < k->vectors / k->s->vectors; panel++)
+    for (int panel = 0; panel == 0 || panel < k->vectors / k->s->vectors; panel++)
       tw_text_add(t, "    fetch(b_start + %d%s);\n", line, panel ? " + b_stride" : "");
   tw_text_add(t, "  }\n");
 }
@@ -209,20 +206,26 @@ static void emit_tile(tw_text *t, const tile *k, const char *name) {
     tw_text_add(t, "  a_start = a;\n  }\n}\n\n");
 }
 
-/* The four tables of tile functions. */
+static bool has_narrow(const x86_variant *s) { return x86_narrow_vectors(s) && !s->narrow_left_out; }
+
+/* The tables of tile functions. */
 static void emit_tiles(tw_text *t, const x86_variant *s) {
+  const int one = s->vectors, two = 2 * s->vectors, part = x86_narrow_vectors(s), narrow = has_narrow(s) ? s->rows : 0;
   const struct {
     const char *name;
-    bool direct, wide;
+    bool direct;
+    int rows, vectors;
     unsigned left_out;
-  } kinds[] = {{"packed", false, false, s->packed_left_out},
-               {"direct", true, false, s->direct_left_out},
-               {"wide_packed", false, true, s->wide_packed_left_out},
-               {"wide_direct", true, true, s->wide_direct_left_out}};
+  } kinds[] = {{"packed", false, s->rows, one, s->packed_left_out},
+               {"direct", true, s->rows, one, s->direct_left_out},
+               {"wide_packed", false, x86_wide_rows(s), two, s->wide_packed_left_out},
+               {"wide_direct", true, x86_wide_rows(s), two, s->wide_direct_left_out},
+               {"narrow_packed", false, narrow, part, s->packed_left_out},
+               {"narrow_direct", true, narrow, part, s->direct_left_out}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    const int rows = kinds[i].wide ? x86_wide_rows(s) : s->rows;
+    const int rows = kinds[i].rows;
     for (int r = 1; r <= rows; r++) {
-      const tile k = tile_of(s, r, kinds[i].direct, kinds[i].wide);
+      const tile k = tile_of(s, r, kinds[i].direct, kinds[i].vectors);
       if (!x86_left_out(kinds[i].left_out, r)) emit_tile(t, &k, kinds[i].name);
     }
     if (rows) x86_emit_table(t, "x86_tile", kinds[i].name, rows, kinds[i].left_out);
@@ -294,6 +297,10 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
   if (x86_wide_rows(s))
     tw_text_add(t, "    .wide_rows = %d, .wide_packed = wide_packed_tiles, .wide_direct = wide_direct_tiles,\n",
                 x86_wide_rows(s));
+  if (has_narrow(s))
+    tw_text_add(
+        t, "    .narrow_columns = %d, .narrow_packed = narrow_packed_tiles, .narrow_direct = narrow_direct_tiles,\n",
+        x86_narrow_vectors(s) * lanes);
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s};\n",
               quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");

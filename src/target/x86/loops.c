@@ -127,9 +127,11 @@ static void fetch_c(const job *j, const strip *t, int64_t column, int64_t column
   }
 }
 
-static x86_tile *tile_on(const tw_gemm_plan *p, int64_t rows, int64_t columns) {
+/* `width`: of one or two panels; `columns`: of C. */
+static x86_tile *tile_on(const tw_gemm_plan *p, int64_t rows, int64_t width, int64_t columns) {
   const x86_kernel *k = p->kernel;
-  const bool wide = columns > k->columns, direct = p->a_mode == X86_A_IN_PLACE;
+  const bool wide = width > k->columns, direct = p->a_mode == X86_A_IN_PLACE;
+  if (!wide && columns <= k->narrow_columns) return (direct ? k->narrow_direct : k->narrow_packed)[rows - 1];
   return (wide ? direct ? k->wide_direct : k->wide_packed : direct ? k->direct : k->packed)[rows - 1];
 }
 
@@ -154,8 +156,8 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
   if (p->on_codes)
     run_coded(j, t, block, columns, b, sums, stride, accumulate);
   else
-    tile_on(p, t->rows, b->columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns, accumulate,
-                                    b->next, b->next_step, t->n);
+    tile_on(p, t->rows, b->columns, columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns,
+                                             accumulate, b->next, b->next_step, t->n);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
 
@@ -298,6 +300,8 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
 static int64_t panels_at_once(const tw_gemm_plan *p, int64_t strips_in_all, int64_t columns, bool plain) {
   const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
   if (p->on_codes && strips_in_all == 1 && !p->expands && (plain || p->blocks > 1)) return panels;
+  /* One and a half panels: two tiles, of which one is narrow, cost less than a wide one. */
+  if (p->wide && columns <= p->kernel->columns + p->kernel->narrow_columns) return 1;
   return p->wide || p->looks_up ? x86_min(panels, 2) : 1;
 }
 

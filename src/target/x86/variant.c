@@ -51,6 +51,8 @@ int x86_coded_rows(const x86_variant *s) {
   return rows < 1 ? 1 : rows < most ? rows : most;
 }
 
+int x86_narrow_vectors(const x86_variant *s) { return s->isa == X86_AMX ? 0 : s->vectors / 2; }
+
 int x86_wide_rows(const x86_variant *s) {
   enum { LEAST = 4 /* lower tiles load more than they multiply */, OTHERS = 2 /* A; what some arithmetics need */ };
   const int vectors = 2 * s->vectors, rows = (x86_isa_registers(s->isa) - vectors - OTHERS) / vectors;

@@ -14,6 +14,7 @@ typedef struct x86_variant {
   unsigned forms_left_out; /* bit f: no functions on codes of form f */
   /* bit r - 1: no function for r rows */
   unsigned packed_left_out, direct_left_out, wide_packed_left_out, wide_direct_left_out, coded_left_out;
+  bool narrow_left_out; /* no functions for the beginning of a panel */
 } x86_variant;
 
 /* How a kernel of the library was generated; false for other kernels. In a generated file (generate/generate.c). */
@@ -30,6 +31,9 @@ int x86_lift(x86_arithmetic, x86_form);          /* offset that makes a code's i
 /* Rows of the highest tile on two panels at once: its sums and the vectors of both panels fill the registers. 0:
  * none. */
 int x86_wide_rows(const x86_variant *);
+
+/* Vectors of a narrow tile, on the beginning of a panel; 0: no narrow tile. */
+int x86_narrow_vectors(const x86_variant *);
 
 /* Tiles on codes hold sums of a group beside the totals of all groups; higher ones keep the totals in memory. */
 int x86_coded_rows(const x86_variant *); /* rows of the highest; 0: none (AMX) */
