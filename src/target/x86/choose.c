@@ -145,7 +145,7 @@ enum { COLUMNS_WORTH_PACKING = 512 };
  * bytes 0.8 to 1. */
 static bool rows_spread(const tw_gemm_plan *p) {
   enum { SPREAD = 1024 };
-  return p->kernel->isa == X86_AMX && p->a_stride % SPREAD != 0;
+  return p->a_stride % SPREAD != 0;
 }
 
 /* The number of parts for each thread. With more than one, a fast core computes parts that a slow core has not
@@ -169,13 +169,16 @@ typedef struct fetches {
   double split_of_n;     /* loss of each part when it overlaps with another */
 } fetches;
 
-/* Vectors take so long for their multiply-adds that little else counts; A is packed once where m is split. AMX needs 98
+/* Vectors take so long for their multiply-adds that little else counts, but for rows of an A larger than L2, which each
+ * part reads again: a unit of 4 bytes takes 0.2 ns (20 GB/s for each of 16 cores, bench_x86_cores), the multiply-adds
+ * with 32 columns 0.5 ns (126 GFLOP/s). A is packed once where m is split. AMX needs 98
  * cycles for 16 units of k of 32 rows and a panel, and waits for each line of 64 bytes from the last cache for 8: a
  * panel, or 32 rows of A, cost as much as 87 rows. Measured on 16 cores, 1024^3: 8 x 8 parts instead of 16 x 4 1.12
  * times as fast with bf16 (1.14 by this estimate), and instead of 8 x 4 1.2 times with u8. */
 static fetches fetches_of(const tw_gemm_plan *p) {
   if (p->kernel->isa == X86_AMX) return (fetches){87, 2.7, 0};
-  return (fetches){p->packs_b ? 20 : 4, 0, 0.01};
+  const bool fits = p->spec.m * p->units * X86_UNIT <= x86_this_cpu()->l2;
+  return (fetches){p->packs_b ? 20 : 4, fits ? 0 : 0.4, 0.01};
 }
 
 /* Threads that a product is worth; `worth` is its instructions over INSTRUCTIONS_WORTH_A_THREAD. Starting and joining a
@@ -232,9 +235,17 @@ bool x86_runs_on_codes(const tw_gemm_spec *s, int coded_rows) {
  * 0.98 times at 11 strips. Masked and shifted codes (i4, ternary) gain nothing. */
 enum { STRIPS_WORTH_EXPANSION = 20 };
 
+/* High tiles read each panel once for 14 rows instead of 6. On a CPU whose L2 is slow they are faster where panels come
+ * from L2 and their rows of A do not share sets of L1: 3136 x 128 x 1152 on 16 cores of an Intel server 1.08 to 1.16 times
+ * with nine divisions into parts. Not measured for more columns, where A would be packed. */
+static bool pays_for_height(const tw_gemm_plan *p) {
+  const int64_t two = 2 * p->kernel->columns * p->layout.block * X86_UNIT;
+  return x86_this_cpu()->slow_l2 && p->spec.n < COLUMNS_WORTH_PACKING && rows_spread(p) && two > x86_this_cpu()->l1;
+}
+
 /* Do not do this if panels are read from memory: high tiles read them in fewer passes. */
 static bool takes_two_panels(const tw_gemm_plan *p) {
-  return !p->on_codes && p->spec.m > ROWS_ON_CODES && p->kernel->wide_rows && x86_panels(p) > 1;
+  return !p->on_codes && p->spec.m > ROWS_ON_CODES && p->kernel->wide_rows && x86_panels(p) > 1 && !pays_for_height(p);
 }
 
 void x86_choose_blocks(tw_gemm_plan *p) {
@@ -254,7 +265,8 @@ void x86_choose_blocks(tw_gemm_plan *p) {
   if (p->kernel->step > 1) rows = x86_min(x86_ceil_div(rows, kernel_rows) * kernel_rows, s->m);
   const int64_t columns = x86_ceil_div(x86_panels(p), p->parts_n) * p->kernel->columns;
   bool in_place = !p->on_codes && !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
-                  (p->wide || columns < COLUMNS_WORTH_PACKING || rows <= kernel_rows || rows_spread(p));
+                  (p->wide || columns < COLUMNS_WORTH_PACKING || rows <= kernel_rows ||
+                   (p->kernel->isa == X86_AMX && rows_spread(p)));
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
   const x86_kernel *k = p->kernel;
   p->expands = p->on_codes && x86_quantizes(s) && k->expand[p->codes.form] && k->coded[X86_S8] &&
