@@ -112,10 +112,11 @@ static void compile(cdna_arch arch, const char *source, const char *name, const 
 
 static void make_loop(cdna_arch arch, const struct row *l, work *w) {
   char source[512];
-  /* registers hold small numbers, as 0 and subnormals may be quicker or slower than others */
+  /* registers hold small numbers in every format: 0, subnormals and NaN (0x80 in FNUZ) may be quicker or slower than
+   * others */
   snprintf(source, sizeof source,
            "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void k(void) {\n"
-           "  __asm__ volatile(\".set r, 4\\n .rept 44\\n v_mov_b32 v[r], 0x3f803f80\\n .set r, r + 1\\n .endr\\n"
+           "  __asm__ volatile(\".set r, 4\\n .rept 44\\n v_mov_b32 v[r], 0x3f813f81\\n .set r, r + 1\\n .endr\\n"
            " s_movk_i32 s20, %d\\n again:\\n .rept 64\\n %s\\n .endr\\n s_sub_u32 s20, s20, 1\\n s_cmp_lg_u32 s20, 0\\n"
            " s_cbranch_scc1 again\" : : : \"v48\", \"s20\");\n}\n",
            TURNS, l->instruction);
