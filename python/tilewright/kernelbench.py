@@ -136,6 +136,8 @@ class Rewriter:
         name = called if isinstance(called, str) else getattr(called, "__name__", "")
         if name in ("matmul", "mm", "__matmul__") and len(args) == 2 and not more and len(self.shape(args[1]) or ()) == 2 and len(self.shape(args[0]) or ()) > 1:
             return twt.matmul, args, {}
+        if name == "bmm" and len(args) == 2 and not more:
+            return twt.bmm, args, {}
         if called is torch.einsum and len(args) == 3 and isinstance(args[0], str) and _is_rows_by_matrix(args[0]):
             return twt.matmul, args[1:], {}
         if called is torch.nn.functional.linear:

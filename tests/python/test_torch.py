@@ -55,6 +55,26 @@ def laid_out(rows, columns, dtype):
 
 
 class Products(unittest.TestCase):
+    def test_batches(self):
+        """Each product of a batch is computed by the route's kernel into its part of the result; without a kernel it is PyTorch's."""
+        a, b = torch.randn(3, 8, 16), torch.randn(3, 16, 12)
+        torch.testing.assert_close(twt.bmm(a, b), torch.bmm(a, b))
+        self.assertIsNone(_gemm.batched(a, b))
+        route = _gemm.Product(a[0], b[0], None, False)
+        operands = {x.data_ptr(): x for x in (*a, *b)}
+        results = []
+
+        def kernel(x, y, to):
+            found = operands[x] @ operands[y]
+            ctypes.memmove(to, found.data_ptr(), found.numel() * 4)
+            results.append(to)
+
+        route.device, route.copy_a, route.copy_b = kernel, False, False
+        with unittest.mock.patch.object(_gemm, "_route", lambda *_: route):
+            torch.testing.assert_close(_gemm.batched(a, b), torch.bmm(a, b))
+            self.assertEqual(len(set(results)), 3)
+            self.assertIsNone(_gemm.batched(a[:, :, 1:], b[:, 1:]))
+
     def test_shapes_and_strides(self):
         """200 random products, a third of them with rows enough for the library's GEMM; some are empty."""
         planned = 0
@@ -989,6 +1009,7 @@ class KernelBench(unittest.TestCase):
             "torch.max(A)": ["reduce"],
             "torch.maximum(A, A)": [],
             "torch.norm(A, p=1)": [],
+            "torch.bmm(A[None], A.t()[None])": ["bmm"],
             "torch.log_softmax(A, dim=1)": ["log_softmax"],
             "torch.cumsum(A * (A > 0), dim=1)": ["cumsum"],
             "torch.cumsum(A, dim=0)": [],

@@ -47,6 +47,15 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return _gemm.product(a, b)
 
 
+def bmm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """As torch.bmm. Products with gradients, and on the CPU, are PyTorch's."""
+    if a.dim() == b.dim() == 3 and a.shape[0] == b.shape[0] > 0 and a.is_cuda and is_direct(a, b) and not _needs_gradient(a, b):
+        found = _gemm.batched(a, b)
+        if found is not None:
+            return found
+    return torch.bmm(a, b)
+
+
 def _is_last(shape: "int | Sequence[int]", x: torch.Tensor) -> bool:
     return (list(shape) if not isinstance(shape, int) else [shape]) == list(x.shape[-1:])
 

@@ -114,7 +114,8 @@ class Product:
                 return
             self.host = _host.Plan(m, n, k, a.dtype, a_transposed=at, b_transposed=bt, lda=lda, ldb=ldb)
 
-    def __call__(self, a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
+    def __call__(self, a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], out: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """`out`: where a kernel of the device writes, at a multiple of 16 bytes [default: a new tensor]."""
         plan = self.device or self.host
         if plan is None:
             return by_pytorch(a, b, bias, self.transposed)
@@ -127,7 +128,7 @@ class Product:
             a = a.contiguous()
         if self.copy_b and packed is None:
             b = b.contiguous()
-        out = a.new_empty(self.shape)
+        out = a.new_empty(self.shape) if out is None else out
         addresses = _data(a), _data(b), _data(out)
         added = None if bias is None else bias.contiguous() if self.host is None else bias.to(torch.float32).contiguous()
         if packed is not None:
@@ -163,7 +164,8 @@ def check_operands(what: str, a: torch.Tensor, b: torch.Tensor, bias: Optional[t
             raise UsageError(f"tilewright.torch.{what}: operands must be on one device (found {a.device} and {other.device}); move one")
 
 
-def _call(what: str, transposed: bool, a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
+def _route(what: str, transposed: bool, a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor]) -> Optional[Product]:
+    """None: a graph is being captured; a later call plans the kernel."""
     third = None if bias is None else (bias.shape, bias.dtype, bias.device)
     key = (what, a.shape, a.stride(), a.dtype, a.device, b.shape, b.stride(), b.dtype, b.device, third)
     if a.dtype is torch.float32:
@@ -173,9 +175,27 @@ def _call(what: str, transposed: bool, a: torch.Tensor, b: torch.Tensor, bias: O
         check_operands(what, a, b, bias, transposed)
         try:
             ROUTES[key] = route = Product(a, b, bias, transposed)
-        except LookupError:  # a graph is being captured; a later call plans the kernel
-            return by_pytorch(a, b, bias, transposed)
-    return route(a, b, bias)
+        except LookupError:
+            return None
+    return route
+
+
+def _call(what: str, transposed: bool, a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
+    route = _route(what, transposed, a, b, bias)
+    return by_pytorch(a, b, bias, transposed) if route is None else route(a, b, bias)
+
+
+def batched(a: torch.Tensor, b: torch.Tensor) -> Optional[torch.Tensor]:
+    """The products of a batch, one kernel after another; None: PyTorch computes them."""
+    route = _route("matmul", False, a[0], b[0], None)
+    if route is None or route.device is None:
+        return None
+    out = a.new_empty((a.shape[0], *route.shape))
+    if any((x.data_ptr() | stride * x.element_size()) & 15 for x, stride in ((a, a.stride(0)), (b, b.stride(0)), (out, out.stride(0)))):
+        return None
+    for x, y, to in zip(a, b, out):
+        route(x, y, None, to)
+    return out
 
 
 def _linear(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:

@@ -20,8 +20,8 @@ VERIFIED = 4
 NOISE = 0.01
 #: Seconds that a search takes at least: two rounds, and a kernel verified.
 SHORTEST_SEARCH = 5.0
-#: The part of PyTorch's time that a kernel may save, which orders the searches: about what was seen on an H200 (docs/lab/2026-11-torch.md).
-SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "elementwise": 0.02, "reduce": 0.2, "cumsum": 0.5, "pool": 0.3, "conv2d": 0.5, "conv3d": 0.5}
+#: The part of PyTorch's time that a kernel may save, which orders the searches: about what was seen on an H200 (docs/lab/2026-11-torch-reductions.md, docs/lab/2026-11-torch.md).
+SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "elementwise": 0.02, "reduce": 0.2, "cumsum": 0.5, "pool": 0.6, "conv2d": 0.5, "conv3d": 0.5}
 #: The same of products with a gate, or with packed weights.
 SAVING_GATED, SAVING_PACKED = 0.2, 0.9
 
