@@ -61,9 +61,7 @@ NKI_CALL(do_nc_matmul) {
 
 NKI_CALL(do_nc_transpose) {
   nki_view *data = nki_operand(r, a->at[1], "data");
-  int64_t free = 1;
-  for (int d = 1; d < data->n; d++) free *= data->size[d];
-  const bool is_small = data->n && data->size[0] <= 32 && free <= 32;
+  const bool is_small = data->n && data->size[0] <= 32 && nki_free_elements(data) <= 32;
   const trn_engine engine =
       engine_of(r, a->at[3], is_small && data->tensor->memory == TRN_PSUM ? TRN_VECTOR : TRN_TENSOR);
   nki_result result = result_of(r, a, a->at[4], a->at[2], engine);

@@ -317,8 +317,7 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
   r->scope = 0; /* the compiler moves it before the loops */
   nki_view *out = nki_tile(r, TRN_SBUF, v->type, v->n, v->size), *row = nki_view_copy(r, v);
   row->size[0] = 1;
-  int64_t columns = 1;
-  for (int d = 1; d < v->n; d++) columns *= v->size[d];
+  const int64_t columns = nki_free_elements(v);
   nki_view *ones = nki_tile(r, TRN_SBUF, v->type, 2, (int64_t[]){1, partitions});
   nki_do_fill(r, 1, ones, (nki_value){.type = NKI_V_MISSING}, TRN_ENGINE_ANY);
   for (int64_t from = 0; from < columns; from += 512) {

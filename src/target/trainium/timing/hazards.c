@@ -313,12 +313,6 @@ static bool find_edges(finder *f) {
   return true;
 }
 
-static bool any_follows_from_regions(const trn_program *p) {
-  for (size_t i = 0; i < p->n_instructions; i++)
-    if (p->instruction[i].first_wait < 0) return true;
-  return false;
-}
-
 tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *error) {
   const trn_program *p = c->program;
   finder f = {.c = c, .out = out};
@@ -335,7 +329,7 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
     for (size_t i = 0; i <= p->n_instructions; i++) f.seen_by[i] = -1;
     for (size_t t = 0; t < p->n_tensors; t++) f.track[t].last_write = f.track[t].accesses = -1;
     for (size_t k = 0; c->first_reused && k < c->n_reused; k++) f.track[c->reused[k]].is_reused = true;
-    is_done = (!any_follows_from_regions(p) || find_bounds(&f)) && find_edges(&f);
+    is_done = find_bounds(&f) && find_edges(&f);
   }
   for (size_t t = 0; f.track && t < p->n_tensors; t++) {
     free(f.track[t].bound);
