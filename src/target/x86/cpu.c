@@ -74,8 +74,6 @@ static void ask_amx(void) {
 #if defined __x86_64__
   cpu.has[X86_AMX] = cpu.has[X86_AMX] && (amx_is_emulated || may_use_amx());
   cpu.slow_bf16 = __builtin_cpu_is("intel") && !cpu.has[X86_AMX];
-  /* 256 bytes in 12 cycles: two multiply-adds of 512 bits start in a cycle. Zen starts one. */
-  cpu.slow_l2 = __builtin_cpu_is("intel");
 #endif
 }
 

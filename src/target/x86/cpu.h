@@ -11,7 +11,6 @@
 typedef struct x86_cpu {
   bool has[X86_ISAS]; /* the CPU has the set, and the process may use it */
   bool slow_bf16;     /* vdpbf16ps does less work per cycle than vfmadd231ps, and the CPU has no AMX */
-  bool slow_l2;       /* two panels from L2 arrive more slowly than a wide tile of six rows multiplies with them */
   int64_t l1, l2, l3; /* bytes of data cache that one core can use; l3 may be shared */
   int64_t l3_share;   /* share of l3 for one core, if all cores that share it, and that the process may use, are busy */
   int cores;          /* cores that the process may use: the default of `threads` */
