@@ -484,10 +484,11 @@ static tw_status args_word(header *h, const char *p, tw_error *error) {
 static const struct {
   const char *word;
   tw_status (*read)(header *, const char *, tw_error *);
-} words[] = {{"kernel", kernel_word},   {"before", before_word},       {"after", after_word}, {"let", let_word},
-             {"require", require_word}, {"grid", grid_word},           {"block", block_word}, {"cluster", cluster_word},
-             {"shared", shared_word},   {"workspace", workspace_word}, {"parts", parts_word}, {"map", map_word},
-             {"args", args_word},       {"overlap", overlap_word},     {"compile", compile_word}};
+} words[] = {
+    {"kernel", kernel_word},   {"before", before_word},       {"after", after_word},    {"let", let_word},
+    {"require", require_word}, {"grid", grid_word},           {"block", block_word},    {"cluster", cluster_word},
+    {"shared", shared_word},   {"workspace", workspace_word}, {"parts", parts_word},    {"map", map_word},
+    {"args", args_word},       {"overlap", overlap_word},     {"compile", compile_word}};
 enum { WORDS = sizeof words / sizeof *words };
 
 /* ---- the whole header ---- */

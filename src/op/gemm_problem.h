@@ -70,9 +70,7 @@ static inline bool tw_gemm_by_element(const tw_gemm *g) {
 static inline int64_t tw_gemm_columns(const tw_gemm *g) { return g->glu ? 2 * g->n : g->n; }
 
 /* The places of D and C among the operands: after A, B and the scales. */
-static inline size_t tw_gemm_d_index(const tw_gemm *g) {
-  return g->scales ? 4 : g->packed ? 3 + tw_is_mx(g->a) : 2;
-}
+static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : g->packed ? 3 + tw_is_mx(g->a) : 2; }
 static inline size_t tw_gemm_c_index(const tw_gemm *g) { return tw_gemm_d_index(g) + (g->bias != TW_GEMM_BIAS_NONE); }
 
 bool tw_gemm_scaled(tw_type b); /* has the type shared scales? */

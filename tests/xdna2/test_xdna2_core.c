@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/embedded.h"
-#include "base/strings.h"
 #include "base/random.h"
+#include "base/strings.h"
 #include "target/xdna2/core/check.h"
 #include "target/xdna2/core/gemm_core.h"
 #include "target/xdna2/core/plan.h"

@@ -38,8 +38,8 @@ static const tw_verb gate_verbs[] = {
      .help = "Let loads and stores bypass the caches.",
      .sets = TW_FIELD(PLAN, once)},
 };
-const tw_language tw_tile_gate_language = {"gate, elementwise and cumsum on GPUs", sizeof gate_verbs / sizeof *gate_verbs,
-                                           gate_verbs};
+const tw_language tw_tile_gate_language = {"gate, elementwise and cumsum on GPUs",
+                                           sizeof gate_verbs / sizeof *gate_verbs, gate_verbs};
 
 static const tw_verb row_verbs[] = {
     {.name = "row",

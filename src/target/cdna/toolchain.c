@@ -247,8 +247,8 @@ static tw_status refuse_debugging(const char *source, tw_error *error) {
 }
 
 static tw_status compile_in(const tw_toolchain *tools, const char *directory, cdna_arch arch, const char *source,
-                            size_t length, bool trust, const headers *own, const launch_arguments *given,
-                            char **object, size_t *size, tw_error *error) {
+                            size_t length, bool trust, const headers *own, const launch_arguments *given, char **object,
+                            size_t *size, tw_error *error) {
   static const char *const names[] = {"kernel.s", "kernel.cpp", "kernel.cl", "kernel.hip", "kernel.c"};
   const language l = language_of(source);
   const char *name = names[l];

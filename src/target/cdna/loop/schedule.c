@@ -42,10 +42,11 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
        {"v_mfma_scale_f32_16x16x128_f8f6f4", "", 8, 4, 32, false, 1},
        {"v_mfma_scale_f32_32x32x64_f8f6f4", "", 8, 16, 64, false, 1}},
 #define F6(A, B, FORMATS)                                                                                              \
-  {A,                                                                                                                  \
-   B,                                                                                                                  \
-   {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 6, 4, 16, false, 1},                                                       \
-   {"v_mfma_f32_32x32x64_f8f6f4", FORMATS, 6, 16, 32, false, 1}}
+  {                                                                                                                    \
+    A, B, {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 6, 4, 16, false, 1}, {                                              \
+      "v_mfma_f32_32x32x64_f8f6f4", FORMATS, 6, 16, 32, false, 1                                                       \
+    }                                                                                                                  \
+  }
       F6(TW_E2M3, TW_E2M3, " cbsz:2 blgp:2"),
       F6(TW_E2M3, TW_E3M2, " cbsz:3 blgp:2"),
       F6(TW_E3M2, TW_E2M3, " cbsz:2 blgp:3"),

@@ -24,8 +24,8 @@ typedef struct cdna_segment {
 
 /* One of metadata's `.args`. */
 typedef struct cdna_parameter {
-  uint32_t offset, size;      /* bytes of the kernel's argument block */
-  const char *name;           /* .name, in the file: `name_length` bytes; NULL: none */
+  uint32_t offset, size; /* bytes of the kernel's argument block */
+  const char *name;      /* .name, in the file: `name_length` bytes; NULL: none */
   size_t name_length;
   char kind[CDNA_VALUE_KIND]; /* .value_kind: "global_buffer", "by_value", "hidden_block_count_x", ... */
 } cdna_parameter;
