@@ -291,10 +291,10 @@ static void run_kernel(nki_run *r, const directives *d) {
   r->frame = r->globals;
   const nki_node *node = find_kernel(r, d);
   const nki_value *f = nki_lookup(r->globals, node->symbol);
-  if (!f || f->type != NKI_V_FUNCTION) nki_fail(r, "'%s' is not a function", node->text);
-  plan_call(r, (nki_function *)f->as.o, d, &plan);
-  const nki_value out =
-      nki_call_function(r, (nki_function *)f->as.o, plan.n, plan.argument, plan.n_named, plan.name, plan.named);
+  nki_function *called = f && f->type == NKI_V_FUNCTION ? (nki_function *)f->as.o : NULL;
+  if (!called) nki_fail(r, "'%s' is not a function", node->text);
+  plan_call(r, called, d, &plan);
+  const nki_value out = nki_call_function(r, called, plan.n, plan.argument, plan.n_named, plan.name, plan.named);
   r->line = node->line;
   take_results(r, &plan, out);
 }

@@ -89,12 +89,13 @@ tw_status x86_verifier_make(const tw_problem *p, void *const buffer[], uint64_t 
   const int64_t n = v.gemm.n, k = v.gemm.k;
   v.n_operands = p->op->operands(p, v.operand);
   v.d = v.n_operands == 4 ? buffer[2] : NULL;
-  double *fourth = tw_new(3 * (size_t)n, sizeof *fourth), *sum = fourth + n, *row = sum + n;
+  double *fourth = tw_new(3 * (size_t)n, sizeof *fourth);
   if (!allocate(&v) || !fourth) {
     free(fourth);
     x86_verifier_free(&v);
     return tw_no_memory(error, NULL);
   }
+  double *sum = fourth + n, *row = sum + n;
   tw_random r;
   tw_random_seed(&r, tw_random_system());
   const tw_gemm_values values = tw_gemm_values_of(&v.gemm, buffer);
@@ -434,8 +435,9 @@ static tw_status verify_some(const x86_verifier *v, const double row[], const vo
 tw_status x86_verify_rows(const x86_verifier *v, int64_t first, const void *a, const void *c, tw_error *error) {
   const tw_gemm *g = &v->gemm;
   const bool linear = !g->relu && g->c != TW_I8;
-  double *row = tw_new((size_t)(g->k + g->n), sizeof *row), *result = row + g->k;
+  double *row = tw_new((size_t)(g->k + g->n), sizeof *row);
   if (!row) return tw_no_memory(error, NULL);
+  double *result = row + g->k;
   tw_status status = TW_OK;
   tw_random r;
   tw_random_seed(&r, tw_random_system());
