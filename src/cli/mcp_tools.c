@@ -90,8 +90,8 @@ static json_t *inner_loop(const tw_target *target, const json_t *a) {
   tw_problem problem;
   char *text = NULL;
   const char *source = mcp_text_of(a, "source");
-  tw_status status = tw_problem_parse(target, mcp_text_of(a, "problem"), &problem, NULL);
-  if (status == TW_OK) status = target->inner_loop(target, &problem, source, strlen(source), false, &text, NULL);
+  if (tw_problem_parse(target, mcp_text_of(a, "problem"), &problem, NULL) == TW_OK)
+    target->inner_loop(target, &problem, source, strlen(source), false, &text, NULL); /* on failure, text stays NULL */
   json_t *found = text ? tw_json_text(text) : NULL;
   free(text);
   return found;

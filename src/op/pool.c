@@ -18,9 +18,9 @@
 enum { X, Y, SIZE_MAX_ONE = 1 << 24 };
 
 #define SIZE(NAME, FALLBACK, HELP)                                                                                     \
-  { .name = NAME, .kind = TW_KEY_INT, .fallback = FALLBACK, .min = 1, .max = SIZE_MAX_ONE, .help = HELP }
+  { .name = (NAME), .kind = TW_KEY_INT, .fallback = (FALLBACK), .min = 1, .max = SIZE_MAX_ONE, .help = (HELP) }
 #define WINDOW(NAME, HELP)                                                                                             \
-  { .name = NAME, .kind = TW_KEY_INT, .fallback = "1", .min = 1, .max = 64, .help = HELP }
+  { .name = (NAME), .kind = TW_KEY_INT, .fallback = "1", .min = 1, .max = 64, .help = (HELP) }
 
 static const tw_key keys[] = {
     SIZE("n", "1", "images, times their channels"),
