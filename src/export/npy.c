@@ -31,6 +31,7 @@ char *tw_npy_of(const tw_operand *o, const void *data, size_t *size) {
   memcpy(out, "\x93NUMPY\x01\x00\x76\x00", 10);
   char header[HEADER];
   const int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s}", type, shape);
+  /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the header ends with a newline */
   memcpy(out + 10, header, (size_t)(n < HEADER - 11 ? n : HEADER - 11));
   out[HEADER - 1] = '\n';
   memcpy(out + HEADER, data, o->bytes);

@@ -301,6 +301,7 @@ static bool read_product(xd_reader *r, const xd_declaration *f, const xd_call_ar
   const bool blocked = p.block[0] > 0;
   memcpy(c->block, blocked ? p.block : (const int[]){c->m, c->k, c->n}, sizeof c->block);
   c->macs = blocked ? c->block[0] * c->block[1] * c->block[2] : 1;
+  if (c->block[0] < 1 || c->block[1] < 1 || c->block[2] < 1) return false; /* for the analyzer: sizes are at least 1 */
   if (c->m % c->block[0] || c->k % c->block[1] || c->n % c->block[2])
     xd_read_fail(r, line, "@%s: %dx%dx%d is not a multiple of %dx%dx%d", xd_read_excerpt(f->name).text, c->m, c->k,
                  c->n, c->block[0], c->block[1], c->block[2]);

@@ -427,7 +427,8 @@ static double share_of_keys(const tw_attention *a) {
   const int64_t window = a->window + a->queries - 1, reach = a->window && window < a->keys ? window : a->keys;
   if (!a->has_lengths) return (double)reach / (double)a->keys;
   const int64_t least = least_length(a), alone = a->batches % 2 ? (least < reach ? least : reach) : 0;
-  return (double)(a->batches / 2 * reach + alone) / ((double)a->batches * (double)a->keys);
+  const int64_t pairs = a->batches / 2;
+  return (double)(pairs * reach + alone) / ((double)a->batches * (double)a->keys);
 }
 
 /* Pairs of a query and a key that it sees, of one head, on average of the sequences. */

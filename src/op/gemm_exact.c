@@ -142,6 +142,7 @@ static void make_rows(void *context, size_t index) {
 
 static void make_panel(job *j, size_t n, double *room, int threads) {
   const int64_t k = j->v.g.k;
+  if (!j->column) return; /* for the analyzer: panels have room */
   for (int64_t c = 0; c < j->width; c++) j->column[c] = (column){0};
   for (size_t i = 0; i < n; i++) {
     const int64_t c = j->place[i].column - j->first;

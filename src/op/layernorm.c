@@ -103,11 +103,13 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
     return tw_fail(error, TW_USAGE, "unsupported dropout=%g; expected at least 0 and below 1", l.dropout);
   if (!(l.eps > 0 && l.eps < 1))
     return tw_fail(error, TW_USAGE, "unsupported eps=%g; expected a number between 0 and 1, as in eps=0.00001", l.eps);
-  if (l.rows % l.groups || l.columns % l.span)
-    return tw_fail(error, TW_USAGE, "groups=%lld must divide rows=%lld, and span=%lld cols=%lld", (long long)l.groups,
-                   (long long)l.rows, (long long)l.span, (long long)l.columns);
+  if (l.rows % l.groups)
+    return tw_fail(error, TW_USAGE, "groups=%lld must divide rows=%lld", (long long)l.groups, (long long)l.rows);
+  if (l.columns % l.span)
+    return tw_fail(error, TW_USAGE, "span=%lld must divide cols=%lld", (long long)l.span, (long long)l.columns);
   if (l.weight < 0 && (l.groups > 1 || l.span > 1))
-    return tw_fail(error, TW_USAGE, "groups=%lld and span=%lld belong to weights; affine=0 has none",
+    return tw_fail(error, TW_USAGE,
+                   "affine=0 has no weights, so it requires groups=1 and span=1 (found groups=%lld span=%lld)",
                    (long long)l.groups, (long long)l.span);
   return TW_OK;
 }

@@ -216,7 +216,7 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("layernorm rows=4 cols=4 a=f32 dropout=-0.5", "dropout=-0.5");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 eps=0", "eps=0");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 groups=3", "groups=3 must divide rows=4");
-  op_expect_refused("layernorm rows=4 cols=4 a=f32 affine=0 span=2", "affine=0 has none");
+  op_expect_refused("layernorm rows=4 cols=4 a=f32 affine=0 span=2", "affine=0 has no weights");
 }
 
 int main(void) {

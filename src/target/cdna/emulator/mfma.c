@@ -327,6 +327,7 @@ static void run_integer(cdna_wave *w, const cdna_op *op) {
     for (int k = 0; k < m->k; k++)
       for (int i = 0; i < m->m; i++)
         for (int j = 0; j < m->n; j++)
+          /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): fetch_addend fills c */
           c[(block * m->m + i) * m->n + j] +=
               (uint32_t)(a[(block * m->k + k) * m->m + i] * b[(block * m->k + k) * m->n + j]);
   write_result(&p->c, c, &w->v[op->d]);
@@ -416,7 +417,7 @@ static void place_rows(matrix_plan *p) {
   const cdna_mfma *m = p->mfma;
   const matrix_map *c = &p->c;
   for (int i = 0; i < m->blocks * m->m; i++) p->row_at[i] = (uint16_t)(i * m->n);
-  p->in_place = c->run == m->n && m->n % 16 == 0 && m->c != CDNA_F64 && !cdna_mfma_is_sparse(m);
+  p->in_place = m->n > 0 && c->run == m->n && m->n % 16 == 0 && m->c != CDNA_F64 && !cdna_mfma_is_sparse(m);
   for (int l = 0; l < CDNA_LANES && p->in_place; l += m->n)
     for (int r = 0; r < c->items; r++) p->row_at[c->at[l * c->items + r] / m->n] = (uint16_t)(r * CDNA_LANES + l);
 }

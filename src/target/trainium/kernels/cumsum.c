@@ -34,7 +34,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const plan *p = looked_at;
   const trn_config_vector *v = &s->config->vector;
-  const double tiles = (double)((trn_key(s, "rows") + 127) / 128), part = (double)trn_key(s, "cols") / p->split;
+  const double tiles = (double)trn_row_tiles(s), part = (double)trn_key(s, "cols") / p->split;
   w->vector = tiles * p->split * (v->scan * part + v->start_cycles) / v->ghz;
   w->bytes = s->problem->op->bytes(s->problem);
   w->run_bytes = part * trn_key_bytes(s, "a");

@@ -57,6 +57,7 @@ void trn_add_older(tw_text *, const char *source);
 
 int64_t trn_key(const trn_subject *, const char *key);
 int trn_key_bytes(const trn_subject *, const char *key);
+static inline int64_t trn_row_tiles(const trn_subject *s) { return (trn_key(s, "rows") + 127) / 128; }
 const char *trn_type_name_of(tw_type); /* nl.NAME */
 /* TW_USAGE with `what` and `value` ("width ", 512) unless these bytes of a partition fit in SBUF. */
 tw_status trn_fits(const trn_subject *, const char *what, int64_t value, int64_t bytes, tw_error *);

@@ -81,15 +81,12 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   return trn_fits(s, "cols=", cols, sbuf_bytes(s, p->split), error);
 }
 
-static double elements(const trn_subject *s) { /* of a partition, over all tiles */
-  return (double)((trn_key(s, "rows") + 127) / 128) * (double)trn_key(s, "cols");
-}
-
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const plan *p = looked_at;
   const trn_config *c = s->config;
-  const double n = elements(s), vector = n / c->vector.ghz, scalar = n / c->scalar.ghz, gpsimd = n / c->gpsimd.ghz,
-               tiles = (double)((trn_key(s, "rows") + 127) / 128), cols = (double)trn_key(s, "cols");
+  const double tiles = (double)trn_row_tiles(s), cols = (double)trn_key(s, "cols");
+  const double n = tiles * cols /* elements of a partition */, vector = n / c->vector.ghz, scalar = n / c->scalar.ghz,
+               gpsimd = n / c->gpsimd.ghz;
   const double both = c->vector.tensor_tensor_32 * vector;
   w->bytes = s->problem->op->bytes(s->problem);
   w->run_bytes = cols / p->split * trn_key_bytes(s, "a");

@@ -178,7 +178,7 @@ static void plan_call(nki_run *r, const nki_function *f, const directives *d, ca
     if (out->n == PARAMETERS_MAX) nki_fail(r, "the kernel has more than %d parameters", PARAMETERS_MAX);
     if (given) v = nki_evaluate(r, given);
     for (size_t s = 0; s < q->n_scalars && v.type == NKI_V_MISSING; s++)
-      if (has_name(q->scalar[s].names, p->text)) v = nki_real(q->scalar[s].value);
+      if (p->text && has_name(q->scalar[s].names, p->text)) v = nki_real(q->scalar[s].value);
     if (v.type == NKI_V_MISSING && !p->a) {
       while (next_in < q->n_operands && q->operand[next_in].is_output) next_in++;
       if (next_in < q->n_operands) {
@@ -237,7 +237,7 @@ static void copy_out(nki_run *r, const tw_operand *given, nki_value v, void *buf
       nki_fail(r, "elements of this tensor are read before they are written; element %lld of '%s' comes from them",
                (long long)i, o->name);
     }
-    if (!t->array.undefined || !t->array.undefined[from]) { /* otherwise the poison stays */
+    if (buffer && (!t->array.undefined || !t->array.undefined[from])) { /* otherwise the poison stays */
       float f;
       int32_t integer;
       memcpy(&f, &t->array.cell[from], 4);

@@ -75,7 +75,7 @@ static bool find_uses(const trn_program *p, uses *u) {
   for (size_t i = 0; i < p->n_instructions; i++)
     for (int k = 0; k < p->instruction[i].n_operands; k++, n++) u->first[p->instruction[i].operand[k].tensor + 2]++;
   for (size_t t = 0; t < p->n_tensors; t++) u->first[t + 2] += u->first[t + 1];
-  u->entry = malloc((n + 1) * sizeof *u->entry);
+  u->entry = calloc(n + 1, sizeof *u->entry);
   if (!u->entry) return false;
   for (size_t i = 0; i < p->n_instructions; i++)
     for (int k = 0; k < p->instruction[i].n_operands; k++)
@@ -207,7 +207,7 @@ static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant,
   for (size_t i = 0; i < p->n_instructions; i++) {
     const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
     if (c->is_removed[i] || !is_plain_load(c, u, is_constant, (int)i)) continue;
-    size_t slot = hash_of(from) % slots;
+    size_t slot = hash_of(from) % (slots ? slots : 1);
     while (table[slot] >= 0) {
       const trn_region *other = p->instruction[table[slot]].operand;
       if (are_same_pattern(&other[1], from) && other[0].type == to->type && other[0].partitions == to->partitions &&

@@ -176,7 +176,7 @@ static void share_out(const trn_config *c, const trn_compiled *program, const tr
   }
   if (partitions == 0) {
     const int used = packets < engines ? (int)packets : engines;
-    cost->least = (double)((packets + used - 1) / used) * each;
+    cost->least = ceil((double)packets / used) * each;
     for (int g = 0; g < TRN_DMA_GROUPS; g++) cost->work[g] = cost->least * used / engines;
     return;
   }

@@ -178,7 +178,7 @@ static bool find_bounds(finder *f) {
     if (k->n < 2) continue;
     sort_bounds(k);
     const size_t cells = (k->n - 1) * (size_t)k->quadrants;
-    k->cell = malloc(cells * sizeof *k->cell);
+    k->cell = malloc(cells * sizeof *k->cell); /* NOLINT(clang-analyzer-optin.portability.UnixAPI): cells > 0 */
     if (!k->cell) return false;
     for (size_t i = 0; i < cells; i++) k->cell[i] = (cell){-1, -1};
   }

@@ -69,7 +69,7 @@ static int find_keys(merger *m) {
 }
 
 /* Calls for each member of a node. */
-#define EACH_MEMBER(m, i, node) for (int i = (node); i >= 0; i = (m)->next[i])
+#define EACH_MEMBER(m, i, node) for (int i = (node); i >= 0; i = (m)->next[i]) /* NOLINT(bugprone-macro-parentheses) */
 
 static void find_depths(merger *m, int key) {
   for (size_t p = 0; p < m->n; p++) {
