@@ -149,9 +149,10 @@ typedef struct names {
 static bool add_names(const row *r, void *context) {
   span cell = r->term;
   names *all = context;
+  /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): cli_unknown_term frees the names */
   for (span one; all->n < sizeof all->name / sizeof *all->name && (one = next_name(&cell)).n;) {
     const char *name = strndup(one.at, one.n);
-    if (name) all->name[all->n++] = name; /* NOLINT(clang-analyzer-unix.Malloc): cli_unknown_term frees it */
+    if (name) all->name[all->n++] = name;
   }
   return false;
 }

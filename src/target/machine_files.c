@@ -242,7 +242,7 @@ tw_status tw_target_open(const char *name, const tw_target **out, tw_error *erro
     if (!path && (m = find_renamed(name))) return *out = &m->target, TW_OK;
     if (!path) return tw_fail(error, TW_USAGE, "unknown target '%.80s'; `tilewright targets` lists the targets", name);
     status = open_file(path, &m, error);
-    if (status == TW_OK && at && strcmp(m->name, name) != 0)
+    if (status == TW_OK && m && at && strcmp(m->name, name) != 0)
       status = tw_fail(error, TW_USAGE, "%s is now %s, not %.80s; its values have changed", path, m->name, name);
     free(path);
   }
@@ -274,7 +274,7 @@ tw_status tw_machine_read(const char *text, const char *name, const char *origin
   tw_status status = read_text(text, origin, stem, &m, &problems, error);
   status = add_count(status, problems, error); /* on its own: arguments have no order */
   free(stem);
-  if (status == TW_OK && strcmp(m->name, name) != 0)
+  if (status == TW_OK && m && strcmp(m->name, name) != 0)
     status = tw_fail(error, TW_USAGE, "%s: its values make it %s, not %.80s; is it from another version?", origin,
                      m->name, name);
   if (status == TW_OK) *out = &m->target;

@@ -98,7 +98,7 @@ static void keep_outputs(tw_artefact *a, size_t kernel, const tw_case *k, void *
 static void find_memory_as_checked(const tw_artefact *a, size_t kernel, const tw_case *k, void *workspace,
                                    void *const buffer[]) {
   uint8_t *const *found = a->found[kernel];
-  if (found[0]) memcpy(workspace, found[0], (size_t)a->launch.workspace);
+  if (found[0] && workspace) memcpy(workspace, found[0], (size_t)a->launch.workspace);
   for (size_t i = 0; i < k->n_operands; i++)
     if (found[1 + i]) memcpy(buffer[i], found[1 + i], k->operand[i].bytes);
 }

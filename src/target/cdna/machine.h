@@ -60,6 +60,7 @@ typedef struct cdna_occupancy {
 
 tw_status cdna_occupancy_of(const cdna_machine *, const cdna_resources *, cdna_occupancy *, tw_error *);
 
+/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): callers have a target */
 static inline const cdna_machine *cdna_machine_of(const tw_target *t) { return t->config; }
 static inline cdna_arch cdna_arch_of(const tw_target *t) { return cdna_machine_of(t)->arch; }
 

@@ -114,7 +114,7 @@ static void check(void *whole, tw_config_file *f) {
   for (size_t i = 0; i < c->n_kernels; i++) check_kernel(&c->kernel[i], f);
 }
 
-#define KEYS(table) .key = table, .n = sizeof table / sizeof table[0]
+#define KEYS(table) .key = (table), .n = sizeof(table) / sizeof(table)[0]
 static const tw_config_section sections[] = {
     {KEYS(machine_keys)},
     {.name = "array", KEYS(array_keys), .offset = offsetof(xd_config, array)},

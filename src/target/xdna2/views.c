@@ -151,9 +151,11 @@ static void draw_roofline(const xd_config *c, const xd_rate *r, const char *titl
   open_svg(t, LEFT + WIDE + 30, TOP + HIGH + 44, title);
   tw_text_add(t, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"#999\"/>\n", LEFT, TOP,
               WIDE, HIGH);
+  /* NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter): powers of a number */
   for (double x = low; x <= high; x *= 4)
     tw_text_add(t, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" fill=\"#555\">%.0f</text>\n", X(x),
                 TOP + HIGH + 15, x);
+  /* NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter): powers of a number */
   for (double rate = 1; rate <= 2 * peak; rate *= 2)
     if (rate >= least)
       tw_text_add(t,

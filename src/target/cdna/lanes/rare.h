@@ -185,7 +185,7 @@ U3(msad_u8, masked_sad(A, B) + C)
       uint64_t r = 0;                                                                                                  \
       for (int n = 0; n < 4; n++) {                                                                                    \
         const uint32_t A = (uint32_t)(pair(a, l) >> 8 * n), B = b[l];                                                  \
-        const uint32_t sum = sad_ + (uint32_t)(pair(c, l) >> 16 * n & 0xFFFF);                                         \
+        const uint32_t sum = (sad_) + (uint32_t)(pair(c, l) >> 16 * n & 0xFFFF);                                       \
         r |= (uint64_t)(end_) << 16 * n;                                                                               \
       }                                                                                                                \
       set_pair(d, l, r);                                                                                               \

@@ -153,7 +153,7 @@ static bool wrote_the_same(const cdna_timing *t, const looking *q, const cdna_ti
 static tw_status time_looked_at(cdna_timing *t, cdna_dispatch *d, const cdna_time_options *options, int jobs,
                                 bool *differs, tw_error *error) {
   looking q = {.memory = t->memory, .end = options->end};
-  int64_t before[CDNA_PLACES];
+  int64_t before[CDNA_PLACES] = {0};
   tw_status status = execute_alone(t, d, &q, error);
   for (size_t i = 0; i < q.end; i++) q.copy[i] = cdna_memory_copy_written(t->memory, i);
   for (int i = 0; i < t->n_places; i++) before[i] = t->result[i].cycles;

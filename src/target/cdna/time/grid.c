@@ -125,7 +125,8 @@ static double duration_on_xcd(const cdna_timing *t, const durations *d, int xcd)
 static double duration(const cdna_timing *t, const durations *d, uint64_t local, int xcd) {
   const uint64_t id = local * (uint64_t)t->machine->caches.xcds + (uint64_t)xcd;
   if (t->xcds_differ) return duration_on_xcd(t, d, xcd);
-  if (t->uneven && id < t->groups) return duration_by_work(t, d, (double)t->watch->work[id]);
+  if (t->uneven && t->watch && t->watch->work && id < t->groups)
+    return duration_by_work(t, d, (double)t->watch->work[id]);
   const double cycles = between(t, local, d->cycles);
   if (!t->watch || !t->watch->work || id >= t->groups) return cycles;
   const double timed = between(t, local, d->work);

@@ -49,7 +49,7 @@ static bool divide_by_work(const cdna_timing *t, classes *c) {
     c->least = fmin(c->least, (double)work[g]);
     c->most = fmax(c->most, (double)work[g]);
   }
-  if (c->most <= c->least * (1 + equal_for(t)) || c->most <= 0) return false;
+  if (!work || c->most <= c->least * (1 + equal_for(t)) || c->most <= 0) return false;
   for (uint64_t g = 0; g < t->groups; g++) {
     const int k = class_of(c, (double)work[g]);
     c->work[k] += (double)work[g];

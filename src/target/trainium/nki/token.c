@@ -88,7 +88,7 @@ static nki_token line_start(nki_lexer *l) {
 }
 
 static nki_token number(nki_lexer *l) {
-  char text[64];
+  char text[64] = "";
   size_t n = 0;
   const char *start = l->at;
   const bool is_prefixed = *l->at == '0' && peek(l, 1) && strchr("xXbBoO", peek(l, 1));

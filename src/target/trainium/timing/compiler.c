@@ -203,11 +203,12 @@ static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant,
                         size_t slots, int64_t *last_use) {
   const trn_program *p = c->program;
   int64_t loaded = 0;
+  if (slots == 0) return; /* for the analyzer: there is one more than instructions */
   for (size_t i = 0; i < slots; i++) table[i] = -1;
   for (size_t i = 0; i < p->n_instructions; i++) {
     const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
     if (c->is_removed[i] || !is_plain_load(c, u, is_constant, (int)i)) continue;
-    size_t slot = hash_of(from) % (slots ? slots : 1);
+    size_t slot = hash_of(from) % slots;
     while (table[slot] >= 0) {
       const trn_region *other = p->instruction[table[slot]].operand;
       if (are_same_pattern(&other[1], from) && other[0].type == to->type && other[0].partitions == to->partitions &&
