@@ -257,7 +257,7 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
 
 tw_status cli_tune(const cli *c, tw_error *error) {
   cli_subject subject;
-  cli_crew crew;
+  cli_crew crew = {0};
   tw_status status = check_options(c, error);
   if (status == TW_OK) status = cli_subject_of(c, 0, &subject, error);
   if (status == TW_OK && !c->options.runner && !c->options.hosts) status = check_usable(&subject, error);

@@ -88,6 +88,7 @@ static double duration_by_work(const cdna_timing *t, const durations *d, double 
     if (d->work[i] >= work && (above < 0 || d->work[i] < d->work[above])) above = i;
   }
   const int only = below < 0 ? above : below;
+  if (only < 0) return 0; /* without places */
   if (below < 0 || above < 0) return d->work[only] > 0 ? d->cycles[only] * work / d->work[only] : d->cycles[only];
   const double span = d->work[above] - d->work[below];
   return d->cycles[below] + (span > 0 ? (d->cycles[above] - d->cycles[below]) * (work - d->work[below]) / span : 0);

@@ -82,7 +82,7 @@ static int write_cubin(const nvrtc *n, nvrtcProgram program, const char *path) {
 
 /* "NVRTC 13.0 /usr/local/cuda-13.0/lib64/libnvrtc.so.13.0.88" */
 static int print_version(void) {
-  nvrtc n;
+  nvrtc n = {0};
   char path[1024];
   struct link_map *map = NULL;
   int major = 0, minor = 0;
@@ -96,7 +96,7 @@ static int print_version(void) {
 
 int cuda_compile(int argc, char **argv) {
   enum { LIBRARY, ARCHITECTURE, SOURCE, CUBIN, OPTIONS };
-  nvrtc n;
+  nvrtc n = {0};
   nvrtcProgram program;
   char architecture[64];
   const char *option[OPTIONS_MAX + 1];
