@@ -381,7 +381,7 @@ void nki_note_matmul(nki_run *r, const nki_view *into) {
 
 /* A tile that another instruction has accessed starts a new sum. */
 static void end_accumulation(nki_tensor *t, const nki_view *v) {
-  int64_t low = v->column, high = v->column;
+  int64_t low = v->column, high = low;
   for (int d = 0; d < v->n; d++) *(v->along_columns[d] < 0 ? &low : &high) += v->along_columns[d] * (v->size[d] - 1);
   for (int64_t c = low; c <= high && c < t->blocks * t->columns; c++) t->accumulates[c] = false;
 }
