@@ -28,10 +28,10 @@ char *tw_npy_of(const tw_operand *o, const void *data, size_t *size) {
   tw_npy_shape(o, shape, sizeof shape);
   const char *type = o->type == TW_BF16 ? "<u2" : o->type == TW_F16 ? "<f2" : o->type == TW_I32 ? "<i4" : "<f4";
   memset(out, ' ', HEADER);
+  /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the header ends with a newline */
   memcpy(out, "\x93NUMPY\x01\x00\x76\x00", 10);
   char header[HEADER];
   const int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': %s}", type, shape);
-  /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): the header ends with a newline */
   memcpy(out + 10, header, (size_t)(n < HEADER - 11 ? n : HEADER - 11));
   out[HEADER - 1] = '\n';
   memcpy(out + HEADER, data, o->bytes);
