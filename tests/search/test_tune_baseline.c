@@ -20,15 +20,16 @@ enum { MET_MAX = 4096 };
 
 /* What the tests set, and what the machine remembers. */
 static struct {
-  double luck;           /* the first measurement of a kernel, but of the baseline, is off by this factor */
-  double bad_moment;     /* the first measurement of the baseline is off by this factor */
-  double noise;          /* later ones are off by up to this fraction, in turns */
-  bool all_slower;       /* than the baseline, by a tenth */
-  bool bank_pays;        /* but those with bank 2 are twice as fast as the baseline */
-  int lucky, lucky_left; /* only so many of the other kernels have luck; 0: all; how many are left */
-  double check_seconds;  /* that a check takes */
-  double check_waits;    /* seconds that a check says it has waited */
-  int times[MET_MAX];    /* that each kernel was measured */
+  double luck;          /* the first measurement of a kernel, but of the baseline, is off by this factor */
+  double bad_moment;    /* the first measurement of the baseline is off by this factor */
+  double noise;         /* later ones are off by up to this fraction, in turns */
+  bool all_slower;      /* than the baseline, by a tenth */
+  bool bank_pays;       /* but those with bank 2 are twice as fast as the baseline */
+  int lucky;            /* the number of other kernels that have luck; 0: all */
+  int lucky_left;       /* how many of them have not been measured yet */
+  double check_seconds; /* that a check takes */
+  double check_waits;   /* seconds that a check says it has waited */
+  int times[MET_MAX];   /* that each kernel was measured */
 } noisy;
 
 static tw_status noisy_baseline(const tw_target *t, const tw_problem *p, tw_schedule *out, tw_error *error) {

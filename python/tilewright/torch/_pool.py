@@ -9,7 +9,7 @@ import torch
 
 from .._library import UsageError
 from ._reduce import parts_of
-from ._register import Direct, operator
+from ._register import Direct, gradients, operator
 from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start_parts
 
 _F = torch.nn.functional
@@ -61,11 +61,7 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _backward(ctx: Any, g: torch.Tensor):
-    (x,) = ctx.saved_tensors
-    with torch.enable_grad():
-        leaf = x.detach().requires_grad_()
-        (found,) = torch.autograd.grad(by_pytorch(leaf, *ctx.how), leaf, g)
-    return found, None, None, None, None, None
+    return (*gradients(lambda x: by_pytorch(x, *ctx.how), ctx.saved_tensors, g), None, None, None, None, None)
 
 
 operation = operator(

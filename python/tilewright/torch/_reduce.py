@@ -10,7 +10,7 @@ import torch
 
 from .._library import UsageError
 from ._elementwise import LONGEST
-from ._register import Direct, operator
+from ._register import Direct, gradients, operator
 from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start_parts
 
 _F = torch.nn.functional
@@ -95,11 +95,7 @@ def _setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _backward(ctx: Any, g: torch.Tensor):
-    given = [None if t is None else t.detach().requires_grad_() for t in ctx.saved_tensors]
-    with torch.enable_grad():
-        y = by_pytorch(*given, *ctx.how)
-        found = list(torch.autograd.grad(y, [t for t in given if t is not None], g))
-    return found[0], found[1] if given[1] is not None else None, None, None, None, None
+    return (*gradients(lambda x, other: by_pytorch(x, other, *ctx.how), ctx.saved_tensors, g), None, None, None, None)
 
 
 operation = operator("reduce(Tensor x, Tensor? other, str f, str of, int first, int last) -> Tensor", _reduce, _fake, setup=_setup, backward=_backward)

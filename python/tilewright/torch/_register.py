@@ -3,7 +3,7 @@ from 2.4 on. No compiler is needed."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Sequence
 
 import torch
 
@@ -15,6 +15,15 @@ def constant(function: "Callable[..., Any]") -> "Callable[..., Any]":
     """torch.compile calls such a function while it traces, and takes its result for a constant."""
     mark = getattr(getattr(torch, "compiler", None), "assume_constant_result", None)
     return mark(function) if mark else function
+
+
+def gradients(call: "Callable[..., torch.Tensor]", tensors: "Sequence[Optional[torch.Tensor]]", g: torch.Tensor) -> "list[Optional[torch.Tensor]]":
+    """Of PyTorch's own `call(*tensors)`, which is computed again, for each tensor that is not None."""
+    leaves = [None if t is None else t.detach().requires_grad_() for t in tensors]
+    with torch.enable_grad():
+        y = call(*leaves)
+        found = iter(torch.autograd.grad(y, [t for t in leaves if t is not None], g))
+    return [None if t is None else next(found) for t in leaves]
 
 
 class Direct:

@@ -9,7 +9,7 @@ import torch
 
 from .._library import UsageError
 from ._elementwise import in_parts, parts_of
-from ._register import Direct, operator
+from ._register import Direct, gradients, operator
 from ._routes import planned, start, start_parts
 
 
@@ -138,11 +138,7 @@ def _group_norm_setup(ctx: Any, inputs: Any, output: Any) -> None:
 
 
 def _group_norm_backward(ctx: Any, g: torch.Tensor):
-    given = [None if t is None else t.detach().requires_grad_() for t in ctx.saved_tensors]
-    with torch.enable_grad():
-        y = group_norm_by_pytorch(given[0], ctx.groups, given[1], given[2], ctx.eps)
-        found = iter(torch.autograd.grad(y, [t for t in given if t is not None], g))
-    dx, dweight, dbias = (None if t is None else next(found) for t in given)
+    dx, dweight, dbias = gradients(lambda x, weight, bias: group_norm_by_pytorch(x, ctx.groups, weight, bias, ctx.eps), ctx.saved_tensors, g)
     return dx, None, dweight, dbias, None
 
 

@@ -15,9 +15,8 @@ static tw_status settle_items(const tw_tile_machine *machine, int64_t items, int
                               tw_error *error) {
   if (!plan->each) plan->each = 1;
   if (!plan->threads) plan->threads = THREADS_USUAL;
-  if (plan->threads % machine->warp_threads || plan->threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a multiple of %d up to %d", plan->threads,
-                   machine->warp_threads, machine->block_threads);
+  const tw_status status = tw_tile_check_threads(machine, plan->threads, error);
+  if (status != TW_OK) return status;
   const int64_t of_block = (int64_t)plan->each * plan->threads;
   plan->chunks = plan->each * loads;
   plan->block_threads = plan->threads;

@@ -20,9 +20,8 @@ static tw_status settle_rotary(const tw_tile_machine *machine, const tw_problem 
   if (!plan->threads) plan->threads = THREADS_USUAL;
   if (h % plan->heads)
     return tw_fail(error, TW_USAGE, "unsupported heads %d; it must divide h=%lld", plan->heads, (long long)h);
-  if (plan->threads % machine->warp_threads || plan->threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a multiple of %d up to %d", plan->threads,
-                   machine->warp_threads, machine->block_threads);
+  const tw_status status = tw_tile_check_threads(machine, plan->threads, error);
+  if (status != TW_OK) return status;
   const int64_t items = tw_problem_int(p, "b") * tw_problem_int(p, "s") * (h / plan->heads) * chunks;
   plan->chunks = 2 * plan->heads;
   plan->block_threads = plan->threads;

@@ -73,4 +73,10 @@ void tw_tile_rows_offers(tw_menu_builder *m, const tw_tile_context *c) {
   tw_menu_offer(m, "streaming", "data that is used once does not displace other data in the caches", "streaming");
 }
 
+tw_status tw_tile_check_threads(const tw_tile_machine *machine, int threads, tw_error *error) {
+  if (threads % machine->warp_threads == 0 && threads <= machine->block_threads) return TW_OK;
+  return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a multiple of %d up to %d", threads,
+                 machine->warp_threads, machine->block_threads);
+}
+
 int tw_tile_type_bytes(tw_type t) { return tw_type_bits(t) / 8; }

@@ -16,9 +16,8 @@ static tw_status settle_cumsum(const tw_tile_machine *machine, const tw_problem 
   tw_tile_rows_plan *plan = settled;
   if (!plan->each) plan->each = CHUNKS_USUAL;
   if (!plan->threads) plan->threads = THREADS_USUAL;
-  if (plan->threads % machine->warp_threads || plan->threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a multiple of %d up to %d", plan->threads,
-                   machine->warp_threads, machine->block_threads);
+  const tw_status status = tw_tile_check_threads(machine, plan->threads, error);
+  if (status != TW_OK) return status;
   plan->chunks = plan->each;
   plan->block_threads = plan->threads;
   plan->blocks = tw_problem_int(p, "rows");

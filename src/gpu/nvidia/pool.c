@@ -20,9 +20,8 @@ static tw_status settle_pool(const tw_tile_machine *machine, const tw_problem *p
   const tw_pool l = tw_pool_of(p);
   if (!plan->outputs) plan->outputs = 1;
   if (!plan->threads) plan->threads = THREADS_USUAL;
-  if (plan->threads % machine->warp_threads || plan->threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a multiple of %d up to %d", plan->threads,
-                   machine->warp_threads, machine->block_threads);
+  const tw_status status = tw_tile_check_threads(machine, plan->threads, error);
+  if (status != TW_OK) return status;
   if (plan->outputs > l.out[1])
     return tw_fail(error, TW_USAGE, "outputs %d: an image has only %lld rows of results; use fewer", plan->outputs,
                    (long long)l.out[1]);
