@@ -161,7 +161,8 @@ static void read_arguments(core_reader *c, xd_call_arguments *a) {
   xd_read_expect(r, ')');
 }
 
-int xd_core_element(core_reader *c, const xd_value *v, int line) {
+/* The index of an object among those held. */
+static int element_of(core_reader *c, const xd_value *v, int line) {
   if (v->kind != XD_OBJECT_VALUE) return 0;
   const xd_port_note *note = &c->r->ports.at[v->index];
   const int64_t element = v->first - note->released;
@@ -169,6 +170,12 @@ int xd_core_element(core_reader *c, const xd_value *v, int line) {
     xd_read_fail(c->r, line, "an object of @%s is used after its release; an acquire is missing",
                  c->r->design->program.ports.at[v->index].name);
   return (int)element;
+}
+
+void xd_core_take(core_reader *c, const xd_value *v, xd_op *op, int i, int line) {
+  op->argument[i].element = element_of(c, v, line);
+  op->argument[i].choices = v->choices;
+  op->argument[i].chosen = v->choices ? (int)v->first : 0;
 }
 
 /* Compares the signature with the function's declaration. */
@@ -213,7 +220,7 @@ static void read_call(core_reader *c, xd_slice result, int line) {
   if (!xd_going(r) || !xd_read_kernel(r, f, &a, line, &op)) return;
   for (int i = 0; i < op.n_arguments && xd_going(r); i++) {
     const xd_value *v = pointer_of(&a, i);
-    if (v) op.argument[i].element = xd_core_element(c, v, line);
+    if (v) xd_core_take(c, v, &op, i, line);
   }
   xd_core_note(c, -1, line);
   xd_core_add(c, &op);
@@ -237,6 +244,8 @@ void xd_core_read_op(core_reader *c) {
     xd_core_read_affine_for(c, line);
   else if (xd_read_take_word(r, "scf.if"))
     xd_core_read_if(c, result, line);
+  else if (xd_read_take_word(r, "scf.index_switch"))
+    xd_core_read_switch(c, result, line);
   else if (xd_read_take_word(r, "scf.yield"))
     xd_core_read_yield(c, line);
   else if (xd_read_take_word(r, "cf.br"))

@@ -30,9 +30,12 @@ typedef struct core_reader {
 /* core.c */
 void xd_core_add(core_reader *, const xd_op *);
 void xd_core_note(core_reader *, int lock, int line);           /* line of the next operation, for ports.c */
-int xd_core_element(core_reader *, const xd_value *, int line); /* for an object: its index among those held */
+/* Sets which object or buffer argument i of the operation is; its port is set. */
+void xd_core_take(core_reader *, const xd_value *, xd_op *, int i, int line);
 void xd_core_read_op(core_reader *);
 void xd_core_read_region(core_reader *); /* { ... } */
+/* choose.c: after scf.index_switch */
+void xd_core_read_switch(core_reader *, xd_slice result, int line);
 /* scalar.c */
 int xd_core_register(core_reader *); /* a new one */
 xd_source xd_core_source(core_reader *, const xd_value *, int line);

@@ -109,6 +109,9 @@ static void walk_call(walker *w, xd_op *op) {
   const xd_program *p = &w->r->design->program;
   for (int i = 0; i < op->n_arguments; i++) {
     const xd_port *own = &p->ports.at[op->argument[i].port];
+    if (op->argument[i].choices && own->n_buffers != op->argument[i].choices)
+      xd_read_fail(w->r, w->line, "scf.index_switch must choose among all buffers of a DMA channel, in its order");
+    if (op->argument[i].choices) continue; /* the simulator follows the register */
     for (size_t at = 0; at < p->ports.n && own->fifo < 0; at++) {
       const xd_port *q = &p->ports.at[at];
       const int element = own->first_buffer - q->first_buffer;
@@ -124,6 +127,17 @@ static void walk_call(walker *w, xd_op *op) {
   }
 }
 
+/* Whether the core names one of the port's buffers, and not by the value of a register. */
+static bool names_buffer(const walker *w, const xd_port *q) {
+  for (size_t o = 0; o < w->core->ops.n; o++)
+    for (int i = 0; i < w->core->ops.at[o].n_arguments; i++) {
+      const int first = w->r->design->program.ports.at[w->core->ops.at[o].argument[i].port].first_buffer;
+      if (!w->core->ops.at[o].argument[i].choices && first >= q->first_buffer && first < q->first_buffer + q->n_buffers)
+        return true;
+    }
+  return false;
+}
+
 static void walk_end(walker *w) {
   const xd_program *p = &w->r->design->program;
   const hold *was = w->begin + (size_t)--w->loops * p->ports.n;
@@ -134,7 +148,7 @@ static void walk_end(walker *w) {
       xd_read_fail(w->r, w->line,
                    "each iteration of the loop around this line keeps %d more of the buffers from %s on; %s is missing",
                    w->now[i].held - was[i].held, name, w->now[i].held > was[i].held ? "a release" : "an acquire");
-    else if (w->now[i].oldest != was[i].oldest)
+    else if (w->now[i].oldest != was[i].oldest && names_buffer(w, q))
       xd_read_fail(w->r, w->line,
                    "an iteration of the loop around this line advances by %d of the %d buffers from %s on, so the next "
                    "iteration "

@@ -34,7 +34,8 @@ typedef enum xd_value_kind {
   XD_SCALAR_VALUE,   /* index: register */
   XD_VIEW_VALUE,     /* index: port; number: objects; first: of the oldest, counted from the core's start */
   XD_OBJECT_VALUE,   /* index: port; first: the object */
-  XD_BUFFER_VALUE,   /* index: port of the core's own, -1 in a memory tile; number: the buffer; place */
+  XD_BUFFER_VALUE,   /* index: port of the core's own, -1 in a memory tile; number: the buffer; place. With choices:
+                        one of N consecutive buffers, the first of which is described; first: register */
   XD_LOCK_VALUE,     /* index: lock; place */
   XD_ARGUMENT_VALUE, /* index: external buffer */
   XD_TASK_VALUE,     /* index: in the reader's tasks */
@@ -47,7 +48,7 @@ typedef struct xd_value {
   xd_value_kind kind;
   xd_place place;
   int64_t number, first;
-  int index;
+  int index, choices;
   xd_shape shape;
 } xd_value;
 

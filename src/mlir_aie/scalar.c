@@ -118,7 +118,7 @@ static xd_source read_place(core_reader *c, xd_op *op, scalar_type *type, const 
   }
   op->n_arguments = 1;
   op->argument[0].port = buffer.index;
-  op->argument[0].element = xd_core_element(c, &buffer, line);
+  xd_core_take(c, &buffer, op, 0, line);
   return at;
 }
 
@@ -130,8 +130,8 @@ void xd_core_read_load(core_reader *c, xd_slice result, int line) {
   if (!xd_going(c->r)) return;
   const xd_value buffer = *of;
   const int to = xd_core_register(c);
-  const bool is_word =
-      buffer.kind == XD_BUFFER_VALUE && at.at < 0 && type.type == TW_I32; /* perhaps a run-time parameter */
+  const bool is_word = buffer.kind == XD_BUFFER_VALUE && !buffer.choices && at.at < 0 &&
+                       type.type == TW_I32; /* perhaps a run-time parameter */
   if (is_word && at.value >= buffer.shape.elements)
     xd_read_fail(c->r, line, "element %" PRId64 " of a buffer of %" PRId64, at.value, buffer.shape.elements);
   emit(c,

@@ -125,6 +125,147 @@ static void the_array_is_written_alike_for_all_sizes(void **state) {
   free(first);
 }
 
+/* ---- the explicit form ---- */
+
+/* Object FIFOs cannot express fewer rows than a macro-tile, nor a tile of A for several rows of cores. */
+static const struct explicit_form {
+  const char *kernel;
+  int columns, depth;
+  int64_t m, k; /* m: 0, the sizes' own; k: of the tile */
+} forms[] = {{"int8", 8, 1, 8, 16}, {"int8", 2, 2, 0, 16}, {"ternary-int8", 2, 2, 0, 32}};
+static const int64_t explicit_sizes[][3] = {{64, 128, 96},  {128, 256, 64}, {64, 256, 160}, {192, 128, 96},
+                                            {100, 128, 64}, {64, 200, 96},  {64, 128, 84},  {70, 140, 68}};
+
+static xd_gemm in_form(const struct explicit_form *f, const int64_t size[3], bool runtime) {
+  xd_gemm g = sized(f->kernel, f->m ? f->m : size[0], size[1], size[2], runtime);
+  g.tile.k = f->k;
+  g.columns = f->columns;
+  g.depth = f->depth;
+  if (f->m) g.rows = 1;
+  return g;
+}
+
+static char *written(const xd_gemm *g) {
+  xd_program p;
+  tw_error error;
+  char *text;
+  if (xd_gemm_program(&machine, g, &p, &error) != TW_OK || xd_mlir_write(&machine, &p, "", &text, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  xd_program_free(&p);
+  return text;
+}
+
+/* Runs what was read, on random operands, and compares C in full. */
+static double run_text(const xd_gemm *g, const char *text) {
+  const xd_mlir_options options = {.rounding = g->rounding};
+  int64_t bytes[XD_GEMM_OPERANDS];
+  void *external[XD_GEMM_OPERANDS];
+  xd_mlir_design d;
+  tw_error error;
+  tw_random r;
+  tw_random_seed(&r, 9);
+  if (xd_mlir_read(&machine, text, &options, &d, &error) != TW_OK) fail_msg("%s", error.text);
+  xd_gemm_bytes(g, bytes);
+  for (int o = 0; o < XD_GEMM_OPERANDS; o++) {
+    int8_t *at = external[o] = calloc((size_t)bytes[o] + 1, 1);
+    for (int64_t b = 0; o < XD_GEMM_C && b < bytes[o]; b++) at[b] = (int8_t)tw_random_between(&r, -128, 127);
+  }
+  const double time = cycles_of(&d.program, external);
+  expect_product(g, external[0], external[1], external[2]);
+  for (int o = 0; o < XD_GEMM_OPERANDS; o++) free(external[o]);
+  xd_mlir_free(&d);
+  return time;
+}
+
+static void explicit_designs_compute_all_sizes_by_one_configuration(void **state) {
+  (void)state;
+  for (size_t f = 0; f < 2; f++) {
+    char *first = NULL;
+    for (size_t i = 0; i < sizeof explicit_sizes / sizeof *explicit_sizes; i++) {
+      const xd_gemm g = in_form(&forms[f], explicit_sizes[i], true), own = in_form(&forms[f], explicit_sizes[i], false);
+      char *text = written(&g);
+      assert_null(strstr(text, "aie.objectfifo"));
+      assert_non_null(strstr(text, "scf.index_switch"));
+      const double is = run_text(&g, text), most = 1.03 * cycles(&own);
+      if (is > most) fail_msg("form %zu, size %zu: %.0f cycles, 103%% of its own design are %.0f", f, i, is, most);
+      *strstr(text, "aie.runtime_sequence") = '\0';
+      if (first) assert_string_equal(text, first);
+      if (first)
+        free(text);
+      else
+        first = text;
+    }
+    free(first);
+  }
+}
+
+static void explicit_designs_write_what_was_read(void **state) {
+  (void)state;
+  for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
+    const xd_gemm g = in_form(&forms[f], explicit_sizes[2], true);
+    const xd_mlir_options options = {.rounding = g.rounding};
+    char *text = written(&g), *again;
+    xd_mlir_design d;
+    tw_error error;
+    if (xd_mlir_read(&machine, text, &options, &d, &error) != TW_OK ||
+        xd_mlir_write(&machine, &d.program, "", &again, &error) != TW_OK)
+      fail_msg("%s", error.text);
+    assert_string_equal(text, again);
+    xd_mlir_free(&d);
+    free(text);
+    free(again);
+  }
+}
+
+/* Replaces the first occurrence after `after`. */
+static char *changed(const char *text, const char *after, const char *from, const char *to) {
+  const char *at = strstr(text, after);
+  if (!at || !(at = strstr(at, from))) fail_msg("'%s' is not in the text", from);
+  char *new = malloc(strlen(text) + strlen(to) + 1);
+  sprintf(new, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+  return new;
+}
+
+static void wrong_choices_of_buffers_are_found(void **state) {
+  (void)state;
+  static const struct {
+    const char *after, *from, *to, *says;
+  } wrong[] = {
+      {"Release", "arith.constant 1 : i32", "arith.constant 0 : i32", "an acquire is missing"},
+      {"scf.index_switch", "case 1", "case 2", "the cases of scf.index_switch must be 0, 1, ..."},
+      {"case 1", "scf.yield %c_0_0_1_0_2", "scf.yield %c_0_0_0_0_2", "buffers that are declared consecutively"},
+      {"default", "scf.yield %c_0_0_0_0_2", "scf.yield %c_0_0_1_0_2", "must be the buffer of case 0"},
+      {"case 1", "scf.yield %c_0_0_1_0_2", "scf.yield %turns_0_2", "the type differs"},
+      {"case 1", "scf.yield %c_0_0_1_0_2", "scf.yield %c_0_1_1_0_3", "is not a buffer of"},
+      {"scf.for", "case 1 {\n            scf.yield %c_0_0_1_0_2 : memref<256xi32>\n          }", "",
+       "must choose among all buffers of a DMA channel"},
+  };
+  const xd_gemm g = in_form(&forms[1], explicit_sizes[0], true);
+  char *text = written(&g);
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const xd_mlir_options options = {.rounding = g.rounding};
+    char *bad = changed(text, wrong[i].after, wrong[i].from, wrong[i].to);
+    void *external[XD_GEMM_OPERANDS];
+    int64_t bytes[XD_GEMM_OPERANDS];
+    xd_mlir_design d;
+    tw_error error = {0};
+    tw_status status = xd_mlir_read(&machine, bad, &options, &d, &error);
+    xd_gemm_bytes(&g, bytes);
+    for (int o = 0; o < XD_GEMM_OPERANDS; o++) external[o] = calloc((size_t)bytes[o] + 1, 1);
+    if (status == TW_OK) {
+      const xd_run_options run = {.cost = xd_analytic_cost(&machine), .external = external};
+      xd_run_result r;
+      status = xd_run(&machine, &d.program, &run, &r, &error);
+      xd_mlir_free(&d);
+    }
+    if (status == TW_OK || !strstr(error.text, wrong[i].says))
+      fail_msg("%s: '%s', expected '%s'", wrong[i].to, error.text, wrong[i].says);
+    for (int o = 0; o < XD_GEMM_OPERANDS; o++) free(external[o]);
+    free(bad);
+  }
+  free(text);
+}
+
 static void products_that_cannot_share_are_rejected(void **state) {
   (void)state;
   xd_gemm g[2] = {sized("int8", 64, 128, 64, true), sized("int8", 64, 128, 64, false)};
@@ -208,6 +349,9 @@ int main(void) {
       cmocka_unit_test(one_configuration_computes_all_sizes_in_turn),
       cmocka_unit_test(a_size_costs_at_most_three_percent_more_than_its_own_design),
       cmocka_unit_test(the_array_is_written_alike_for_all_sizes),
+      cmocka_unit_test(explicit_designs_compute_all_sizes_by_one_configuration),
+      cmocka_unit_test(explicit_designs_write_what_was_read),
+      cmocka_unit_test(wrong_choices_of_buffers_are_found),
       cmocka_unit_test(products_that_cannot_share_are_rejected),
       cmocka_unit_test(the_cpp_program_runs_all_folders_and_tells_right_from_wrong),
   };

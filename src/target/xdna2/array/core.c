@@ -73,17 +73,28 @@ static void skip_branch(sim *s, int core, bool to_else) {
   c->at++;
 }
 
+/* The number of the argument's buffer in its port. Without data, registers have no numbers of buffers. */
+static int buffer_of(const sim *s, int core, const xd_op *op, int i) {
+  const int choices = op->argument[i].choices;
+  const int64_t chosen = s->core[core].registers[op->argument[i].chosen];
+  if (choices && !s->options->timing_only)
+    return chosen > 0 && chosen < choices ? (int)chosen : 0; /* 0: the default of scf.index_switch */
+  return (s->port[op->argument[i].port].oldest + op->argument[i].element) %
+         s->program->ports.at[op->argument[i].port].n_buffers;
+}
+
 /* The bytes of an argument that the core holds; NULL, with the failure noted, if it does not hold it. */
-static uint8_t *argument_of(sim *s, const xd_op *op, int i, const char *what) {
+static uint8_t *argument_of(sim *s, int core, const xd_op *op, int i, const char *what) {
   const xd_port *q = &s->program->ports.at[op->argument[i].port];
   const port_state *port = &s->port[op->argument[i].port];
-  if (q->acquire.lock >= 0 && op->argument[i].element >= port->held) {
+  const int buffer = buffer_of(s, core, op, i), element = (buffer - port->oldest + q->n_buffers) % q->n_buffers;
+  if (q->acquire.lock >= 0 && element >= port->held) {
     SIM_FAIL(s, "%s %s object %d of %s, but holds %d; an acquire is missing", xd_place_label(q->tile).text, what,
-             op->argument[i].element, q->name, port->held);
+             element, q->name, port->held);
     return NULL;
   }
   if (s->options->timing_only) return NULL;
-  return s->memory[q->first_buffer + (port->oldest + op->argument[i].element) % q->n_buffers] + op->argument[i].offset;
+  return s->memory[q->first_buffer + buffer] + op->argument[i].offset;
 }
 
 /* Without data, loads give 0. */
@@ -94,7 +105,7 @@ static bool scalar(sim *s, int core, const xd_op *op) {
     const xd_port *q = &s->program->ports.at[op->argument[0].port];
     const int64_t at = xd_scalar_value(&x->from[0], c->registers), size = tw_type_bits(x->type) / 8,
                   room = s->program->buffers.at[q->first_buffer].bytes - op->argument[0].offset;
-    uint8_t *bytes = argument_of(s, op, 0, x->kind == XD_SCALAR_LOAD ? "loads from" : "stores to");
+    uint8_t *bytes = argument_of(s, core, op, 0, x->kind == XD_SCALAR_LOAD ? "loads from" : "stores to");
     if (s->status == TW_OK && (at < 0 || at >= room / size))
       SIM_FAIL(s, "%s %s element %lld of %s, which has %lld", xd_place_label(s->program->cores.at[core].tile).text,
                x->kind == XD_SCALAR_LOAD ? "loads" : "stores", (long long)at, q->name, (long long)(room / size));
@@ -180,7 +191,7 @@ static bool call(sim *s, int core, const xd_op *op) {
   for (int i = 0; i < op->n_arguments; i++) {
     char what[64];
     snprintf(what, sizeof what, "calls %.40s on", op->call.function->name);
-    argument[i] = argument_of(s, op, i, what);
+    argument[i] = argument_of(s, core, op, i, what);
     if (s->status != TW_OK) return false;
   }
   if (!s->options->timing_only) op->call.function->run(&op->call, argument);

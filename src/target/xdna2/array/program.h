@@ -217,6 +217,8 @@ typedef struct xd_op {
   struct {
     int port, element; /* index of a held object, 0 is the oldest */
     int64_t offset;
+    /* If `choices`, the number of the port's buffers, is not 0, the register `chosen` has the number of the buffer. */
+    int choices, chosen;
   } argument[XD_ARGUMENTS];
 } xd_op;
 

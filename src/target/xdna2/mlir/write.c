@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "target/xdna2/mlir/moved.h"
+#include "target/xdna2/mlir/rotate.h"
 #include "target/xdna2/mlir/writer.h"
 
 void xd_write_fail(xd_writer *w, const char *format, ...) {
@@ -220,8 +221,19 @@ static tw_status write_form(const xd_config *c, const xd_program *p, const char 
   return w.status;
 }
 
+static tw_status write_explicit(const xd_config *c, const xd_program *p, const char *title, char **out,
+                                tw_error *error) {
+  xd_program rotated;
+  if (!p->fifos.n) return write_form(c, p, title, true, out, error); /* as it was read */
+  tw_status status = xd_rotate(p, &rotated, error);
+  if (status != TW_OK) return status;
+  status = write_form(c, &rotated, title, true, out, error);
+  xd_rotate_free(&rotated);
+  return status;
+}
+
 tw_status xd_mlir_write(const xd_config *c, const xd_program *p, const char *title, char **out, tw_error *error) {
   tw_error why;
   const tw_status status = p->fifos.n ? write_form(c, p, title, false, out, &why) : TW_USAGE;
-  return status == TW_USAGE ? write_form(c, p, title, true, out, error) : status;
+  return status == TW_USAGE ? write_explicit(c, p, title, out, error) : status;
 }

@@ -9,25 +9,12 @@
 
 #include "base/integers.h"
 #include "target/xdna2/array/symbol.h"
-#include "target/xdna2/mlir/writer.h"
+#include "target/xdna2/mlir/core_writer.h"
+#include "target/xdna2/mlir/rotate.h"
 
 /* ---- a core ---- */
 
-typedef struct port_view {
-  int view, first_object; /* numbers of the values */
-  int held, released;     /* number of held objects; number released since the view was made */
-  int oldest;             /* index of the oldest buffer that is held, or of the next one */
-} port_view;
-
-typedef struct core_writer {
-  xd_writer *w;
-  const xd_core *core;
-  int index;        /* of the core */
-  int depth, value; /* depth of loops; number of the next value */
-  port_view *views; /* for each port of the program */
-} core_writer;
-
-static void indent(core_writer *c) { tw_text_add(&c->w->text, "%*s", 6 + 2 * c->depth, ""); }
+void xd_write_indent(core_writer *c) { tw_text_add(&c->w->text, "%*s", 6 + 2 * c->depth, ""); }
 
 /* The word of the core's memory that holds a parameter, as the sequence writes it; NULL: it is a constant. */
 static const xd_command *word_of(const core_writer *c, int parameter) {
@@ -80,7 +67,7 @@ static int64_t released_by(core_writer *c, size_t from, size_t end, int port, in
     if (op->kind == XD_RELEASE && op->port == port) sum += op->count;
     if (op->kind != XD_LOOP) continue;
     const size_t inner = end_of(c->core, i);
-    const int64_t turns = word_of(c, op->parameter) ? 1 : turns_of(c, op);
+    const int64_t turns = turns_of(c, op);
     if (turns > 0) sum += turns % buffers * released_by(c, i + 1, inner, port, buffers);
     i = inner;
   }
@@ -90,7 +77,8 @@ static int64_t released_by(core_writer *c, size_t from, size_t end, int port, in
 /* The number of iterations after which all ports are at their initial buffers. mlir-aie unrolls object FIFOs itself. */
 static int64_t period_of(core_writer *c, size_t from, size_t end) {
   int64_t period = 1;
-  for (size_t i = 0; c->w->explicit && i < c->w->program->ports.n; i++) {
+  const bool counted = xd_has_words(c->w->program, c->index);
+  for (size_t i = 0; c->w->explicit && !counted && i < c->w->program->ports.n; i++) {
     const xd_port *q = &c->w->program->ports.at[i];
     if (!xd_same_place(q->tile, c->core->tile) || q->n_buffers < 2) continue;
     const int64_t own = q->n_buffers / tw_common_divisor(q->n_buffers, released_by(c, from, end, (int)i, q->n_buffers));
@@ -102,7 +90,7 @@ static int64_t period_of(core_writer *c, size_t from, size_t end) {
 /* The number of iterations, as a value. */
 static int write_turns(core_writer *c, const xd_op *op, int64_t turns) {
   const xd_command *word = word_of(c, op->parameter);
-  indent(c);
+  xd_write_indent(c);
   if (!word) {
     tw_text_add(&c->w->text, "%%v%d = arith.constant %" PRId64 " : index\n", c->value, turns < 0 ? INT64_MAX : turns);
     return c->value++;
@@ -111,42 +99,37 @@ static int write_turns(core_writer *c, const xd_op *op, int64_t turns) {
   const int at = c->value;
   c->value += 3;
   tw_text_add(&c->w->text, "%%v%d = arith.constant %" PRId64 " : index\n", at, word->element);
-  indent(c);
+  xd_write_indent(c);
   tw_text_add(&c->w->text, "%%v%d = memref.load %%%s[%%v%d] : %s\n", at + 1, xd_write_local(b->name, b->tile).text, at,
               xd_write_memref(b->bytes, b->type).text);
-  indent(c);
+  xd_write_indent(c);
   tw_text_add(&c->w->text, "%%v%d = arith.index_cast %%v%d : i32 to index\n", at + 2, at + 1);
   return at + 2;
 }
 
 static void write_for(core_writer *c, const xd_op *op, int64_t turns) {
   const int from = c->value++;
-  indent(c);
+  xd_write_indent(c);
   tw_text_add(&c->w->text, "%%v%d = arith.constant 0 : index\n", from);
   const int to = write_turns(c, op, turns), step = c->value++;
-  indent(c);
+  xd_write_indent(c);
   tw_text_add(&c->w->text, "%%v%d = arith.constant 1 : index\n", step);
-  indent(c);
+  xd_write_indent(c);
   tw_text_add(&c->w->text, "scf.for %%v%d = %%v%d to %%v%d step %%v%d {\n", c->value++, from, to, step);
   c->depth++;
 }
 
-/* In the explicit form buffers have names, so a loop is unrolled until they repeat. */
+/* In the explicit form buffers have names, so a loop is unrolled until they repeat, unless the core counts them. */
 static void write_loop(core_writer *c, size_t at, size_t end) {
   const xd_op *op = &c->core->ops.at[at];
-  const bool unknown = word_of(c, op->parameter);
-  const int64_t turns = unknown ? -1 : turns_of(c, op), least = period_of(c, at + 1, end),
+  const int64_t turns = word_of(c, op->parameter) ? -1 : turns_of(c, op), least = period_of(c, at + 1, end),
                 period = least > 1 ? least : 1;
-  if (unknown && period > 1)
-    xd_write_fail(c->w,
-                  "descriptors and locks name each buffer, so a loop with a run-time number of iterations cannot take "
-                  "buffers in turn; leave out runtime_sizes");
   const int64_t whole = turns < 0 ? -1 : turns / period, rest = turns < 0 ? 0 : turns % period;
   if (whole || !turns) {
     write_for(c, op, whole);
     for (int64_t i = 0; i < period; i++) write_ops(c, at + 1, end);
     c->depth--;
-    indent(c);
+    xd_write_indent(c);
     tw_text_add_string(&c->w->text, "}\n");
   }
   for (int64_t i = 0; i < rest; i++) write_ops(c, at + 1, end);
@@ -156,7 +139,7 @@ static const char *side(const xd_port *q) { return q->is_producer ? "Produce" : 
 
 static void write_use(core_writer *c, xd_lock_use use, const char *action, int64_t objects) {
   const xd_lock *l = &c->w->program->locks.at[use.lock];
-  indent(c);
+  xd_write_indent(c);
   tw_text_add(&c->w->text, "aie.use_lock(%%%s, %s, %" PRId64 ")\n", xd_write_local(l->name, l->tile).text, action,
               objects * use.count);
 }
@@ -174,11 +157,11 @@ static void write_acquire(core_writer *c, const xd_op *op) {
   v->view = c->value++;
   v->first_object = c->value;
   c->value += v->held;
-  indent(c);
+  xd_write_indent(c);
   tw_text_add(&c->w->text, "%%v%d = aie.objectfifo.acquire @%s(%s, %d) : !aie.objectfifosubview<%s>\n", v->view,
               q->name, side(q), v->held, type.text);
   for (int i = 0; i < v->held; i++) {
-    indent(c);
+    xd_write_indent(c);
     tw_text_add(&c->w->text, "%%v%d = aie.objectfifo.subview.access %%v%d[%d] : !aie.objectfifosubview<%s> -> %s\n",
                 v->first_object + i, v->view, i, type.text, type.text);
   }
@@ -193,7 +176,7 @@ static void write_release(core_writer *c, const xd_op *op) {
   }
   c->views[op->port].held -= (int)op->count;
   c->views[op->port].released += (int)op->count;
-  indent(c);
+  xd_write_indent(c);
   tw_text_add(&c->w->text, "aie.objectfifo.release @%s(%s, %d)\n", q->name, side(q), (int)op->count);
 }
 
@@ -211,18 +194,24 @@ static void write_argument(core_writer *c, int port, int element) {
 static void write_call(core_writer *c, const xd_op *op) {
   const xd_symbol s = xd_symbol_of(&op->call);
   const bool takes_row = xd_symbol_takes_row(&op->call);
-  const int row = c->value;
+  int choice[XD_ARGUMENTS];
   if (!*s.text) return;
-  indent(c);
+  for (int i = 0; i < op->n_arguments; i++)
+    choice[i] = op->argument[i].choices ? xd_write_choice(c, op->argument[i].port, op->argument[i].chosen) : -1;
+  const int row = c->value;
+  xd_write_indent(c);
   if (takes_row) {
     c->value++;
     tw_text_add(&c->w->text, "%%v%d = arith.constant %d : i32\n", row, op->call.row);
-    indent(c);
+    xd_write_indent(c);
   }
   tw_text_add(&c->w->text, "func.call @%s(", s.text);
   for (int i = 0; i < op->n_arguments; i++) {
     if (i) tw_text_add_string(&c->w->text, ", ");
-    write_argument(c, op->argument[i].port, op->argument[i].element);
+    if (choice[i] >= 0)
+      tw_text_add(&c->w->text, "%%v%d", choice[i]);
+    else
+      write_argument(c, op->argument[i].port, op->argument[i].element);
   }
   if (takes_row) tw_text_add(&c->w->text, ", %%v%d", row);
   tw_text_add_string(&c->w->text, ") : ");
@@ -241,6 +230,7 @@ static void write_ops(core_writer *c, size_t from, size_t end) {
     if (op->kind == XD_AWAIT_LOCK || op->kind == XD_ADD_TO_LOCK)
       xd_write_fail(c->w, "%s uses a barrier", xd_place_label(c->core->tile).text);
     if (op->kind == XD_CALL) write_call(c, op);
+    if (op->kind == XD_SCALAR) xd_write_scalar(c, op);
     i = inner;
   }
 }
@@ -267,24 +257,22 @@ static void write_own_buffers(xd_writer *w, xd_place tile) {
     }
 }
 
-/* Without dynamic lowering, mlir-aie unrolls loops by the number of buffers, which takes constant bounds. */
-static bool has_words(const core_writer *c) {
-  for (size_t i = 0; i < c->core->ops.n; i++)
-    if (c->core->ops.at[i].kind == XD_LOOP && word_of(c, c->core->ops.at[i].parameter)) return true;
-  return false;
-}
-
 void xd_write_cores(xd_writer *w) {
   port_view *views = tw_new(w->program->ports.n, sizeof *views);
   if (!views) w->text.failed = true;
-  for (size_t i = 0; i < w->program->cores.n && views && w->status == TW_OK; i++) {
+  for (size_t i = 0; i < w->program->cores.n && !w->text.failed && w->status == TW_OK; i++) {
     core_writer c = {.w = w, .core = &w->program->cores.at[i], .index = (int)i, .views = views};
     const xd_place t = c.core->tile;
+    c.values = tw_new((size_t)c.core->registers + 1, sizeof *c.values);
+    if (!c.values) w->text.failed = true;
     if (!w->explicit) write_own_buffers(w, t);
     tw_text_add(&w->text, "    %%core_%d_%d = aie.core(%s) {\n", t.column, t.row, xd_write_tile(t).text);
-    write_ops(&c, 0, c.core->ops.n);
+    write_ops(&c, 0, w->text.failed ? 0 : c.core->ops.n);
+    /* without dynamic lowering, mlir-aie unrolls loops by the number of buffers, which takes constant bounds */
     tw_text_add(&w->text, "      aie.end\n    } {%sstack_size = %d : i32}\n",
-                !w->explicit && has_words(&c) ? "dynamic_objfifo_lowering = true, " : "", w->config->stack_bytes);
+                !w->explicit && xd_has_words(w->program, c.index) ? "dynamic_objfifo_lowering = true, " : "",
+                w->config->stack_bytes);
+    free(c.values);
   }
   free(views);
 }
