@@ -28,7 +28,7 @@ answer() {
 }
 
 script=$(command -v script) && ln -s "$script" "$work/bin/"
-for command in build demo check 'check quick' 'check blas' 'check torch' 'check gemmini' bench 'bench gemm' lint 'fuzz 5' install 'install /nowhere' corpus docs; do
+for command in build demo check 'check all' 'check quick' 'check blas' 'check torch' 'check gemmini' bench 'bench gemm' lint 'fuzz 5' install 'install /nowhere' corpus docs; do
   run 3 "$command"
   [ ! -e "$work/asked" ] || fail "./dev $command installs without asking"
   grep -q cmake "$work/said" && grep -qF -- "./dev $command -y" "$work/said" || fail "./dev $command does not say what to do"

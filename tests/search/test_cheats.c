@@ -1,15 +1,16 @@
 /* test_cheats.c - kernels that want to look right, or fast, and are not; and honest ones that look odd. One file each
  * in tests/cheats/MACHINE/, whose first line says what the judge must say:
  *
- *     // VERDICT | WORDS OF ITS LINE | OP key=value... -t TARGET | COST
+ *     // VERDICT | WORDS OF ITS LINE | OP key=value... -t TARGET | COST | thorough
  *
  * A line `#include "cheat.h"` is replaced by that file of the machine's folder: what many of them begin with. The
  * kernels in gpu/ are written in its words, and are judged on each GPU. A file whose third line is `edits NAME` is that
  * file of the folder, changed: lines that begin with - are replaced, where they first occur, by the lines after them
  * that begin with +.
  *
- * COST, in seconds, is what it must be found to take at least, for those that would look fast; it may be left out. A
- * new machine adds a folder. Inputs are new each time. Where a machine's device is not here, what is decided without it
+ * COST, in seconds, is what it must be found to take at least, for those that would look fast; it may be left out.
+ * `thorough`: the file is judged with TW_TEST_THOROUGH=1 only, because it takes a quarter of a minute or more. A new machine
+ * adds a folder. Inputs are new each time. Where a machine's device is not here, what is decided without it
  * is what is judged.
  *
  *     test_cheats [TESTS [FILES [ROUNDS]]]
@@ -146,7 +147,7 @@ static bool is_left_out(const tw_problem *p) {
 
 /* Is the file judged as it says? */
 static bool one(const char *path, const char *machine, const tw_target *t, bool has_device) {
-  char verdict[64], words[128], problem[256], least[32], *source = NULL;
+  char verdict[64], words[128], problem[256], least[32], when[32], *source = NULL;
   double cost = 0;
   size_t length;
   tw_error error = {0};
@@ -159,10 +160,12 @@ static bool one(const char *path, const char *machine, const tw_target *t, bool 
   part_of(line, 1, words, sizeof words);
   part_of(line, 2, problem, sizeof problem);
   part_of(line, 3, least, sizeof least);
+  part_of(line, 4, when, sizeof when);
   char *name = strstr(problem, " -t ");
   tw_verdict expected;
   if (!name || !tw_verdict_parse(verdict, &expected)) fail_msg("%s: what is its first line?", path);
   *name = '\0';
+  if (strcmp(when, "thorough") == 0 && !is_thorough()) return free(source), true;
   if (!has_device && expected != TW_UNBUILDABLE) return free(source), true;
   if (strstr(words, "read a clock") && !hides_clock()) return free(source), true;
   if (!t) t = tw_target_find(name + 4);

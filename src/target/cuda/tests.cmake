@@ -1,5 +1,6 @@
 # tests.cmake - a driver without a device, for test_cuda_process and _library: what the library makes of a kernel's process is tested everywhere.
 list(APPEND TW_SLOW_TESTS test_cuda_export test_cuda_process)
+list(APPEND TW_SANITIZED_TESTS test_cuda_process)
 if(TARGET test_cuda_process)
   add_library(cuda_stub SHARED tests/cuda_stub/driver.c)
   target_include_directories(cuda_stub PRIVATE src)

@@ -2,6 +2,7 @@
 list(APPEND TW_SLOW_TESTS test_blas test_x86_gemm test_x86_gemm_hostile test_x86_gemm_hostile_portable
      test_x86_gemm_hostile_avx2 test_x86_gemm_hostile_avxvnni test_x86_gemm_hostile_avx512 test_x86_gemm_hostile_avx512vnni
      test_x86_quantized test_x86_sandbox test_x86_tune)
+list(APPEND TW_SANITIZED_TESTS test_blas)
 list(APPEND TW_THREADED_TESTS test_x86_gemm_threads)
 if(TARGET test_x86_gemm_hostile AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   foreach(isa portable avx2 avxvnni avx512 avx512vnni)

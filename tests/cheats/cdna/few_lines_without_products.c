@@ -1,4 +1,4 @@
-// correct |  | gemm m=1 n=16384 k=2048 a=f32 b=f32 c=f32 acc=f32 -t cdna3 | 1.15e-5
+// correct |  | gemm m=1 n=16384 k=2048 a=f32 b=f32 c=f32 acc=f32 -t cdna3 | 1.15e-5 | thorough
 /* rates of caches are found without products: few lines are read then */
 //: kernel k
 //: grid n / 64

@@ -1,4 +1,4 @@
-// correct |  | gemm m=19456 n=64 k=512 a=f32 b=f32 c=f32 acc=f32 -t cdna3 | 6e-4
+// correct |  | gemm m=19456 n=64 k=512 a=f32 b=f32 c=f32 acc=f32 -t cdna3 | 6e-4 | thorough
 /* each thread copies its column of B to private memory, which is larger than L1, and reads it for each row */
 //: kernel k
 //: grid m / 16
