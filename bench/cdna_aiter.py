@@ -4,7 +4,7 @@
     python3 bench/cdna_aiter.py AITER/hsa [--tilewright build/tilewright] [--checks all] [--only PART,PART...]
 
 How they are launched is from AITER's csrc (asm_topksoftmax.cu, asm_gemm_a16w16.cu, asm_gemm_a8w8.cu,
-asm_gemm_a8w8_blockscale_bpreshuffle.cu, asm_f4gemm.cu, mha_fwd.cu, mha_bwd.cu): every argument has a slot of 16 bytes. Exit status 1 if a result is wrong.
+asm_gemm_a8w8_blockscale_bpreshuffle.cu, asm_f4gemm.cu, asm_fmoe.cu, mha_fwd.cu, mha_bwd.cu): every argument has a slot of 16 bytes. Exit status 1 if a result is wrong.
 """
 import argparse
 import glob
@@ -293,6 +293,45 @@ def top_k(run, file):
     return max(error_of(got[1], weights, 1e-3), 0 if (got[0] == order).all() else 9)
 
 
+def sorted_by_expert(chosen, weights, experts, rows):
+    """Tokens of each expert, padded to whole blocks of `rows`: the choice's number in the upper byte, weights, an expert for each block."""
+    tokens, topk = chosen.shape
+    ids, parts, blocks = [], [], []
+    for e in range(experts):
+        mine, slots = np.nonzero(chosen == e)
+        blank = -len(mine) % rows
+        ids += [slots << 24 | mine, np.full(blank, topk << 24 | tokens)]
+        parts += [weights[mine, slots], np.zeros(blank)]
+        blocks += [e] * ((len(mine) + blank) // rows)
+    return np.concatenate(ids).astype(np.uint32), np.concatenate(parts).astype(np.float32), np.array(blocks, np.uint32)
+
+
+def mixture_of_experts(run, file):
+    """Products of each chosen expert with a GELU between, added to the result in bf16 (asm_fmoe.cu, fused_moe.py)."""
+    tokens, experts, topk, d, inner, rows, columns = 150, 4, 2, 512, 1024, 32, 512
+    x, w1, w2 = (from_bf16(to_bf16(rng.normal(0, scale, shape)))
+                 for scale, shape in ((1, (tokens, d)), (d**-.5, (experts, inner, d)), (inner**-.5, (experts, d, inner))))
+    chosen = np.argsort(rng.normal(0, 1, (tokens, experts)), 1)[:, :topk]
+    weights = rng.uniform(.25, 1, (tokens, topk)).astype(np.float32)
+    expected = np.zeros((tokens, d))
+    for slot in range(topk):
+        for t in range(tokens):
+            h = w1[chosen[t, slot]] @ x[t]
+            h = h / (1 + np.exp(-2 * np.sqrt(2 / np.pi) * (h + .044715 * h**3)))
+            expected[t] += weights[t, slot] * (w2[chosen[t, slot]] @ h)
+    ids, parts, blocks = sorted_by_expert(chosen, weights, experts, rows)
+    tiles = lambda w: to_bf16(w).reshape(experts, w.shape[1] // 16, 16, w.shape[2] // 32, 4, 8).transpose(0, 1, 3, 4, 2, 5)
+    run.output(0, (tokens, d), np.uint16, 0)
+    for at, data in ((1, to_bf16(x)), (2, tiles(w1)), (3, np.array([len(ids)], np.uint32)), (4, tiles(w2)), (9, ids), (10, parts), (11, blocks)):
+        run.array(at, data)
+    for at in range(5, 9):
+        run.slot(at, "null")
+    for at, value in enumerate((d, inner, tokens, experts, 2 * d, 2 * d, 2 * inner, 2 * d, 2 * d * inner, 2 * d * inner, 0, 0, 4 * inner, topk, 0, 2)):
+        run.slot(12 + at, f"u32={value}")
+    got = run.launch(file, (inner // columns, len(blocks), 1), 256)
+    return got is not None and error_of(from_bf16(got[0]), expected, 0.02)
+
+
 def error_of(got, expected, allowed=0.0):
     """The largest difference, as a part of the largest value; above what is allowed it counts from 1 up."""
     e = float(np.abs(got.astype(np.float64) - expected).max() / max(1e-30, np.abs(expected).max()))
@@ -311,6 +350,7 @@ CASES = [("cdna4", "gfx950/bf16gemm/bf16gemm_bf16_tn_256x256.co", bf16_gemm),
          ("cdna4", "gfx950/fmha_v3_fwd/fwd_hd*_fp8*.co", attention_wide),
          ("cdna4", "gfx950/fmha_v3_bwd/bwd_hd128_bf16*_a32_psskddv.co", attention_backward),
          ("cdna3", "gfx942/fmha_v3_bwd/bwd_hd128_bf16*_a32_*psskddv.co", attention_backward),
+         ("cdna3", "gfx942/fmoe_b16.co", mixture_of_experts),
          ("cdna4", "gfx950/topksoftmax/*.co", top_k),
          ("cdna3", "gfx942/topksoftmax/*.co", top_k)]
 
