@@ -127,6 +127,7 @@ static const struct mistake {
     {"matrix_too_early", "hazards", "reads v79 10 wait states after v_mfma_f32_32x32x8_f16", 1},
     {"lane_too_early", "hazards", "reads s90 2 wait states after v_readfirstlane_b32", 1},
     {"transcendental_too_early", "hazards", "reads v60 0 wait states after v_exp_f32", 1},
+    {"division_too_early", "hazards", "reads vcc 3 wait states after v_cmp_eq_u32", 1},
     {"misaligned", "alignment", "which is not a multiple of 4", 1},
     {"scalar_misaligned", "alignment", "the lowest bits are ignored", 1},
     {"divergent", "barriers", "a barrier in divergent code: 32 of the wave's 64 lanes are inactive here for the first",

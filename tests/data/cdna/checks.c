@@ -279,6 +279,18 @@ KERNEL(ok_transcendental) {
   __asm__ volatile("v_exp_f32 v60, %1\n s_nop 0\n v_mov_b32 %0, v60" : "=v"(x) : "v"(T) : "v60");
   out[I] = x;
 }
+/* The sum of a division reads VCC late; a branch waits by itself. */
+#define AFTER_COMPARE(states_)                                                                                         \
+  int x;                                                                                                               \
+  __asm__ volatile("v_mov_b32 v60, 1.0\n v_cmp_eq_u32 vcc, %1, %1\n" states_                                           \
+                   "v_div_fmas_f32 v60, v60, v60, v60\n v_mov_b32 %0, v60"                                             \
+                   : "=v"(x)                                                                                           \
+                   : "v"(T)                                                                                            \
+                   : "v60", "vcc");                                                                                    \
+  out[I] = x;
+KERNEL(division_too_early) { AFTER_COMPARE("s_nop 2\n") }
+KERNEL(ok_division) { AFTER_COMPARE("s_nop 3\n") }
+KERNEL(ok_branch_on_vcc) { AFTER_COMPARE("s_cbranch_vccz 0\n s_nop 2\n") }
 
 /* ---- alignment, barriers, overlaps, defects ---- */
 

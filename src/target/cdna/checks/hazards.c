@@ -136,7 +136,7 @@ static bool read_scalar(cdna_wave *w, const seen *x, const cdna_register_range *
       needed = 5;
     else if (lane && r->role == '1')
       needed = 4;
-    else if (e->traits & CDNA_READS_VCC && r->role == CDNA_IMPLIED)
+    else if (e->traits & CDNA_READS_VCC && r->role == CDNA_IMPLIED && is_vector(e)) /* branches wait by themselves */
       needed = 4;
     else if (is_vector(e) && (r->role == 'C' || (r->role == '2' && r->n == 2)))
       needed = 1;

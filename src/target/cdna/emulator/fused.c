@@ -54,6 +54,7 @@ static part add_products(const cdna_fused *x, int i, int j, int first, int last,
 /* One element of one group, for any numbers. */
 static float fuse_element(const cdna_fused *x, int i, int j, int first, float c) {
   const int last = first + x->group;
+  if (isnan(c)) return c + c; /* quiet */
   double plain = 0;
   bool up = false, down = false;
   for (int k = first; k < last; k++) {
