@@ -298,7 +298,7 @@ class Rows(unittest.TestCase):
                 self.assertTrue(torch.autograd.gradcheck(lambda y: _elementwise.operation(y, f, 0.75, -0.5), (leaf,)))
         with self.assertRaisesRegex(tw.UsageError, "unknown function 'sine'; expected relu"):
             twt.elementwise(x, "sine")
-        self.assertEqual([_elementwise.parts_of(shape) for shape in ((4096, 4096), (4096, 393216), (7, 1 << 26), (1, 1 << 30))], [1, 32, 7, 1])
+        self.assertEqual([_elementwise.row_parts(shape) for shape in ((4096, 4096), (4096, 393216), (7, 1 << 26), (1, 1 << 30))], [1, 32, 7, 1])
 
     def test_reductions(self):
         """Each is PyTorch's, with its gradient, over one dimension and over neighbours."""
@@ -327,9 +327,9 @@ class Rows(unittest.TestCase):
         ):
             with self.assertRaisesRegex(tw.UsageError, said):
                 twt.reduce(x, **wrong)
-        self.assertEqual([_reduce.parts_of(*sizes) for sizes in ((128, 4096, 4095), (1, 1 << 28, 1), (112, 64, 262144))], [32, 1, 28])
+        self.assertEqual([_reduce._parts(*sizes) for sizes in ((128, 4096, 4095), (1, 1 << 28, 1), (112, 64, 262144))], [32, 1, 28])
         long = torch.empty(1).expand(1 << 15, 1 << 15)
-        self.assertEqual([_reduce.folds_of(long, f, 0, 1) for f in ("sum", "argmax")] + [_reduce.folds_of(long, "sum", 1, 1)], [16, 1, 1])
+        self.assertEqual([_reduce.folds_of(long, f, 0, 1) for f in ("sum", "argmax")] + [_reduce.folds_of(long, "sum", 1, 1)], [256, 1, 1])
 
     def test_running_sums_and_logarithms(self):
         """Beside plain formulas, with gradients, along any dimension."""
@@ -365,9 +365,9 @@ class Rows(unittest.TestCase):
         self.assertFalse(any(address & 15 for call in plan.calls for address in call))
         self.assertTrue(bool((out == 1).all()))
 
-    def test_lines_longer_than_a_launch_are_reduced_twice(self):
+    def test_long_lines_are_reduced_twice(self):
         x, z = torch.randn(1, 4, 6), torch.randn(1, 4, 6)
-        with unittest.mock.patch.object(_reduce, "LONGEST", 9):
+        with unittest.mock.patch.object(_reduce, "LONGEST_LINE", 9):
             for f in ("sum", "mean", "norm", "max", "min", "argmax"):
                 torch.testing.assert_close(twt.reduce(x, f), _reduce.FUNCTIONS[f](x.flatten(), 0))
             torch.testing.assert_close(twt.reduce(x, "mean", 1, of="squared_difference", other=z), (x - z).square().mean(1))
@@ -547,7 +547,7 @@ class Tuning(unittest.TestCase):
                 inputs = (x, *((module.weight, module.bias) if module.affine else ()))
                 self.assertTrue(torch.autograd.gradcheck(lambda y, *w: _rows.group_norm(y, groups, *(w or (None, None)), module.eps), inputs))
         long = torch.empty(1).expand(112, 64, 512, 512)
-        self.assertEqual([_rows._group_parts(long, 8), _rows._group_parts(long[:3], 8), _rows._group_parts(long[:1, :1], 1)], [112, 3, 1])
+        self.assertEqual([_rows._group_parts(t) for t in (long, long[:3], long[:1, :1])], [112, 3, 1])
 
     def test_pools(self):
         """A module is computed as before, with gradients; the keys of kernels follow its options."""

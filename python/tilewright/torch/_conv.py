@@ -3,13 +3,14 @@ Without gradients: PyTorch computes calls that need them."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional, Sequence
 
 import torch
 
 from . import _device
 from ._register import operator
-from ._routes import has_tf32_convolutions, is_direct, may_split, planned, start
+from ._routes import has_tf32_convolutions, is_direct, may_split, parts_of, planned, start_parts
 
 _PYTORCH = {1: torch.nn.functional.conv1d, 2: torch.nn.functional.conv2d, 3: torch.nn.functional.conv3d}
 
@@ -29,13 +30,18 @@ def turned(weight: torch.Tensor) -> torch.Tensor:
     return weight.transpose(0, 1).flip(list(range(2, weight.dim()))).contiguous()
 
 
+def _parts(x: Any, out: Any) -> int:
+    """Into how many launches of whole images a batch is divided."""
+    return parts_of(x[0], max(math.prod(x), math.prod(out)))
+
+
 def _keys(x: Any, weight: Any, has_bias: bool, stride: int, pad: int) -> "dict[str, Any]":
     """Of shapes; one dimension is an image of one row, which has no padding."""
     rank = len(x) - 2
     sizes, window = tuple(x[2:]), tuple(weight[2:])
     if rank == 1:
         sizes, window = (1, *sizes), (1, *window)
-    made: "dict[str, Any]" = dict(n=x[0], c=x[1], k=weight[0], stride=stride, pad=pad)
+    made: "dict[str, Any]" = dict(n=x[0] // _parts(x, _shape(x, weight, stride, [pad] * rank)), c=x[1], k=weight[0], stride=stride, pad=pad)
     made.update(zip(("d", "h", "w")[-len(sizes) :], sizes))
     made.update(zip(("t", "r", "s")[-len(window) :], window))
     if has_bias:
@@ -78,20 +84,21 @@ def _conv(x, weight, bias, stride, padding):
     plan = x.numel() and weight.numel() and _route(x, weight, bias, stride, pad, added)
     if not plan:
         return by_pytorch(x, weight, bias, stride, padding)
-    out = x.new_empty(_shape(x, weight, stride, padding))
+    out = x.new_empty(_shape(x.shape, weight.shape, stride, padding))
     image = torch.nn.functional.pad(x, added) if added else x.contiguous()
     last = [] if bias is None else [bias.to(torch.float32).contiguous()]
-    start(plan, image, weight.contiguous(), *last, out)
+    start_parts(plan, _parts(image.shape, out.shape), [image], out, weight.contiguous(), *last)
     return out
 
 
-def _shape(x: torch.Tensor, weight: torch.Tensor, stride: int, padding: Sequence[int]) -> "list[int]":
-    sizes = zip(x.shape[2:], weight.shape[2:], padding)
-    return [x.shape[0], weight.shape[0], *((n + 2 * p - k) // stride + 1 for n, k, p in sizes)]
+def _shape(x: Any, weight: Any, stride: int, padding: Sequence[int]) -> "list[int]":
+    """Of shapes."""
+    sizes = zip(x[2:], weight[2:], padding)
+    return [x[0], weight[0], *((n + 2 * p - k) // stride + 1 for n, k, p in sizes)]
 
 
 def _conv_fake(x, weight, bias, stride, padding):
-    return x.new_empty(_shape(x, weight, stride, padding))
+    return x.new_empty(_shape(x.shape, weight.shape, stride, padding))
 
 
 operation = operator("conv(Tensor x, Tensor weight, Tensor? bias, int stride, int[] padding) -> Tensor", _conv, _conv_fake)

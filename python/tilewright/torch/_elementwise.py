@@ -9,7 +9,7 @@ import torch
 
 from .._library import UsageError
 from ._register import Direct, gradients, operator
-from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start_parts
+from ._routes import is_compiling, is_direct, is_plain, is_traced, parts_of, planned, start_parts
 
 _F = torch.nn.functional
 #: PyTorch's function for each of the op's; `a` and `b` are alpha and beta.
@@ -29,30 +29,26 @@ FUNCTIONS: "dict[str, Callable[[torch.Tensor, float, float], torch.Tensor]]" = {
     "softsign": lambda x, a, b: _F.softsign(x),
     "scale": lambda x, a, b: x * a,
 }
-#: Elements that one launch computes. Longer tensors are computed in equal parts by one kernel, whose check would take minutes otherwise.
-LONGEST = 1 << 26
 
 
 def by_pytorch(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0) -> torch.Tensor:
     return FUNCTIONS[f](x, alpha, beta)
 
 
-def parts_of(shape: Any) -> int:
-    """Into how many parts of whole rows a tensor is divided; the fewest that are short enough, or one part."""
-    numel = math.prod(shape)
-    rows = numel // shape[-1]
-    return next((p for p in range(-(-numel // LONGEST), rows + 1) if rows % p == 0), 1)
+def row_parts(shape: Any) -> int:
+    """Into how many launches of whole rows a tensor is divided."""
+    return parts_of(math.prod(shape[:-1]), math.prod(shape))
 
 
 def in_parts(plan: Any, x: torch.Tensor) -> torch.Tensor:
     """A result like x, whose rows are computed in parts if they are many."""
     x, out = x.contiguous(), x.new_empty(x.shape)
-    start_parts(plan, parts_of(x.shape), [x], out)
+    start_parts(plan, row_parts(x.shape), [x], out)
     return out
 
 
 def _keys(shape: Any, f: str, alpha: float, beta: float) -> "dict[str, Any]":
-    made: "dict[str, Any]" = dict(rows=math.prod(shape[:-1]) // parts_of(shape), cols=shape[-1], f=f)
+    made: "dict[str, Any]" = dict(rows=math.prod(shape[:-1]) // row_parts(shape), cols=shape[-1], f=f)
     if f in ("leaky_relu", "elu", "hard_tanh", "softplus", "scale"):
         made["alpha"] = alpha
     return dict(made, beta=beta) if f == "hard_tanh" else made

@@ -8,9 +8,8 @@ from typing import Any, Optional, Sequence
 import torch
 
 from .._library import UsageError
-from ._reduce import parts_of
 from ._register import Direct, gradients, operator
-from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start_parts
+from ._routes import is_compiling, is_direct, is_plain, is_traced, parts_of, planned, start_parts
 
 _F = torch.nn.functional
 
@@ -32,7 +31,7 @@ def _shape(x: torch.Tensor, window: Sequence[int], stride: int, pad: int, dilati
 
 def _keys(shape: Any, window: Sequence[int], stride: int, pad: int, dilation: int, mean: bool) -> "dict[str, Any]":
     n, sizes = _sizes(shape, window)
-    made: "dict[str, Any]" = dict(n=n // parts_of(n, math.prod(sizes), 1))
+    made: "dict[str, Any]" = dict(n=n // parts_of(n, n * math.prod(sizes)))
     made.update(zip("dhw"[-len(window) :], sizes))
     made.update(zip("trs"[-len(window) :], window))
     return dict(made, stride=stride, pad=pad, dilation=dilation, f="mean" if mean else "max")
@@ -51,7 +50,7 @@ def _pool(x, window, stride, pad, dilation, mean):
         return by_pytorch(x, window, stride, pad, dilation, mean).contiguous()
     x, out = x.contiguous(), x.new_empty(_shape(x, window, stride, pad, dilation))
     n, sizes = _sizes(x.shape, window)
-    start_parts(plan, parts_of(n, math.prod(sizes), 1), [x], out)
+    start_parts(plan, parts_of(n, x.numel()), [x], out)
     return out
 
 

@@ -9,9 +9,8 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 
 from .._library import UsageError
-from ._elementwise import LONGEST
 from ._register import Direct, gradients, operator
-from ._routes import is_compiling, is_direct, is_plain, is_traced, planned, start_parts
+from ._routes import is_compiling, is_direct, is_plain, is_traced, parts_of, planned, start_parts
 
 _F = torch.nn.functional
 #: PyTorch's function of a tensor over one dimension.
@@ -43,26 +42,26 @@ def _sizes(shape: Any, first: int, last: int) -> "tuple[int, int, int]":
     return math.prod(shape[:first]), math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
 
 
-def _least_divisor(n: int, least: int) -> int:
-    return next((d for d in range(max(1, least), min(n, 1 << 16) + 1) if n % d == 0), 1)
+#: Elements of the longest line. Every timed launch of a kernel under verification has results checked, each of which needs a whole line.
+LONGEST_LINE = 1 << 22
 
 
-def parts_of(outer: int, n: int, inner: int) -> int:
-    """Into how many launches of whole lines a tensor is divided, so that each one can be checked in seconds."""
-    return _least_divisor(outer, -(-outer * n * inner // LONGEST))
+def _parts(outer: int, n: int, inner: int) -> int:
+    """Into how many launches of whole lines a tensor is divided."""
+    return parts_of(outer, outer * n * inner)
 
 
 def folds_of(x: torch.Tensor, f: str, first: int, last: int) -> int:
-    """Into how many parts a line is divided that is longer than a launch. Their results are reduced once more, by PyTorch."""
+    """Into how many parts each of few long lines is divided. Their results are reduced once more, by PyTorch."""
     outer, n, inner = _sizes(x.shape, first, last)
-    if outer > 1 or n * inner <= LONGEST or f.startswith("arg") or x.dtype != torch.float32:
+    if outer > 1 or n <= LONGEST_LINE or f.startswith("arg") or x.dtype != torch.float32:
         return 1
-    return _least_divisor(n, -(-n * inner // LONGEST))
+    return parts_of(n, n, LONGEST_LINE, 1 << 16)
 
 
 def _keys(shape: Any, f: str, of: str, first: int, last: int) -> "dict[str, Any]":
     outer, n, inner = _sizes(shape, first, last)
-    made: "dict[str, Any]" = dict(outer=outer // parts_of(outer, n, inner), n=n, inner=inner, f=f)
+    made: "dict[str, Any]" = dict(outer=outer // _parts(outer, n, inner), n=n, inner=inner, f=f)
     return made if of == "x" else dict(made, of=of)
 
 
@@ -81,7 +80,7 @@ def _reduce(x, other, f, of, first, last):
     outer, n, inner = _sizes(x.shape, first, last)
     given = [t.contiguous() for t in (x, other) if t is not None]
     out = x.new_empty(x.shape[:first] + x.shape[last + 1 :], dtype=torch.int32 if f.startswith("arg") else x.dtype)
-    start_parts(plan, parts_of(outer, n, inner), given, out)
+    start_parts(plan, _parts(outer, n, inner), given, out)
     return out.long() if f.startswith("arg") else out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import Any, Callable, Optional
 
 import torch
@@ -126,6 +127,20 @@ def start(plan: Any, *tensors: torch.Tensor) -> None:
     """Starts the kernel. Inputs come first; one that is not at a multiple of 16 bytes is copied, outputs are new and aligned."""
     held = [x if not x.data_ptr() & 15 else x.clone() for x in tensors]
     plan(*[x.data_ptr() for x in held])
+
+
+#: Elements that one launch computes. Longer tensors are computed in equal parts by one kernel, whose check would take minutes otherwise.
+LONGEST = 1 << 26
+#: Launches of one call at most.
+MOST_LAUNCHES = 1 << 10
+
+
+@lru_cache(maxsize=None)
+def parts_of(units: int, numel: int, longest: int = LONGEST, most: int = MOST_LAUNCHES) -> int:
+    """Into how many equal parts of whole units a tensor of that many elements is divided: the fewest with at most `longest` elements, or parts
+    of one longer unit. One part where all such divisors of the units are above `most`."""
+    least = min(-(-numel // longest), units)
+    return next((p for p in range(least, min(units, most) + 1) if units % p == 0), 1)
 
 
 def start_parts(plan: Any, parts: int, inputs: "list[torch.Tensor]", out: torch.Tensor, *shared: torch.Tensor) -> None:

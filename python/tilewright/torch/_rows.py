@@ -8,9 +8,9 @@ from typing import Any, Optional
 import torch
 
 from .._library import UsageError
-from ._elementwise import in_parts, parts_of
+from ._elementwise import in_parts, row_parts
 from ._register import Direct, gradients, operator
-from ._routes import planned, start, start_parts
+from ._routes import parts_of, planned, start, start_parts
 
 
 def _wide(x: torch.Tensor) -> torch.Tensor:
@@ -96,9 +96,9 @@ direct_layer_norm = Direct(_layer_norm, _norm_setup, _layer_norm_backward)
 GROUPED = 1 << 23
 
 
-def _group_parts(x: torch.Tensor, groups: int) -> int:
+def _group_parts(x: torch.Tensor) -> int:
     """Into how many launches of whole images the tensor is divided."""
-    return next((p for p in range(max(1, x.numel() // GROUPED), x.shape[0]) if x.shape[0] % p == 0), x.shape[0])
+    return parts_of(x.shape[0], x.numel(), GROUPED)
 
 
 def group_norm_by_pytorch(x: torch.Tensor, groups: int, weight: Optional[torch.Tensor], bias: Optional[torch.Tensor], eps: float) -> torch.Tensor:
@@ -108,7 +108,7 @@ def group_norm_by_pytorch(x: torch.Tensor, groups: int, weight: Optional[torch.T
 def _group_keys(x: torch.Tensor, groups: int, affine: bool, eps: float) -> "dict[str, Any]":
     channels = x.shape[1] // groups
     size = math.prod(x.shape[2:])
-    keys = dict(rows=x.shape[0] // _group_parts(x, groups) * groups, cols=channels * size, eps=eps)
+    keys = dict(rows=x.shape[0] // _group_parts(x) * groups, cols=channels * size, eps=eps)
     return dict(keys, groups=groups, span=size) if affine else dict(keys, affine=0)
 
 
@@ -128,7 +128,7 @@ def _group_norm(x, groups, weight, bias, eps):
     if not plan:
         return group_norm_by_pytorch(x, groups, weight, bias, eps).contiguous()
     x, out = x.contiguous(), x.new_empty(x.shape)
-    start_parts(plan, _group_parts(x, groups), [x], out, *([] if weight is None else [weight.contiguous(), bias.contiguous()]))
+    start_parts(plan, _group_parts(x), [x], out, *([] if weight is None else [weight.contiguous(), bias.contiguous()]))
     return out
 
 
@@ -211,7 +211,7 @@ direct_rms_norm = Direct(_rms_norm, _norm_setup, _rms_norm_backward)
 
 
 def softmax_route(x: torch.Tensor, log: bool = False) -> Any:
-    return planned(("softmax", log, x.shape, x.dtype, x.device), "softmax", 2, x, lambda: _size(x, parts_of(x.shape), **({"log": 1} if log else {}))) if x.dim() else False
+    return planned(("softmax", log, x.shape, x.dtype, x.device), "softmax", 2, x, lambda: _size(x, row_parts(x.shape), **({"log": 1} if log else {}))) if x.dim() else False
 
 
 def _softmax(x, log=False):
@@ -267,7 +267,7 @@ def cumsum_route(x: torch.Tensor, reverse: bool, exclusive: bool) -> Any:
         return False
     more = {key: 1 for key, given in (("reverse", reverse), ("exclusive", exclusive)) if given}
     key = ("cumsum", reverse, exclusive, x.shape, x.dtype, x.device)
-    return planned(key, "cumsum", 2, x, lambda: dict(_size(x, parts_of(x.shape)), **more))
+    return planned(key, "cumsum", 2, x, lambda: dict(_size(x, row_parts(x.shape)), **more))
 
 
 def _cumsum(x, reverse, exclusive):
