@@ -48,7 +48,7 @@ OPERATORS = [
     ("cumsum", "advanced", "0_cumsum", "f32[2048,2048] >f32[2048,2048]", SUMS, "cumsum rows=2048 cols=2048", None, ""),
     ("transpose", "advanced", "1_transpose", "f32[512,512,512] >f32[512,512,512]", "#: dim = 1\n",
      "transpose b=512 rows=512 cols=512", None, ""),
-    ("max pooling", "advanced", "2_maxpool", "f32[448,448] >f32[446,446]", "#: pool_size = 3\n", "maxpool h=448 w=448 pool=3",
+    ("max pooling", "advanced", "2_maxpool", "f32[448,448] >f32[446,446]", "#: pool_size = 3\n", "pool h=448 w=448 r=3 s=3",
      None, ""),
     ("rope", "advanced", "3_rope", "f32[128,4096] f32[64,4096] f32[64,4096] >f32[128,4096]", "",
      "rotary b=1 h=1 s=4096 d=128 transposed=1", None, ""),

@@ -26,7 +26,7 @@ offers() {
 }
 
 commands=$(tilewright --help | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' | grep -vx tilewright | tr '\n' ' ')
-ops=$(for op in gemm conv2d conv3d mpc_forward mpc_backward attention layernorm rotary softmax cumsum transpose maxpool depthwise mamba gate elementwise reduce pool; do
+ops=$(for op in gemm conv2d conv3d mpc_forward mpc_backward attention layernorm rotary softmax cumsum transpose depthwise mamba gate elementwise reduce pool; do
   tilewright ops "$op" --json >/dev/null && echo "$op"; done | tr '\n' ' ')
 offers "$commands help --help --version" tilewright ""
 offers "$commands" tilewright help ""

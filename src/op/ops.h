@@ -24,7 +24,6 @@ extern const tw_op tw_op_layernorm;
 extern const tw_op tw_op_rotary;
 extern const tw_op tw_op_cumsum;
 extern const tw_op tw_op_transpose;
-extern const tw_op tw_op_maxpool;
 extern const tw_op tw_op_depthwise;
 extern const tw_op tw_op_mamba;
 extern const tw_op tw_op_gate;

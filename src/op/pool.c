@@ -3,8 +3,8 @@
  *   y[n][z][i][j] = max over t, r, s of x[n][z stride - pad + t dilation][i stride - pad + r dilation][j stride - pad + s dilation]
  *   f=mean: the sum over the elements of the window that exist, divided by all of them, as count_include_pad in PyTorch
  *
- * The C parameters of a kernel are x [n][d][h][w] and y, dense, of type a. A dimension with a window of 1 is not pooled:
- * its stride is 1 and its padding 0. */
+ * The C parameters of a kernel are x [n][d][h][w] and y, without d where it is 1, dense, of type a. A dimension with a
+ * window of 1 is not pooled: its stride is 1 and its padding 0. */
 #include "op/pool.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #include "op/numerics.h"
 #include "op/ops.h"
 
-enum { X, Y, SIZE_MAX_ONE = 1 << 24 };
+enum { X, Y, SIZE_MAX_ONE = 1 << 24, BAND = 8 /* lines at least */ };
 
 #define SIZE(NAME, FALLBACK, HELP)                                                                                     \
   { .name = (NAME), .kind = TW_KEY_INT, .fallback = (FALLBACK), .min = 1, .max = SIZE_MAX_ONE, .help = (HELP) }
@@ -74,21 +74,29 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const tw_pool l = tw_pool_of(p);
-  out[X] = tw_operand_dense("x", l.type, 4, (int64_t[]){l.n, l.size[0], l.size[1], l.size[2]});
-  out[Y] = tw_operand_dense("y", l.type, 4, (int64_t[]){l.n, l.out[0], l.out[1], l.out[2]});
+  const int64_t x[] = {l.n, l.size[0], l.size[1], l.size[2]}, y[] = {l.n, l.out[0], l.out[1], l.out[2]},
+                flat_x[] = {l.n, l.size[1], l.size[2]}, flat_y[] = {l.n, l.out[1], l.out[2]};
+  const bool is_flat = l.size[0] == 1 && l.out[0] == 1;
+  out[X] = tw_operand_dense("x", l.type, is_flat ? 3 : 4, is_flat ? flat_x : x);
+  out[Y] = tw_operand_dense("y", l.type, is_flat ? 3 : 4, is_flat ? flat_y : y);
   out[Y].is_output = true;
   return Y + 1;
 }
 
-/* Eight lines each lie around -1, 0 or 1: maxima that begin at 0, or count padding as 0, show. */
-static tw_row_spread spread(uint64_t seed, int64_t row) {
-  return (tw_row_spread){.middle = (double)((seed + (uint64_t)row / 8) % 3) - 1, .amplitude = 1};
+/* A band of lines lies around -1, 0 or 1: maxima that begin at 0, or count padding as 0, show. */
+static tw_row_spread spread(uint64_t seed, int64_t band) {
+  return (tw_row_spread){.middle = (double)((seed + (uint64_t)band) % 3) - 1, .amplitude = 1};
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
-  tw_operand o[TW_OPERANDS_MAX];
-  operands(p, o);
-  tw_fill_rows(seed, X, &o[X], spread, buffers[X]);
+  const tw_pool l = tw_pool_of(p);
+  const int64_t lines = l.n * l.size[0] * l.size[1], w = l.size[2], band = l.window[1] > BAND ? l.window[1] : BAND,
+                whole = lines / band * band;
+  const tw_operand bands = tw_operand_dense("x", l.type, 2, (int64_t[]){lines / band, band * w}),
+                   rest = tw_operand_dense("x", l.type, 2, (int64_t[]){1, (lines - whole) * w});
+  if (whole) tw_fill_rows(seed, X, &bands, spread, buffers[X]);
+  if (lines > whole)
+    tw_fill_rows(~seed, X, &rest, spread, (char *)buffers[X] + whole * w * (tw_type_bits(l.type) / 8));
 }
 
 typedef struct job {

@@ -20,12 +20,13 @@ const tw_key *tw_problem_key(const tw_problem *p, size_t i, const tw_value **val
 /* ---- old names: read everywhere, written nowhere ---- */
 
 static const struct {
-  const char *op, *old, *now;
+  const char *op, *old, *now; /* `now`: each of these words has the value */
 } old_keys[] = {{"conv2d", "images", "image_layout"},
                 {"conv2d", "layout", "weight_layout"},
                 {"conv3d", "images", "image_layout"},
                 {"conv3d", "layout", "weight_layout"},
-                {"gemm", "rule", "scale_rule"}};
+                {"gemm", "rule", "scale_rule"},
+                {"pool", "pool", "r s"}};
 static const struct {
   const char *op, *key, *old, *now;
 } old_choices[] = {{"gemm", "arithmetic", "fast8", "fast_accum"}};
@@ -51,18 +52,28 @@ static const char *current_choice(const char *op, size_t op_length, const char *
 }
 
 char *tw_problem_renamed(const char *text) {
-  const size_t op_length = strcspn(text, " ");
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(text, " "), text);
+  const tw_op *known = tw_op_find(name);
+  const char *op = known ? known->name : name;
+  const size_t op_length = strlen(op);
   tw_text out = {0};
-  tw_text_add(&out, "%.*s", (int)op_length, text);
-  for (const char *at = text + op_length; *at;) {
+  tw_text_add(&out, "%s", op);
+  for (const char *at = text + strcspn(text, " "); *at;) {
     const size_t blanks = strspn(at, " "), length = strcspn(at + blanks, " "), key = strcspn(at + blanks, " =");
     const char *word = at + blanks, *value = word + key + (key < length);
     const size_t value_length = length - (size_t)(value - word);
-    const char *new_key = current_key(text, op_length, word, key),
-               *choice = current_choice(text, op_length, word, key, value, value_length);
-    tw_text_add(&out, "%.*s%.*s", (int)blanks, at, new_key ? (int)strlen(new_key) : (int)key, new_key ? new_key : word);
-    if (key < length)
-      tw_text_add(&out, "=%.*s", choice ? (int)strlen(choice) : (int)value_length, choice ? choice : value);
+    const char *new_key = current_key(op, op_length, word, key),
+               *choice = current_choice(op, op_length, word, key, value, value_length), *left = new_key ? new_key : word;
+    size_t end = new_key ? strlen(new_key) : key;
+    do {
+      const size_t blank = strcspn(left, " "), n = blank < end ? blank : end;
+      tw_text_add(&out, "%.*s%.*s", (int)blanks, at, (int)n, left);
+      if (key < length)
+        tw_text_add(&out, "=%.*s", choice ? (int)strlen(choice) : (int)value_length, choice ? choice : value);
+      left += n + (n < end);
+      end -= n + (n < end);
+    } while (end);
     at = word + length;
   }
   return tw_text_take(&out);
@@ -80,7 +91,7 @@ static const tw_key *find_current_key(const tw_problem *p, const char *name, siz
 static const tw_key *find_key(const tw_problem *p, const char *name, size_t length, const tw_value **value) {
   const tw_key *key = find_current_key(p, name, length, value);
   const char *now = key ? NULL : current_key(p->op->name, strlen(p->op->name), name, length);
-  return now ? find_current_key(p, now, strlen(now), value) : key;
+  return now ? find_current_key(p, now, strcspn(now, " "), value) : key;
 }
 
 /* "row" in "none|row|full": 1; -1 if it is not one of them. */
@@ -156,18 +167,36 @@ static tw_status unknown_key(const tw_problem *p, const char *key, tw_error *err
   return tw_fail(error, TW_USAGE, "%s has no key '%s'; its keys are %s", op, key, all);
 }
 
-tw_status tw_problem_set(tw_problem *problem, const char *key, const char *text, tw_error *error) {
-  const tw_value *at;
-  if (!problem->op) return tw_fail(error, TW_USAGE, "the problem has no operation; fill it with tw_problem_parse");
-  if (!key || !text) return tw_fail(error, TW_USAGE, "%s: a key and a value are needed", problem->op->name);
-  const tw_key *found = find_key(problem, key, strlen(key), &at);
-  if (!found) return unknown_key(problem, key, error);
+static tw_status set_current(tw_problem *problem, const tw_key *found, const tw_value *at, const char *text,
+                             tw_error *error) {
   tw_value value = {.given = true};
   const char *op = problem->op->name,
              *choice = current_choice(op, strlen(op), found->name, strlen(found->name), text, strlen(text));
   tw_status status = parse_value(found, choice ? choice : text, &value, error);
   if (status == TW_OK) *(tw_value *)(uintptr_t)at = value; /* `at` is in this problem, which is not constant */
   return status;
+}
+
+/* Sets a key by any of its names; `once`: it must not have been given before. */
+static tw_status set(tw_problem *problem, const char *key, const char *text, bool once, tw_error *error) {
+  const char *op = problem->op->name, *now = current_key(op, strlen(op), key, strlen(key));
+  tw_status status = TW_OK;
+  size_t n;
+  for (const char *name = now ? now : key; status == TW_OK && *name; name += n + (name[n] == ' ')) {
+    const tw_value *at;
+    n = now ? strcspn(name, " ") : strlen(name);
+    const tw_key *found = find_current_key(problem, name, n, &at);
+    if (!found) return unknown_key(problem, key, error);
+    if (once && at->given) return tw_fail(error, TW_USAGE, "%s is given twice", found->name);
+    status = set_current(problem, found, at, text, error);
+  }
+  return status;
+}
+
+tw_status tw_problem_set(tw_problem *problem, const char *key, const char *text, tw_error *error) {
+  if (!problem->op) return tw_fail(error, TW_USAGE, "the problem has no operation; fill it with tw_problem_parse");
+  if (!key || !*key || !text) return tw_fail(error, TW_USAGE, "%s: a key and a value are needed", problem->op->name);
+  return set(problem, key, text, false, error);
 }
 
 static tw_status unknown_op(const char *name, tw_error *error) {
@@ -189,9 +218,7 @@ static tw_status parse_word(tw_problem *problem, const char *word, tw_error *err
   if (length >= sizeof key) return tw_fail(error, TW_USAGE, "%s has no key '%.80s...'", problem->op->name, word);
   memcpy(key, word, length);
   key[length] = '\0';
-  const tw_value *value;
-  if (find_key(problem, key, length, &value) && value->given) return tw_fail(error, TW_USAGE, "%s is given twice", key);
-  return tw_problem_set(problem, key, equals + 1, error);
+  return set(problem, key, equals + 1, true, error);
 }
 
 /* An example of all keys that must be given: "m=512 n=512 k=512". */

@@ -119,7 +119,8 @@ static void old_names_mean_the_current_ones(void **state) {
       {"conv3d n=1 d=9 h=9 w=9 c=3 k=4 t=3 r=3 s=3 images=ncdhw layout=ktrsc",
        "conv3d n=1 d=9 h=9 w=9 c=3 k=4 t=3 r=3 s=3 image_layout=ncdhw weight_layout=ktrsc"},
       {"gemm m=4 n=8 k=64 quantize=mxfp4 rule=even", "gemm m=4 n=8 k=64 quantize=mxfp4 scale_rule=even"},
-      {"gemm m=4 n=8 k=64 arithmetic=fast8 a=e4m3", "gemm m=4 n=8 k=64 arithmetic=fast_accum a=e4m3"}};
+      {"gemm m=4 n=8 k=64 arithmetic=fast8 a=e4m3", "gemm m=4 n=8 k=64 arithmetic=fast_accum a=e4m3"},
+      {"maxpool n=2 h=9 w=9 pool=3", "pool n=2 h=9 w=9 r=3 s=3"}};
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     tw_problem old, now;
     char text[512];
@@ -141,6 +142,7 @@ static void old_names_mean_the_current_ones(void **state) {
     free(renamed);
   }
   expect_refused("conv2d n=1 h=9 w=9 c=3 k=4 r=3 s=3 layout=kcrs weight_layout=krsc", "given twice");
+  expect_refused("maxpool w=9 s=2 pool=3", "s is given twice");
   expect_refused("gemm m=1 n=1 k=1 layout=krsc", "no key 'layout'");
 }
 

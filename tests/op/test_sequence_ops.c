@@ -33,7 +33,7 @@ static void answers_that_are_known(void **state) {
                 (int64_t[]){3}, (double[]){5, 3, 0}, 3);
   expect_answer("transpose rows=2 cols=3 a=f32", 1, (const double *[]){(double[]){1, 2, 3, 4, 5, 6}}, (int64_t[]){6},
                 (double[]){1, 4, 2, 5, 3, 6}, 6);
-  expect_answer("maxpool h=3 w=3 pool=2 a=f32", 1, (const double *[]){(double[]){-9, -8, -7, -1, -2, -3, -6, -5, -4}},
+  expect_answer("maxpool h=3 w=3 pool=2 a=f32" /* its name before */, 1, (const double *[]){(double[]){-9, -8, -7, -1, -2, -3, -6, -5, -4}},
                 (int64_t[]){9}, (double[]){-1, -2, -1, -2}, 4);
   expect_answer("depthwise c=1 w=4 taps=3 pad=1 a=f32", 2,
                 (const double *[]){(double[]){1, 2, 3, 4}, (double[]){10, 100, 1000}}, (int64_t[]){4, 3},
@@ -137,8 +137,8 @@ static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
                {"cumsum rows=3 cols=65 a=f16", sum_up},
                {"transpose b=3 rows=5 cols=70 a=f32", turn},
                {"transpose rows=33 cols=8 a=bf16", turn},
-               {"maxpool n=2 h=9 w=20 pool=3 a=f32", pool},
-               {"maxpool h=8 w=8 pool=8 a=f32", pool},
+               {"pool n=2 h=9 w=20 r=3 s=3 a=f32", pool},
+               {"pool h=8 w=8 r=8 s=8 a=f32", pool},
                {"depthwise n=2 c=3 w=50 taps=5 pad=2 a=f32", filter},
                {"depthwise c=2 w=9 taps=4 a=bf16", filter},
                {"mamba b=2 c=3 s=100 n=16 a=f32", scan},
@@ -159,7 +159,7 @@ static void impossible_problems_are_refused(void **state) {
   (void)state;
   op_expect_refused("cumsum rows=1 cols=1", "expected f32, f16 or bf16");
   op_expect_refused("transpose rows=1 cols=1 a=i8", "a=i8");
-  op_expect_refused("maxpool h=4 w=8 pool=5 a=f32", "pool=5");
+  op_expect_refused("pool h=4 w=8 r=5 s=5 a=f32", "a window of 5 elements");
   op_expect_refused("depthwise c=1 w=2 taps=3 a=f32", "taps=3");
   op_expect_refused("depthwise c=1 w=8 taps=3 pad=3 a=f32", "pad=3");
   op_expect_refused("mamba c=1048576 s=16777216 n=1 a=f32", "elements");

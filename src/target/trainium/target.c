@@ -277,7 +277,7 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, t
 /* ---- schedules ---- */
 
 static const trn_kind *const kinds[] = {&trn_gemm,      &trn_rows,      &trn_softmax,   &trn_cumsum,
-                                        &trn_transpose, &trn_maxpool,   &trn_depthwise, &trn_rotary,
+                                        &trn_transpose, &trn_pool,      &trn_depthwise, &trn_rotary,
                                         &trn_mamba,     &trn_attention, &trn_conv2d};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 

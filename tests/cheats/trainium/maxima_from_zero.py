@@ -1,4 +1,4 @@
-# wrong | wrong result: | maxpool h=30 w=20 pool=1 a=f32 -t trn2
+# wrong | wrong result: | pool h=30 w=20 s=1 a=f32 -t trn2
 @nki.jit
 def k(x):
     y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)

@@ -33,17 +33,11 @@ static void start(const trn_subject *s, void *out) {
 
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;
-  static const struct {
-    const char *key;
-    int64_t value;
-    const char *expected;
-  } needed[] = {{"stride", 1, "1"},          {"pad", 0, "0"},  {"pool", 0, "0"},
-                {"bias", 0, "none"},         {"relu", 0, "0"}, {"image_layout", 1, "nchw"},
-                {"weight_layout", 2, "kcrs"}};
-  for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-    if (trn_key(s, needed[i].key) != needed[i].value)
-      return tw_fail(error, TW_USAGE, "unsupported %s: schedules on %s need %s=%s", needed[i].key, s->config->name,
-                     needed[i].key, needed[i].expected);
+  static const trn_needed needed[] = {{"stride", 1, "1"},          {"pad", 0, "0"},  {"pool", 0, "0"},
+                                      {"bias", 0, "none"},         {"relu", 0, "0"}, {"image_layout", 1, "nchw"},
+                                      {"weight_layout", 2, "kcrs"}};
+  const tw_status status = trn_needs(s, needed, sizeof needed / sizeof *needed, error);
+  if (status != TW_OK) return status;
   if (tw_problem_real(s->problem, "scale") != 1)
     return tw_fail(error, TW_USAGE, "unsupported scale; schedules on %s need scale=1", s->config->name);
   if (tw_problem_type(s->problem, "a") != tw_problem_type(s->problem, "b"))

@@ -29,6 +29,14 @@ void trn_copy_slots(const trn_subject *s, tw_slots *slots, const char *call, con
   tw_slots_text(slots, engine, by_activation ? "" : trn_engine_argument(c));
 }
 
+tw_status trn_needs(const trn_subject *s, const trn_needed needed[], size_t n, tw_error *error) {
+  for (size_t i = 0; i < n; i++)
+    if (trn_key(s, needed[i].key) != needed[i].value)
+      return tw_fail(error, TW_USAGE, "unsupported %s: schedules on %s need %s=%s", needed[i].key, s->config->name,
+                     needed[i].key, needed[i].expected);
+  return TW_OK;
+}
+
 tw_status trn_fits(const trn_subject *s, const char *what, int64_t value, int64_t bytes, tw_error *error) {
   const int64_t most = s->config->memory.sbuf_bytes;
   if (bytes <= most) return TW_OK;

@@ -59,6 +59,13 @@ int64_t trn_key(const trn_subject *, const char *key);
 int trn_key_bytes(const trn_subject *, const char *key);
 static inline int64_t trn_row_tiles(const trn_subject *s) { return (trn_key(s, "rows") + 127) / 128; }
 const char *trn_type_name_of(tw_type); /* nl.NAME */
+/* A key and the value that schedules need, as a number and as text. */
+typedef struct trn_needed {
+  const char *key;
+  int64_t value;
+  const char *expected;
+} trn_needed;
+tw_status trn_needs(const trn_subject *, const trn_needed[], size_t n, tw_error *);
 /* TW_USAGE with `what` and `value` ("width ", 512) unless these bytes of a partition fit in SBUF. */
 tw_status trn_fits(const trn_subject *, const char *what, int64_t value, int64_t bytes, tw_error *);
 /* The engine's argument of an instruction: ", engine=nisa.vector_engine"; empty for any. */
@@ -72,7 +79,7 @@ void trn_copy_slots(const trn_subject *, tw_slots *, const char *call, const cha
 void trn_offer_powers(tw_menu_builder *, const char *lever, const char *why, const char *format, int least, int most);
 void trn_offer_copies(tw_menu_builder *); /* "copy ENGINE" */
 
-extern const trn_kind trn_gemm, trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_maxpool, trn_depthwise,
+extern const trn_kind trn_gemm, trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_pool, trn_depthwise,
     trn_rotary, trn_mamba, trn_attention, trn_conv2d;
 
 #endif

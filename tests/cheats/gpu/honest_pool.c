@@ -1,4 +1,4 @@
-// correct |  | maxpool n=2 h=20 w=24 pool=3 a=f32 -t gpu
+// correct |  | pool n=2 h=20 w=24 r=3 s=3 a=f32 -t gpu
 /* plain maxima */
 //: kernel k
 //: grid n

@@ -1,4 +1,4 @@
-/* maxpool.c - maxima over windows on Trainium (maxpool.py.in).
+/* pool.c - maxima over windows that move by one element on Trainium (pool.py.in).
  *
  *   height 4           rows of the output in a partition
  *   rows, columns      engines of the maxima over rows, then over columns */
@@ -16,7 +16,7 @@ static const tw_verb verbs[] = {
     {TW_VERB("columns", "columns gpsimd", "Compute maxima over columns on this engine.", 1,
              TW_CHOICE("", plan, columns, TRN_CHOOSE_ANY, TRN_CHOICES))},
 };
-static const tw_language language = {"maxpool on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {"pool on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
 static void start(const trn_subject *s, void *out) {
   (void)s;
@@ -25,9 +25,16 @@ static void start(const trn_subject *s, void *out) {
 
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;
-  const int64_t pool = trn_key(s, "pool"), w = trn_key(s, "w"), size = trn_key_bytes(s, "a");
+  const int64_t pool = trn_key(s, "r"), w = trn_key(s, "w"), size = trn_key_bytes(s, "a");
+  static const trn_needed needed[] = {{"d", 1, "1"},   {"t", 1, "1"},        {"stride", 1, "1"},
+                                      {"pad", 0, "0"}, {"dilation", 1, "1"}, {"f", 0, "max"}};
+  const tw_status status = trn_needs(s, needed, sizeof needed / sizeof *needed, error);
+  if (status != TW_OK) return status;
   if (p->rows == TRN_CHOOSE_SCALAR || p->columns == TRN_CHOOSE_SCALAR)
     return tw_fail(error, TW_USAGE, "unsupported engine scalar; expected vector or gpsimd for two tiles");
+  if (trn_key(s, "s") != pool)
+    return tw_fail(error, TW_USAGE, "unsupported s=%lld; expected as many columns of a window as rows (r=%lld)",
+                   (long long)trn_key(s, "s"), (long long)pool);
   const int64_t bytes = 2 * size * w * (3 * p->height + pool - 1);
   return trn_fits(s, "height ", p->height, bytes, error);
 }
@@ -35,7 +42,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const plan *p = looked_at;
   const trn_config *c = s->config;
-  const double pool = (double)trn_key(s, "pool"), h = (double)trn_key(s, "h") - pool + 1,
+  const double pool = (double)trn_key(s, "r"), h = (double)trn_key(s, "h") - pool + 1,
                width = (double)trn_key(s, "w"), n = (double)trn_key(s, "n"),
                blocks = n * ((double)(int64_t)(h / (128.0 * p->height)) + 1);
   for (int k = 0; k < 2; k++) {
@@ -65,7 +72,8 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  const int64_t pool = trn_key(s, "pool"), h = trn_key(s, "h"), w = trn_key(s, "w");
+  const int64_t pool = trn_key(s, "r"), h = trn_key(s, "h"), w = trn_key(s, "w");
+  tw_slots_number(slots, "pool", pool);
   tw_slots_number(slots, "less", pool - 1);
   tw_slots_number(slots, "second", pool > 1 ? 1 : 0);
   tw_slots_number(slots, "out_h", h - pool + 1);
@@ -76,4 +84,4 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_text(slots, "columns_engine", trn_engine_argument((trn_choice)p->columns));
 }
 
-TRN_KIND(maxpool, NULL);
+TRN_KIND(pool, NULL);
