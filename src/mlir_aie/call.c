@@ -111,7 +111,9 @@ static void check_shape(xd_reader *r, const xd_declaration *f, const xd_call *c,
   if (!k || !xd_going(r)) return;
   const int m = k->vmac[0] * c->cover.rows,
             n = k->vmac[2] * c->cover.columns * (xd_multiplied_b(k) == TW_BFP16 && c->cover.columns % 2 ? 2 : 1);
-  const char *function = xd_gemm_function(k, xd_reads_elements(k) && strstr(name, "_turned"));
+  const bool hides = unpacks && strstr(name, "_unpack");
+  const char *function =
+      hides ? xd_gemm_hiding_function(k) : xd_gemm_function(k, xd_reads_elements(k) && strstr(name, "_turned"));
   if (strcmp(name, function) != 0)
     xd_read_fail(r, line, "@%s is not kernel %s of its link_with, which computes %s", xd_read_excerpt(f->name).text,
                  k->name, function);

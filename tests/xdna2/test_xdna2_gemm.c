@@ -341,7 +341,7 @@ static void weights_of_4_bits_are_scaled(void **state) {
       g.depth = 1 + turned;
       g.rounding = turned ? TW_ROUND_FLOOR : TW_ROUND_EVEN;
       check_bfp(&g);
-      g.cover = (xd_cover){1, 4, 1, false};
+      g.cover = (xd_cover){1, 4, 1, false, 0};
       check_bfp(&g);
     }
   xd_gemm g = gemm_of("atb-int4", (tw_tile){32, 48, 32, 2}, 128, 256, 96);
@@ -447,8 +447,8 @@ static void groups_are_awaited_before_the_next_begin(void **state) {
 static void clusters_of_any_shape_are_exact(void **state) {
   (void)state;
   static const char *const kernels[] = {"int8", "int8-narrow", "atb", "atb-bfp16", "atb-bf16acc", "bf16-emulated"};
-  static const xd_cover covers[] = {{1, 1, 2, false}, {1, 2, 1, false}, {2, 1, 4, false}, {2, 2, 2, false},
-                                    {1, 3, 1, false}, {4, 1, 1, false}, {1, 4, 3, false}};
+  static const xd_cover covers[] = {{1, 1, 2, false, 0}, {1, 2, 1, false, 0}, {2, 1, 4, false, 0}, {2, 2, 2, false, 0},
+                                    {1, 3, 1, false, 0}, {4, 1, 1, false, 0}, {1, 4, 3, false, 0}};
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
     for (size_t j = 0; j < sizeof covers / sizeof *covers; j++) {
       const int64_t columns = covers[j].columns == 3 ? 48 : 64;
@@ -485,21 +485,21 @@ static void covers_cost_what_their_schedules_say(void **state) {
   const xd_kernel *atb = kernel("atb");
   const double fitted = 32.0 * 64 * 128 / 512 / xd_micro_efficiency(&machine, atb, 64);
   for (int unroll = 1; unroll <= 4; unroll *= 2) {
-    const xd_cover cover = {2, 2, unroll, false};
+    const xd_cover cover = {2, 2, unroll, false, 0};
     assert_true(micro("int8", cover) == scheduled("int8", unroll));
     assert_true(fabs(micro("atb", cover) / (fitted * scheduled("atb", unroll) / scheduled("atb", 4)) - 1) < 1e-12);
   }
   /* six clusters in a row are four and two, in each of two rows: not three times four */
-  const double one_row = xd_micro_cycles(&machine, kernel("int8"), (xd_cover){2, 2, 4, false}, 16, 64, 96),
-               in_threes = xd_micro_cycles(&machine, kernel("int8"), (xd_cover){2, 2, 4, false}, 16, 64, 192);
-  assert_true(xd_micro_cycles(&machine, kernel("int8"), (xd_cover){2, 2, 4, false}, 32, 64, 96) == 2 * one_row);
+  const double one_row = xd_micro_cycles(&machine, kernel("int8"), (xd_cover){2, 2, 4, false, 0}, 16, 64, 96),
+               in_threes = xd_micro_cycles(&machine, kernel("int8"), (xd_cover){2, 2, 4, false, 0}, 16, 64, 192);
+  assert_true(xd_micro_cycles(&machine, kernel("int8"), (xd_cover){2, 2, 4, false, 0}, 32, 64, 96) == 2 * one_row);
   assert_true(in_threes < 2 * one_row);
-  assert_true(micro("int8", (xd_cover){2, 2, 4, false}) < micro("int8", (xd_cover){2, 2, 1, false}));
-  assert_true(micro("atb", (xd_cover){2, 2, 4, false}) < micro("atb", (xd_cover){2, 2, 1, false}));
-  assert_true(micro("atb", (xd_cover){1, 1, 1, false}) > micro("atb", (xd_cover){2, 2, 1, false}));
+  assert_true(micro("int8", (xd_cover){2, 2, 4, false, 0}) < micro("int8", (xd_cover){2, 2, 1, false, 0}));
+  assert_true(micro("atb", (xd_cover){2, 2, 4, false, 0}) < micro("atb", (xd_cover){2, 2, 1, false, 0}));
+  assert_true(micro("atb", (xd_cover){1, 1, 1, false, 0}) > micro("atb", (xd_cover){2, 2, 1, false, 0}));
   assert_true(micro("mlir-aie", xd_cover_of(kernel("mlir-aie"))) > 0);
   tw_error error = {0};
-  assert_int_equal(xd_cover_check(kernel("mlir-aie"), (xd_cover){1, 2, 1, false}, 32, 64, 128, &error), TW_USAGE);
+  assert_int_equal(xd_cover_check(kernel("mlir-aie"), (xd_cover){1, 2, 1, false, 0}, 32, 64, 128, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "kernel mlir-aie is not scheduled: its clusters are 2x2, unrolled 1 times"));
 }
 

@@ -235,7 +235,7 @@ static void covers_come_back(void **state) {
   (void)state;
   xd_gemm g = gemm_of("int8", (tw_tile){64, 32, 32, 1}, 256, 64, 64);
   g.columns = 2;
-  g.cover = (xd_cover){4, 1, 2, false};
+  g.cover = (xd_cover){4, 1, 2, false, 0};
   check_round_trip(&g);
 }
 

@@ -132,7 +132,11 @@ static const struct explicit_form {
   const char *kernel;
   int columns, depth;
   int64_t m, k; /* m: 0, the sizes' own; k: of the tile */
-} forms[] = {{"int8", 8, 1, 8, 16}, {"int8", 2, 2, 0, 16}, {"ternary-int8", 2, 2, 0, 32}};
+  bool hide_unpacking;
+} forms[] = {{"int8", 8, 1, 8, 16, false},
+             {"int8", 2, 2, 0, 16, false},
+             {"ternary-int8", 2, 2, 0, 32, false},
+             {"ternary-int8", 2, 2, 0, 32, true}};
 static const int64_t explicit_sizes[][3] = {{64, 128, 96},  {128, 256, 64}, {64, 256, 160}, {192, 128, 96},
                                             {100, 128, 64}, {64, 200, 96},  {64, 128, 84},  {70, 140, 68}};
 
@@ -142,6 +146,7 @@ static xd_gemm in_form(const struct explicit_form *f, const int64_t size[3], boo
   g.columns = f->columns;
   g.depth = f->depth;
   if (f->m) g.rows = 1;
+  g.hide_unpacking = f->hide_unpacking;
   return g;
 }
 

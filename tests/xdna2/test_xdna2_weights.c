@@ -172,6 +172,28 @@ static void small_products_are_exact(void **state) {
     }
 }
 
+/* The steps of K are one, an odd and an even number; FIFOs, and descriptors and locks. */
+static void products_with_hidden_unpacking_are_exact(void **state) {
+  (void)state;
+  for (int i = 1; i < 3; i++) {
+    char name[64];
+    for (int steps = 1; steps <= 5; steps++) {
+      xd_gemm g = gemm_of(names[i], (tw_tile){64, 64, 64, 1 + steps % 2}, 256, 384, 64 * steps);
+      g.hide_unpacking = true;
+      g.columns = 3;
+      check_product(&g);
+      g.k -= 28, g.m = 260, g.n = 300; /* sizes that do not divide */
+      check_product(&g);
+    }
+    snprintf(name, sizeof name, "%s-narrow", names[i]);
+    xd_gemm g = gemm_of(name, (tw_tile){32, 32, 64, 1}, 20, 100, 96); /* and small ones */
+    g.hide_unpacking = true;
+    g.rows = g.columns = 1;
+    g.shift = 3;
+    check_product(&g);
+  }
+}
+
 /* ---- time and refusals ---- */
 
 static xd_run_result timed(const char *name, int64_t m) {
@@ -199,8 +221,48 @@ static void fewer_bytes_help_where_memory_bounds(void **state) {
   assert_true(eight.read_bytes == four.read_bytes && 2 * eight.read_bytes <= plain.read_bytes);
 }
 
+static double call_cycles(const xd_gemm *g) {
+  const xd_run_options options = {.timing_only = true, .cost = xd_cost_of(&machine)};
+  xd_program p;
+  xd_run_result r;
+  tw_error error;
+  if (xd_gemm_program(&machine, g, &p, &error) || xd_run(&machine, &p, &options, &r, &error))
+    fail_msg("%s", error.text);
+  xd_program_free(&p);
+  return r.call_cycles;
+}
+
+/* A core's cycles: all steps but the last have calls that unpack, as the core's scheduler has them. */
+static void hidden_unpacking_takes_the_scheduled_time(void **state) {
+  (void)state;
+  enum { STEPS = 8 };
+  for (int i = 1; i < 3; i++)
+    for (int deep = 0; deep < 2; deep++) { /* a vector for each cluster, and twice as many */
+      const tw_tile tile = {deep ? 32 : 64, 64, 64, 1};
+      const xd_core_mac mac = i == 1 ? XD_CORE_I8 : XD_CORE_I8_I4;
+      const xd_core_kernel k = xd_core_kernel_of(mac, XD_CORE_C_32, (int)tile.m, 64, 64);
+      double hidden, plain, pass;
+      xd_gemm g = gemm_of(names[i], tile, tile.m, 64, STEPS * 64);
+      g.rows = g.columns = 1;
+      const double before = call_cycles(&g);
+      g.hide_unpacking = true;
+      assert_int_equal(xd_core_hidden_cycles(&k, &hidden, NULL), TW_OK);
+      assert_int_equal(xd_core_cycles(&k, &plain, NULL), TW_OK);
+      assert_int_equal(xd_core_pass_cycles(i == 1 ? XD_PASS_UNPACK_I8 : XD_PASS_UNPACK_I4, 64 * 64, &pass, NULL),
+                       TW_OK);
+      assert_float_equal(before - call_cycles(&g), (STEPS - 1) * (plain + pass - hidden), 1e-6);
+      assert_true(call_cycles(&g) < before);
+    }
+}
+
 static void wrong_tiles_are_refused(void **state) {
   (void)state;
+  xd_gemm hiding = gemm_of("ternary-registers", (tw_tile){64, 64, 64, 1}, 512, 512, 512);
+  hiding.hide_unpacking = true;
+  refused(hiding, "hide_unpacking: kernel ternary-registers has no buffer of unpacked codes");
+  hiding = gemm_of("ternary-int8", (tw_tile){96, 32, 32, 3}, 512, 512, 512);
+  hiding.hide_unpacking = true;
+  refused(hiding, "hide_unpacking: 4 vectors of 256 codes in a tile of B are not a multiple of rho=3");
   refused(gemm_of("ternary-int8", (tw_tile){16, 16, 16, 1}, 512, 512, 512), "kernel ternary-int8 needs multiples of "
                                                                             "16x32x16");
   refused(gemm_of("ternary-registers", (tw_tile){16, 32, 16, 1}, 512, 512, 512), "needs multiples of 32x32x8");
@@ -216,6 +278,8 @@ int main(void) {
       cmocka_unit_test_setup(products_are_exact, setup),
       cmocka_unit_test_setup(products_of_sizes_that_do_not_divide_are_exact, setup),
       cmocka_unit_test_setup(small_products_are_exact, setup),
+      cmocka_unit_test_setup(products_with_hidden_unpacking_are_exact, setup),
+      cmocka_unit_test_setup(hidden_unpacking_takes_the_scheduled_time, setup),
       cmocka_unit_test_setup(products_are_narrowed, setup),
       cmocka_unit_test_setup(fewer_bytes_help_where_memory_bounds, setup),
       cmocka_unit_test_setup(wrong_tiles_are_refused, setup),

@@ -40,14 +40,16 @@ typedef struct xd_kernel {
 typedef struct xd_cover {
   int rows, columns, unroll;
   bool turn_b; /* additionally, blocks of B are transposed after the load, for a column-major B */
+  int beside;  /* vectors of codes of the next tile of B that a call unpacks beside its products */
 } xd_cover;
 static inline bool xd_same_cover(xd_cover a, xd_cover b) {
-  return a.rows == b.rows && a.columns == b.columns && a.unroll == b.unroll && a.turn_b == b.turn_b;
+  return a.rows == b.rows && a.columns == b.columns && a.unroll == b.unroll && a.turn_b == b.turn_b &&
+         a.beside == b.beside;
 }
 
 /* The cover of the published source. */
 static inline xd_cover xd_cover_of(const xd_kernel *k) {
-  return (xd_cover){k->cluster[0], k->cluster[1], k->way == XD_CORE_UNROLLED ? k->unroll : 1, false};
+  return (xd_cover){k->cluster[0], k->cluster[1], k->way == XD_CORE_UNROLLED ? k->unroll : 1, false, 0};
 }
 
 enum { XD_KERNELS_MAX = 48 };

@@ -166,6 +166,8 @@ static tw_status check_modelled(const xd_config *c, const xd_gemm *start, const 
         c->columns, g->rows, g->columns);
   if (g->in_rows)
     return tw_fail(error, TW_USAGE, "layout: the model is of operands in tiles (found rows); leave out the step");
+  if (g->hide_unpacking)
+    return tw_fail(error, TW_USAGE, "hide_unpacking: the model unpacks before it multiplies; leave out the step");
   if (g->await_groups)
     return tw_fail(error, TW_USAGE, "await_groups: the model has no waits between rows of tiles; leave out the step");
   return TW_OK;

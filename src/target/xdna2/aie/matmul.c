@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "target/xdna2/aie/writer.h"
-#include "target/xdna2/array/kernel.h"
+#include "target/xdna2/array/cost.h"
+#include "target/xdna2/array/kernel_weights.h"
 #include "target/xdna2/array/symbol.h"
 
 enum { PACKED = 72, CODED_BLOCKS = 4 };
@@ -31,10 +32,13 @@ typedef struct matmul {
   const char *a_element, *b_element;    /* element types of blocks that are vectors */
   bool scratch, turned;                 /* A is converted first; blocks of B are column by column */
   bool narrow;                          /* C holds its own sums, of 8 or 16 bits */
+  int beside;                           /* vectors of codes of the next tile of B to unpack */
 } matmul;
 
 /* True if both operands are bf16 in memory. */
 static bool is_bf16(const xd_call *c) { return c->micro->b == TW_BF16; }
+
+static bool is_int4(const xd_call *c) { return xd_multiplied_b(c->micro) == TW_I4; }
 
 static matmul matmul_of(const xd_call *c) {
   const char *name = c->function->name;
@@ -69,11 +73,12 @@ static matmul matmul_of(const xd_call *c) {
     if (m.turned && c->micro->vmac_issues == 1) m.a = m.b = CONVERT; /* the multiplier takes B by columns */
     return m;
   }
-  if (m.turned || m.narrow || !strcmp(name, "matmul_i8")) return m;
-  if (!strcmp(name, "matmul_i8_i4")) {
+  m.beside = xd_vectors_beside(c);
+  if (is_int4(c)) {
     m.b_block /= 2; /* bytes */
     return m;
   }
+  if (m.turned || m.narrow || m.beside || !strcmp(name, "matmul_i8")) return m;
   if (!strcmp(name, "matmul_i8_codes")) {
     m.b = CODES;
     m.b_type = "const uint8";
@@ -100,7 +105,6 @@ static matmul matmul_of(const xd_call *c) {
   return m;
 }
 
-static bool is_int4(const matmul *m) { return !strcmp(m->call->function->name, "matmul_i8_i4"); }
 static bool is_bfp16(const matmul *m) { return m->b == STREAM || m->b == CONVERT; }
 
 /* ---- the cluster ---- */
@@ -158,7 +162,7 @@ static void write_load_of_b(const matmul *m, int j, int step) {
   else if (m->b == CODES)
     tw_text_add(m->t, "    const aie::vector<int8, 64> b%d = field<%d, %d, 1>(codes%d);\n", j, 3 << 2 * step, 2 * step,
                 j);
-  else if (is_int4(m))
+  else if (is_int4(m->call))
     tw_text_add(m->t, "    const aie::vector<int4, 256> b%d = aie::load_v<128>(b + %d).cast_to<int4>();\n", j, at);
   else if (m->turned)
     tw_text_add(m->t, "    const aie::vector<%s, %d> b%d = aie::transpose(aie::load_v<%d>(b + %d), %d, %d);\n",
@@ -194,9 +198,9 @@ static void set_multiplier(tw_slots *s, const matmul *m) {
   const int *vmac = m->call->micro->vmac;
   tw_text t = {0};
   tw_text_add(&t, "%d, %d, %d, %s, %s", vmac[0], vmac[1], vmac[2], is_bfp16(m) ? "bfp16ebs8" : m->a_element,
-              is_bfp16(m)  ? "bfp16ebs8"
-              : is_int4(m) ? "int4"
-                           : m->b_element);
+              is_bfp16(m)        ? "bfp16ebs8"
+              : is_int4(m->call) ? "int4"
+                                 : m->b_element);
   tw_slots_take(s, "multiplier", &t);
 }
 
@@ -227,7 +231,10 @@ static void write_call(const matmul *m, const char *indent, const char *j, int u
 static void write_trip(const matmul *m, const char *indent, const char *j, int clusters) {
   if (m->b == STREAM)
     tw_text_add(m->t, "%sIn b_in(blocks_at(b_tile + %s * %d));\n", indent, j, m->columns * m->deep * PACKED);
-  for (int u = 0; u < clusters; u++) write_call(m, indent, j, u);
+  for (int u = 0; u < clusters; u++) {
+    write_call(m, indent, j, u);
+    if (m->beside) tw_text_add(m->t, "%sif constexpr (beside) unpack_next(codes, next, v + %s + %d);\n", indent, j, u);
+  }
 }
 
 /* ---- the slots ---- */
@@ -294,6 +301,28 @@ static void set_sizes(tw_slots *s, const matmul *m) {
   tw_slots_number(s, "half_of_c", elements / 128);
 }
 
+/* A vector of codes with each cluster of the first bands; what remains after the products. */
+static void set_unpacking(tw_slots *s, const matmul *m) {
+  enum { BLOCK = 8, AREA = 64 };
+  const xd_call *c = m->call;
+  xd_cover cover = c->cover;
+  int64_t left;
+  cover.beside = m->beside;
+  const int bands = (int)xd_bands_beside(c->micro, cover, c->m, c->n, &left), row = c->n / BLOCK * AREA;
+  tw_slots_flag(s, "unpacks", m->beside > 0);
+  tw_slots_flag(s, "to_i4", is_int4(c));
+  tw_slots_number(s, "rows_of_call", c->m);
+  tw_slots_number(s, "vectors_of_call", m->beside);
+  tw_slots_number(s, "bands_beside", bands);
+  tw_slots_number(s, "vectors_of_band", m->wide / m->columns);
+  tw_slots_number_or_empty(s, "left", (int)left);
+  tw_slots_number(s, "blocks", c->n / BLOCK);
+  tw_slots_number(s, "row", row);
+  tw_slots_number(s, "two_rows", 2 * row);
+  tw_slots_number(s, "three_rows", 3 * row);
+  tw_slots_number(s, "four_rows", 4 * row);
+}
+
 tw_status xd_write_matmul(const xd_call *c, tw_text *t, tw_error *error) {
   matmul m = matmul_of(c);
   tw_slots s = {0};
@@ -301,6 +330,7 @@ tw_status xd_write_matmul(const xd_call *c, tw_text *t, tw_error *error) {
   tw_slots_text(&s, "rounding", xd_rounding_name(c));
   set_types(&s, &m);
   set_sizes(&s, &m);
+  set_unpacking(&s, &m);
   set_text(&s, "loads_of_c", &m, write_loads_of_c);
   set_text(&s, "products", &m, write_depth);
   set_text(&s, "stores_of_c", &m, write_stores_of_c);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "target/xdna2/array/kernel.h"
+#include "target/xdna2/array/kernel_weights.h"
 #include "target/xdna2/core_design.h"
 #include "target/xdna2/rate.h"
 
@@ -23,6 +24,7 @@ static bool is_published(const xd_kernel *k, xd_cover cover) {
 static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, xd_core_kernel *out) {
   if (!xd_core_call(kernel, m, k, n, out)) return false;
   out->shuffle_b = cover.turn_b;
+  out->unpack = cover.beside > 0;
   if (xd_wide_sums(kernel)) out->c = XD_CORE_C_32; /* the sums over all of K; narrowing is a separate pass */
   if (is_published(kernel, cover)) return true;
   out->cluster[0] = cover.rows;
@@ -32,9 +34,9 @@ static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t 
   return true;
 }
 
-/* Scheduled cycles; 0: unknown, or the kernel cannot be scheduled. The clusters that remain after unrolling are at
+/* Scheduled cycles of clusters that are alike; 0: unknown, or the kernel cannot be scheduled. The clusters that remain after unrolling are at
  * the end of each row of clusters, as in kernel.cc (aie/source.h). */
-static double scheduled(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
+static double scheduled_alike(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
   const int64_t across = n / ((int64_t)kernel->vmac[2] * cover.columns), high = (int64_t)kernel->vmac[0] * cover.rows;
   const bool by_row = cover.unroll > 1 && across % cover.unroll && m % high == 0;
   const int64_t calls = by_row ? m / high : 1;
@@ -43,6 +45,34 @@ static double scheduled(const xd_kernel *kernel, xd_cover cover, int64_t m, int6
   if (!call_of(kernel, cover, by_row ? high : m, k, n, &call) || xd_core_cycles(&call, &cycles, NULL) != TW_OK)
     return 0;
   return cycles * (double)calls;
+}
+
+int64_t xd_bands_beside(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t n, int64_t *left) {
+  const int64_t all = m / ((int64_t)kernel->vmac[0] * cover.rows),
+                across = n / ((int64_t)kernel->vmac[2] * cover.columns),
+                bands = across && cover.beside / across < all ? cover.beside / across : all;
+  *left = cover.beside - bands * across;
+  return bands;
+}
+
+static double pass_beside(const xd_kernel *kernel, int64_t vectors) {
+  return vectors ? xd_pass_cycles(kernel->scratch_b == TW_I4 ? XD_PASS_UNPACK_I4 : XD_PASS_UNPACK_I8,
+                                  vectors * XD_UNPACK_CODES)
+                 : 0;
+}
+
+/* As above. The first rows of clusters unpack a vector of codes with each cluster; what remains is a pass, as in
+ * kernel.cc. */
+static double scheduled(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
+  const int64_t high = (int64_t)kernel->vmac[0] * cover.rows;
+  int64_t left;
+  const int64_t bands = xd_bands_beside(kernel, cover, m, n, &left);
+  xd_cover plain = cover;
+  plain.beside = 0;
+  const double with = bands ? scheduled_alike(kernel, cover, bands * high, k, n) : 0,
+               without = m > bands * high ? scheduled_alike(kernel, plain, m - bands * high, k, n) : 0;
+  if ((bands && with <= 0) || (m > bands * high && without <= 0)) return 0;
+  return with + without + pass_beside(kernel, left);
 }
 
 /* The time of the published kernel by the model. For another cover of the same tile it is multiplied by the ratio of
@@ -73,6 +103,9 @@ double xd_micro_cycles(const xd_config *c, const xd_kernel *kernel, xd_cover cov
 tw_status xd_cover_check(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, tw_error *error) {
   xd_core_kernel call;
   double cycles;
+  xd_cover plain = cover;
+  plain.beside = 0;
+  if (cover.beside && xd_cover_check(kernel, plain, m, k, n, error) != TW_OK) return TW_USAGE;
   if (is_published(kernel, cover) && !cover.turn_b && !kernel->scheduled) return TW_OK;
   if (!call_of(kernel, cover, m, k, n, &call))
     return tw_fail(error, TW_USAGE, "kernel %s is not scheduled: its clusters are %dx%d, unrolled %d times",
@@ -115,6 +148,7 @@ static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles
   if (c->micro) {
     xd_cover cover = c->cover.rows ? c->cover : xd_cover_of(c->micro);
     cover.turn_b = strstr(c->function->name, "_turned") != NULL;
+    cover.beside = xd_vectors_beside(c);
     return micro(machine, c->micro, cover, c->m, c->k, c->n) + (c->micro->switches ? machine->switch_cycles : 0);
   }
   if (c->macs) return (double)c->m * c->k * c->n / c->macs;

@@ -26,6 +26,10 @@ xd_cost xd_scheduled_cost(const xd_config *);
  * that the machine file selects: for predictions. */
 double xd_micro_cycles(const xd_config *, const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n);
 
+/* How many rows of clusters of a call of m rows and n columns unpack a vector of codes with each cluster, if the cover
+ * has some beside; *left: vectors that remain, for a pass after the products. */
+int64_t xd_bands_beside(const xd_kernel *, xd_cover, int64_t m, int64_t n, int64_t *left);
+
 /* TW_USAGE with the reason if registers or program memory cannot hold the kernel with that cover; TW_OK, too, where the
  * scheduler does not know the kernel and the cover is the published one. */
 tw_status xd_cover_check(const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n, tw_error *);

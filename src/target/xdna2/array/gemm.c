@@ -15,7 +15,8 @@ static bool is_staged(const xd_gemm *g) { return xd_gemm_staging(g) > 0; }
 
 /* Ports of a core; -1: the kernel does not need the port. */
 typedef struct core_ports {
-  int a, b, c, sums, scratch, staging, unpacked, words;
+  int a, b, c, sums, scratch, staging, words;
+  int unpacked[2]; /* with hidden unpacking, one is multiplied while the other is filled */
 } core_ports;
 
 static core_ports ports_of(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fifos *f, xd_place t,
@@ -27,12 +28,13 @@ static core_ports ports_of(const xd_gemm *g, const xd_gemm_shape *s, const xd_ge
                   -1,
                   -1,
                   -1,
-                  -1};
+                  {-1, -1}};
   if (s->accumulators) q.sums = xd_own_port(p, t, "sums", s->accumulators * g->tile.m * g->tile.n);
   if (g->kernel->scratch_a) q.scratch = xd_own_port(p, t, "scratch", xd_gemm_scratch(g));
   if (is_staged(g)) q.staging = xd_own_port(p, t, "staging", g->tile.m * g->tile.n);
-  if (g->kernel->scratch_b != TW_TYPE_NONE) q.unpacked = xd_own_port(p, t, "unpacked", xd_gemm_unpacked(g));
-  if (g->runtime_sizes) q.words = xd_own_words(p, t, "sizes", XD_GEMM_PARAMETERS);
+  if (g->kernel->scratch_b != TW_TYPE_NONE) q.unpacked[0] = xd_own_port(p, t, "unpacked", xd_gemm_unpacked(g));
+  if (g->hide_unpacking) q.unpacked[1] = xd_own_port(p, t, "unpacked_next", xd_gemm_unpacked(g));
+  if (g->runtime_sizes) q.words = xd_own_words(p, t, "sizes", xd_gemm_parameters(g));
   return q;
 }
 
@@ -86,6 +88,10 @@ const char *xd_gemm_function(const xd_kernel *k, bool turns_b) {
   return k->acc == TW_BF16 ? "matmul_bfp16_staged" : "matmul_bfp16";
 }
 
+const char *xd_gemm_hiding_function(const xd_kernel *k) {
+  return k->scratch_b == TW_I4 ? "matmul_i8_i4_unpack" : "matmul_i8_unpack";
+}
+
 /* Unpacks 2-bit codes to the multiplier's operands, once for all sub-tiles of A; then the next codes may arrive. */
 static void add_unpack(const xd_gemm *g, const core_ports *q, xd_core *core, xd_program *p) {
   const tw_type to = g->kernel->scratch_b;
@@ -93,28 +99,85 @@ static void add_unpack(const xd_gemm *g, const core_ports *q, xd_core *core, xd_
   xd_op op = call_of(g, function, 1, g->tile.k, g->tile.n);
   op.call.cover = g->cover;
   add_argument(&op, q->b, 0);
-  add_argument(&op, q->unpacked, 0);
+  add_argument(&op, q->unpacked[0], 0);
   xd_append(&core->ops, sizeof op, &op, &p->failed);
   add_op(core, XD_RELEASE, q->b, 1, p);
 }
 
-/* Sub-tile `i` of a step of K. */
-static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, int i, xd_core *core,
-                       xd_program *p) {
+/* Sub-tile `i` of a step of K, by the tile of B of port `b`. Meanwhile, a part of B's next tile is unpacked to port
+ * `next`, if that is not -1. */
+static void add_matmul(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, int i, int b, int next,
+                       xd_core *core, xd_program *p) {
   const int64_t rows = g->tile.m / g->tile.rho, band = i * rows * g->tile.n;
-  xd_op op = call_of(g, xd_gemm_function(g->kernel, xd_gemm_turns_b(g)), rows, g->tile.k, g->tile.n);
+  const char *function =
+      next >= 0 ? xd_gemm_hiding_function(g->kernel) : xd_gemm_function(g->kernel, xd_gemm_turns_b(g));
+  xd_op op = call_of(g, function, rows, g->tile.k, g->tile.n);
   xd_set_micro(&op.call, g->kernel);
   op.call.cover = g->cover;
   op.call.row = (int)(i * rows);
   add_argument(&op, q->a, 0);
-  add_argument(&op, q->unpacked >= 0 ? q->unpacked : q->b, 0);
+  add_argument(&op, b, 0);
   if (q->sums >= 0)
     add_argument(&op, q->sums, band * s->accumulators);
   else
     add_argument(&op, q->c, is_staged(g) ? 0 : band * s->c_bytes8 / 8);
   if (q->scratch >= 0) add_argument(&op, q->scratch, 0);
   if (q->staging >= 0) add_argument(&op, q->staging, 0);
+  if (next >= 0) add_argument(&op, q->b, 0);
+  if (next >= 0) add_argument(&op, next, 0);
   xd_append(&core->ops, sizeof op, &op, &p->failed);
+}
+
+/* All sub-tiles of a step of K. */
+static void add_products(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, int b, int next, xd_core *core,
+                         xd_program *p) {
+  for (int i = 0; i < g->tile.rho; i++) {
+    add_op(core, XD_ACQUIRE, q->a, 1, p);
+    add_matmul(g, s, q, i, b, next, core, p);
+    add_op(core, XD_RELEASE, q->a, 1, p);
+  }
+}
+
+static void add_loop(xd_core *core, int parameter, xd_program *p) {
+  const xd_op loop = {.kind = XD_LOOP, .parameter = parameter};
+  xd_append(&core->ops, sizeof loop, &loop, &p->failed);
+}
+
+/* All steps of K, each with its own tile of B. */
+static void add_steps(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, xd_core *core, xd_program *p) {
+  const xd_op step = call_of(g, "step", 1, 1, 1);
+  add_loop(core, XD_GEMM_STEPS, p);
+  add_op(core, XD_ACQUIRE, q->b, 1, p);
+  if (g->kernel->switches) xd_append(&core->ops, sizeof step, &step, &p->failed);
+  if (q->unpacked[0] >= 0) add_unpack(g, q, core, p);
+  add_products(g, s, q, q->unpacked[0] >= 0 ? q->unpacked[0] : q->b, -1, core, p);
+  if (q->unpacked[0] < 0) add_op(core, XD_RELEASE, q->b, 1, p);
+  add_op(core, XD_END, 0, 0, p);
+}
+
+static void add_hiding_step(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, int now, xd_core *core,
+                            xd_program *p) {
+  add_op(core, XD_ACQUIRE, q->b, 1, p);
+  add_products(g, s, q, q->unpacked[now], q->unpacked[!now], core, p);
+  add_op(core, XD_RELEASE, q->b, 1, p);
+}
+
+/* All steps of K: all but the last unpack the codes of the next one, so the two buffers change places. Loops of pairs
+ * keep their places the same in each iteration. */
+static void add_hiding_steps(const xd_gemm *g, const xd_gemm_shape *s, const core_ports *q, xd_core *core,
+                             xd_program *p) {
+  add_op(core, XD_ACQUIRE, q->b, 1, p);
+  add_unpack(g, q, core, p);
+  add_loop(core, XD_GEMM_STEPS, p);
+  for (int now = 0; now < 2; now++) add_hiding_step(g, s, q, now, core, p);
+  add_op(core, XD_END, 0, 0, p);
+  add_loop(core, XD_GEMM_ODD, p);
+  add_hiding_step(g, s, q, 0, core, p);
+  add_products(g, s, q, q->unpacked[1], -1, core, p);
+  add_op(core, XD_END, 0, 0, p);
+  add_loop(core, XD_GEMM_EVEN, p);
+  add_products(g, s, q, q->unpacked[0], -1, core, p);
+  add_op(core, XD_END, 0, 0, p);
 }
 
 /* Makes C from the sums, if that is a separate pass. */
@@ -143,27 +206,15 @@ static void add_core(const xd_gemm *g, const xd_gemm_shape *s, const xd_gemm_fif
   const int64_t area = g->tile.m * g->tile.n;
   const bool c_first = q.sums < 0; /* the sums are in C */
   xd_core core = {.tile = t, .traced = t.column * g->rows + t.row - 2 < g->trace};
-  const xd_op steps = {.kind = XD_LOOP, .parameter = XD_GEMM_STEPS}, step = call_of(g, "step", 1, 1, 1),
-              tiles = {.kind = XD_LOOP, .parameter = XD_GEMM_TILES};
   add_op(&core, XD_LOOP, 0, -1, p);
   if (g->runtime_sizes) {
     add_wait(&core, p);
-    xd_append(&core.ops, sizeof tiles, &tiles, &p->failed);
+    add_loop(&core, XD_GEMM_TILES, p);
   }
   if (c_first) add_op(&core, XD_ACQUIRE, q.c, 1, p);
   add_zero(g, &core, c_first ? q.c : q.sums, c_first ? area * s->c_bytes8 / 8 : area * s->accumulators, p);
   if (q.staging >= 0) add_zero(g, &core, q.staging, area, p);
-  xd_append(&core.ops, sizeof steps, &steps, &p->failed);
-  add_op(&core, XD_ACQUIRE, q.b, 1, p);
-  if (g->kernel->switches) xd_append(&core.ops, sizeof step, &step, &p->failed);
-  if (q.unpacked >= 0) add_unpack(g, &q, &core, p);
-  for (int i = 0; i < g->tile.rho; i++) {
-    add_op(&core, XD_ACQUIRE, q.a, 1, p);
-    add_matmul(g, s, &q, i, &core, p);
-    add_op(&core, XD_RELEASE, q.a, 1, p);
-  }
-  if (q.unpacked < 0) add_op(&core, XD_RELEASE, q.b, 1, p);
-  add_op(&core, XD_END, 0, 0, p);
+  (g->hide_unpacking ? add_hiding_steps : add_steps)(g, s, &q, &core, p);
   if (!c_first) add_op(&core, XD_ACQUIRE, q.c, 1, p);
   add_finish(g, s, &q, &core, p);
   add_op(&core, XD_RELEASE, q.c, 1, p);
@@ -192,8 +243,9 @@ static bool same_configuration(const xd_gemm *g, const xd_gemm *h) {
   return g->kernel == h->kernel && xd_same_cover(g->cover, h->cover) && g->c == h->c &&
          !memcmp(&g->tile, &h->tile, sizeof g->tile) && g->rows == h->rows && g->columns == h->columns &&
          !memcmp(g->copies, h->copies, sizeof g->copies) && g->depth == h->depth && g->rounding == h->rounding &&
-         g->b_transposed == h->b_transposed && g->shift == h->shift && g->trace == h->trace && g->runtime_sizes &&
-         h->runtime_sizes && s.m == t.m && s.k == t.k && s.n == t.n && s.slice == t.slice;
+         g->b_transposed == h->b_transposed && g->shift == h->shift && g->trace == h->trace &&
+         g->hide_unpacking == h->hide_unpacking && g->runtime_sizes && h->runtime_sizes && s.m == t.m && s.k == t.k &&
+         s.n == t.n && s.slice == t.slice;
 }
 
 static tw_status check_all(const xd_config *c, size_t n, const xd_gemm g[], tw_error *error) {

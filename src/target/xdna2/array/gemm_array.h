@@ -46,6 +46,7 @@ typedef struct xd_gemm {
   int64_t group;        /* of scaled weights: elements along k that share a scale; 0: all of a column */
   bool in_rows;         /* bfp16 operands are rows of the matrix in DDR, each tile a part of many (pack.h) */
   bool await_groups;    /* tasks of the shims do not overlap with the previous ones: gemm_sequence.c */
+  bool hide_unpacking;  /* the next tile of B is unpacked beside products, into a second buffer: gemm.c */
   bool runtime_sizes;   /* cores read the numbers of their tiles and of steps of K: one configuration for many sizes */
 } xd_gemm;
 
@@ -72,9 +73,13 @@ static inline bool xd_gemm_multiplies_blocks(const xd_gemm *g) {
 static inline bool xd_gemm_has_bits(const xd_gemm *g) {
   return g->kernel->a == TW_BF16 || g->kernel->a == TW_BFP16 || xd_gemm_narrow_sums(g);
 }
-/* The kernel's cover, with the transposition of B if the kernel does that. */
+/* Vectors of codes of the next tile of B that each sub-tile of A unpacks beside its products; 0: none. */
+static inline int xd_gemm_beside(const xd_gemm *g) {
+  return g->hide_unpacking ? (int)(g->tile.k * g->tile.n / XD_UNPACK_CODES / g->tile.rho) : 0;
+}
+/* The kernel's cover, with the transposition of B if the kernel does that, and with what it unpacks. */
 static inline xd_cover xd_gemm_cover(const xd_gemm *g) {
-  return (xd_cover){g->cover.rows, g->cover.columns, g->cover.unroll, xd_gemm_turns_b(g)};
+  return (xd_cover){g->cover.rows, g->cover.columns, g->cover.unroll, xd_gemm_turns_b(g), xd_gemm_beside(g)};
 }
 /* Tiles are multiples of these units: rows of a sub-tile of A, columns of B. */
 static inline int xd_gemm_unit_m(const xd_gemm *g) { return g->kernel->vmac[0] * g->cover.rows; }
@@ -99,6 +104,8 @@ int64_t xd_gemm_l2_bytes(const xd_gemm *);
 
 /* The simulator's function (kernel.h) for a sub-tile with that kernel; turns_b: as xd_gemm_turns_b says. */
 const char *xd_gemm_function(const xd_kernel *, bool turns_b);
+/* The one that also unpacks codes of the next tile of B. */
+const char *xd_gemm_hiding_function(const xd_kernel *);
 
 /* ---- for the files of the generator ---- */
 
@@ -134,8 +141,10 @@ typedef struct xd_gemm_fifos {
 /* gemm_fifos.c */
 void xd_gemm_add_fifos(const xd_gemm *, const xd_gemm_shape *, xd_gemm_fifos *, xd_program *);
 
-/* Parameters of a core: steps of K in L1; tiles of C, with run-time sizes. */
-enum { XD_GEMM_STEPS, XD_GEMM_TILES, XD_GEMM_PARAMETERS };
+/* Parameters of a core: steps of K in L1; tiles of C, with run-time sizes. Hidden unpacking: STEPS counts pairs of all
+ * steps but the last, ODD is 1 if one is left, and EVEN if none is. */
+enum { XD_GEMM_STEPS, XD_GEMM_TILES, XD_GEMM_ODD, XD_GEMM_EVEN };
+static inline int xd_gemm_parameters(const xd_gemm *g) { return g->hide_unpacking ? 4 : 2; }
 
 /* gemm_sequence.c: the tasks of the shims, and the parameters of each core. The operands are external buffers from
  * `first_buffer` on. */

@@ -216,8 +216,12 @@ static void set_size(writer *w, size_t core, int parameter, int64_t value) {
 }
 
 static void set_sizes(writer *w) {
+  const int64_t steps = w->s.steps * w->g->depth;
+  const bool hides = w->g->hide_unpacking;
   for (size_t core = 0; core < w->p->cores.n; core++) {
-    set_size(w, core, XD_GEMM_STEPS, w->s.steps * w->g->depth);
+    set_size(w, core, XD_GEMM_STEPS, hides ? (steps - 1) / 2 : steps);
+    if (hides) set_size(w, core, XD_GEMM_ODD, (steps - 1) % 2);
+    if (hides) set_size(w, core, XD_GEMM_EVEN, steps % 2);
     if (w->g->runtime_sizes) set_size(w, core, XD_GEMM_TILES, w->s.tiles_m * w->s.tiles_n);
   }
   for (size_t i = 0; i < w->p->locks.n && w->g->runtime_sizes; i++) {

@@ -84,7 +84,7 @@ int64_t xd_gemm_l1_bytes(const xd_gemm *g) {
   const int64_t a = g->tile.m / g->tile.rho * g->tile.k, area = g->tile.m * g->tile.n;
   return g->copies[0] * a * s.a_bytes8 / 8 + g->copies[1] * g->tile.k * g->tile.n * s.b_bytes8 / 8 +
          g->copies[2] * area * s.c_bytes8 / 8 + area * s.accumulators + xd_gemm_scratch(g) + xd_gemm_staging(g) +
-         xd_gemm_unpacked(g) + (g->runtime_sizes ? 4 * XD_GEMM_PARAMETERS : 0);
+         xd_gemm_unpacked(g) * (g->hide_unpacking ? 2 : 1) + (g->runtime_sizes ? 4 * xd_gemm_parameters(g) : 0);
 }
 
 int64_t xd_gemm_l2_bytes(const xd_gemm *g) {
@@ -118,6 +118,18 @@ static tw_status check_tile(const xd_gemm *g, tw_error *error) {
   return xd_cover_check(k, xd_gemm_cover(g), t->m / t->rho, t->k, t->n, error);
 }
 
+static tw_status check_hiding(const xd_gemm *g, tw_error *error) {
+  const int64_t vectors = g->tile.k * g->tile.n / XD_UNPACK_CODES;
+  if (!g->hide_unpacking) return TW_OK;
+  if (g->kernel->b != TW_TERNARY || g->kernel->scratch_b == TW_TYPE_NONE)
+    return tw_fail(error, TW_USAGE, "hide_unpacking: kernel %s has no buffer of unpacked codes", g->kernel->name);
+  if (vectors % g->tile.rho)
+    return tw_fail(error, TW_USAGE,
+                   "hide_unpacking: %" PRId64 " vectors of %d codes in a tile of B are not a multiple of rho=%" PRId64,
+                   vectors, XD_UNPACK_CODES, g->tile.rho);
+  return TW_OK;
+}
+
 /* Less than a macro-tile: one row or column of cores computes it, one step of K. */
 static tw_status check_sizes(const xd_gemm *g, const xd_gemm_shape *s, tw_error *error) {
   const bool packed_a = g->kernel->a == TW_BFP16, packed_c = g->c == TW_BFP16;
@@ -143,7 +155,8 @@ static tw_status check_sizes(const xd_gemm *g, const xd_gemm_shape *s, tw_error 
 
 tw_status xd_gemm_check(const xd_config *c, const xd_gemm *g, tw_error *error) {
   const int most = c->rows > 8 || c->columns > 8 ? 8 : c->columns;
-  tw_status status = check_tile(g, error);
+  tw_status status = check_hiding(g, error);
+  if (status == TW_OK) status = check_tile(g, error);
   if (status != TW_OK) return status;
   if (g->rows < 1 || g->rows > c->rows || g->columns < 1 || g->columns > most || g->depth < 1)
     return tw_fail(error, TW_USAGE, "%d rows of %d columns, depth %d: the array has %d rows and %d columns", g->rows,

@@ -1,6 +1,8 @@
 /* kernel_weights.c - see kernel_weights.h. */
 #include "target/xdna2/array/kernel_weights.h"
 
+#include <string.h>
+
 enum { R = 4, S = 16, T = 16, B_BLOCK = S * T }; /* with int4 */
 /* depth of codes for int8 */
 enum { BLOCK = 8, AREA = BLOCK * BLOCK, VECTOR = XD_UNPACK_CODES / 4, BLOCKS = 4, DEPTH = 32 };
@@ -48,19 +50,57 @@ static void unpack_block(const uint8_t *codes, int j, uint8_t *to) {
   for (int p = 0; p < VECTOR; p++) to[p] = (uint8_t)((codes[p] >> 2 * j & 3) - 1);
 }
 
-void xd_unpack_i8(const xd_call *c, uint8_t *const arguments[]) {
+static int vectors_of(const xd_call *c) { return (int)((int64_t)c->k * c->n / XD_UNPACK_CODES); }
+
+/* `count` vectors of the tile's codes, from `first` on. */
+static void unpack_i8(const xd_call *c, int first, int count, const uint8_t *codes, uint8_t *to) {
   const int columns = c->n / BLOCK;
-  for (int group = 0; group < c->k / DEPTH * columns; group++)
+  for (int v = first; v < first + count; v++)
     for (int j = 0; j < BLOCKS; j++)
-      unpack_block(arguments[0] + (int64_t)group * VECTOR, j,
-                   arguments[1] + (int64_t)((group / columns * BLOCKS + j) * columns + group % columns) * AREA);
+      unpack_block(codes + (int64_t)v * VECTOR, j,
+                   to + (int64_t)((v / columns * BLOCKS + j) * columns + v % columns) * AREA);
+}
+
+static void unpack_i4(const xd_call *c, int first, int count, const uint8_t *codes, uint8_t *to) {
+  (void)c;
+  for (int v = first; v < first + count; v++)
+    for (int i = 0; i < 2 * VECTOR; i++)
+      to[2 * VECTOR * v + i] = (uint8_t)((codes[VECTOR * v + i % VECTOR] >> 2 * (i / VECTOR) & 0x33) - 0x11);
+}
+
+void xd_unpack_i8(const xd_call *c, uint8_t *const arguments[]) {
+  unpack_i8(c, 0, vectors_of(c), arguments[0], arguments[1]);
 }
 
 void xd_unpack_i4(const xd_call *c, uint8_t *const arguments[]) {
-  uint8_t *to = arguments[1];
-  for (int64_t v = 0; v < (int64_t)c->k * c->n / 4; v += VECTOR)
-    for (int half = 0; half < 2; half++)
-      for (int p = 0; p < VECTOR; p++) *to++ = (uint8_t)((arguments[0][v + p] >> 2 * half & 0x33) - 0x11);
+  unpack_i4(c, 0, vectors_of(c), arguments[0], arguments[1]);
+}
+
+/* ---- products, and codes of the next tile ---- */
+
+int xd_vectors_beside(const xd_call *c) {
+  return c->rows && strstr(c->function->name, "_unpack") ? (int)((int64_t)vectors_of(c) * c->m / c->rows) : 0;
+}
+
+enum { B = 1, CODES = 3, NEXT };
+
+int64_t xd_matmul_unpack_bytes(const xd_call *c, int argument) {
+  return argument == CODES || argument == NEXT ? xd_unpack_i8_bytes(c, argument == NEXT)
+         : argument == B                       ? (int64_t)c->k * c->n
+                                               : xd_matmul_codes_bytes(c, argument);
+}
+void xd_matmul_unpack(const xd_call *c, uint8_t *const arguments[]) {
+  xd_function_find("matmul_i8")->run(c, arguments);
+  unpack_i8(c, c->row / c->m * xd_vectors_beside(c), xd_vectors_beside(c), arguments[CODES], arguments[NEXT]);
+}
+
+int64_t xd_matmul_i4_unpack_bytes(const xd_call *c, int argument) {
+  return argument == CODES || argument == NEXT ? xd_unpack_i4_bytes(c, argument == NEXT)
+                                               : xd_matmul_i8_i4_bytes(c, argument);
+}
+void xd_matmul_i4_unpack(const xd_call *c, uint8_t *const arguments[]) {
+  xd_matmul_i8_i4(c, arguments);
+  unpack_i4(c, c->row / c->m * xd_vectors_beside(c), xd_vectors_beside(c), arguments[CODES], arguments[NEXT]);
 }
 
 int64_t xd_matmul_codes_bytes(const xd_call *c, int argument) {

@@ -14,6 +14,15 @@ void xd_unpack_i8(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_unpack_i4_bytes(const xd_call *, int argument);
 void xd_unpack_i4(const xd_call *, uint8_t *const arguments[]);
 
+/* Vectors of codes of the next tile of B that the call unpacks, which is its share of the rows of C; 0: none. */
+int xd_vectors_beside(const xd_call *);
+/* C += A B with B in int8, or in int4. The further arguments are codes of 2 bits of B's next tile, and where they go
+ * unpacked. */
+int64_t xd_matmul_unpack_bytes(const xd_call *, int argument);
+void xd_matmul_unpack(const xd_call *, uint8_t *const arguments[]);
+int64_t xd_matmul_i4_unpack_bytes(const xd_call *, int argument);
+void xd_matmul_i4_unpack(const xd_call *, uint8_t *const arguments[]);
+
 /* A int8 in blocks of 8x8, B codes of 2 bits, which are converted to int8 between load and multiplication; C += A B
  * in int32. */
 int64_t xd_matmul_codes_bytes(const xd_call *, int argument);

@@ -110,6 +110,7 @@ static void offer_others(tw_menu_builder *m, const xd_config *c) {
       tw_menu_offer(m, "cores", "more cores share the work; fewer cores may divide it without a remainder",
                     "cores rows=%d columns=%d", rows, columns);
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  tw_menu_offer(m, "unpacking", "the next tile of B is unpacked while the multiplier works", "hide_unpacking");
   for (int depth = 1; depth <= 16; depth *= 2)
     tw_menu_offer(m, "depth", "deeper tiles read longer contiguous rows of A from memory", "depth %d", depth);
 }

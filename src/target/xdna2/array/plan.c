@@ -126,6 +126,9 @@ static const tw_verb verbs[] = {
              TW_CHOICE("", xd_gemm, in_rows, 0, "tiles|rows"))},
     {TW_VERB("trace", "trace 4", "Record this number of cores on the NPU, for export/overlay.py: kernels and stalls.",
              1, SIZE("", trace, TRACE_MOST))},
+    {TW_FLAG("hide_unpacking",
+             "Unpack the codes of the next tile of B beside the products, into a second buffer (ternary weights).",
+             xd_gemm, hide_unpacking)},
     {TW_FLAG("await_groups",
              "Await rows of macro-tiles before the next ones begin (four, then two at a time), as public designs do.",
              xd_gemm, await_groups)},
@@ -168,6 +171,7 @@ char *xd_plan_print(const xd_gemm *g) {
   tw_text_add(&t, "depth %d\n", g->depth);
   if (g->in_rows) tw_text_add_string(&t, "layout rows\n");
   if (g->trace) tw_text_add(&t, "trace %d\n", g->trace);
+  if (g->hide_unpacking) tw_text_add_string(&t, "hide_unpacking\n");
   if (g->await_groups) tw_text_add_string(&t, "await_groups\n");
   if (g->runtime_sizes) tw_text_add_string(&t, "runtime_sizes\n");
   return tw_text_take(&t);

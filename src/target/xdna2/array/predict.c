@@ -14,7 +14,10 @@
 /* Cycles of a core for one tile of C. */
 static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_shape *s) {
   const double rho = (double)g->tile.rho;
-  const double micro = xd_micro_cycles(c, g->kernel, xd_gemm_cover(g), g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
+  xd_cover plain = xd_gemm_cover(g);
+  const double with = xd_micro_cycles(c, g->kernel, plain, g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
+  plain.beside = 0;
+  const double micro = xd_micro_cycles(c, g->kernel, plain, g->tile.m / g->tile.rho, g->tile.k, g->tile.n);
   const xd_core_pass unpacking = g->kernel->scratch_b == TW_BFP16 ? XD_PASS_UNPACK_BFP16
                                  : g->kernel->scratch_b == TW_I4  ? XD_PASS_UNPACK_I4
                                                                   : XD_PASS_UNPACK_I8,
@@ -27,7 +30,9 @@ static double tile_cycles(const xd_config *c, const xd_gemm *g, const xd_gemm_sh
   const int64_t area = g->tile.m * g->tile.n, result = area * s->c_bytes8 / 8;
   const double zero = xd_pass_cycles(XD_PASS_CLEAR, s->accumulators ? area * s->accumulators : result);
   const double finish = s->accumulators || xd_gemm_staging(g) ? xd_pass_cycles(finishing, area) : 0;
-  return (double)(s->steps * g->depth) * step + zero + finish;
+  const double steps = (double)(s->steps * g->depth);
+  if (g->hide_unpacking) return unpack + (steps - 1) * rho * with + rho * micro + zero + finish;
+  return steps * step + zero + finish;
 }
 
 /* Cycles until C has left the core, if the next tile needs its buffer. */

@@ -113,6 +113,7 @@ static tw_status find_pace(const xd_core_kernel *k, const xc_loop *loop, int eac
     xc_loop_free(&single);
   }
   if (status == TW_OK && k->convert_a) status = plan_conversion(m, k, &out->convert, &out->code_bytes, error);
+  if (k->unpack) out->code_bytes *= 3; /* also clusters that do not unpack, and the function of the last step of K */
   if (status == TW_OK && out->code_bytes > m->program_bytes)
     return tw_fail(error, TW_USAGE, "the kernel needs %d bytes of code, but the program memory has %d; unroll less",
                    out->code_bytes, m->program_bytes);
