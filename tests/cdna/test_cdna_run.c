@@ -331,6 +331,24 @@ static void test_parts_of_a_launch(void **state) {
   }
 }
 
+/* Launch bounds limit the block, and give the compiler the registers of few threads. */
+static void test_launch_bounds_count(void **state) {
+  static const char source[] =
+      "#include <hip/hip_runtime.h>\n__global__ __launch_bounds__(128, 1) void k(int *out) { out[0] = 7; }\n";
+  int out = 0;
+  tw_error error = {0};
+  tw_measurement m = {0};
+  tw_raw_argument a = {.data = &out, .bytes = sizeof out, .is_data = true, .writable = true, .at = -1, .name = "out"};
+  tw_raw_launch l = {.grid = {1, 1, 1}, .block = {128, 1, 1}, .n = 1, .argument = &a, .untimed = true};
+  const tw_target *t = tw_target_find("cdna4");
+  (void)state;
+  if (t->launcher->run(t, source, sizeof source - 1, &l, &m, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(out, 7);
+  l.block[0] = 192;
+  assert_int_equal(t->launcher->run(t, source, sizeof source - 1, &l, &m, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "compiled for at most 128"));
+}
+
 /* An instruction of HIP's header is on the line that asks for it. */
 static void test_lines_are_the_users(void **state) {
   static const char source[] = "#include <hip_bf16.h>\n__global__ void k(int *out) {\n  __shared__ int c;\n"
@@ -428,6 +446,7 @@ int main(void) {
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
       cmocka_unit_test(test_lines_are_the_users),
       cmocka_unit_test(test_parts_of_a_launch),
+      cmocka_unit_test(test_launch_bounds_count),
       cmocka_unit_test(test_headers_come_from_the_users_folders), /* the last: the folders stay set */
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,29 +193,6 @@ static void codes_are_changed_whole(void **state) {
   }
 }
 
-/* The vocabulary in C: the example of the documents. */
-static void c_is_compiled(void **state) {
-  const tw_target *t = tw_target_find("cdna4");
-  char *source = NULL;
-  size_t length = 0;
-  tw_error error = {0};
-  tw_problem p;
-  tw_case inputs = {0};
-  tw_artefact *artefact = NULL;
-  (void)state;
-  assert_int_equal(tw_file_read(TW_TEST_DATA "/../../examples/tiles/gemm_cdna.c", 1 << 20, &source, &length, &error),
-                   TW_OK);
-  assert_int_equal(tw_problem_parse(NULL, "gemm m=130 n=132 k=192 b_transposed=1 a=bf16 c=f32", &p, &error), TW_OK);
-  assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
-  if (t->build(t, &p, source, length, &(tw_evaluation){.trust = true}, &artefact, &error) != TW_OK)
-    fail_msg("%s", error.text);
-  assert_int_equal(tw_target_case(t, &p, 7, 2, &inputs, &error), TW_OK);
-  if (t->check(t, artefact, &inputs, &(tw_evaluation){0}, &error) != TW_OK) fail_msg("%s", error.text);
-  tw_case_free(&inputs);
-  t->release(artefact);
-  free(source);
-}
-
 /* Quantized by each rule of scales, to the bit. */
 /* A short kernel waits for its arguments (arguments_ns of the machine, 0.417 us) unless they are preloaded. */
 static void preloaded_arguments_take_no_time(void **state) {
@@ -552,7 +529,6 @@ int main(void) {
                                      cmocka_unit_test(operands_of_6_bits_are_right),
                                      cmocka_unit_test(pinned_loops_keep_the_rules),
                                      cmocka_unit_test(codes_are_changed_whole),
-                                     cmocka_unit_test(c_is_compiled),
                                      cmocka_unit_test(rows_are_right),
                                      cmocka_unit_test(attention_is_right),
                                      cmocka_unit_test(block_scaled_gemms_are_right),

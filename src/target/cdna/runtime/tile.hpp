@@ -7,3 +7,4 @@
 #include "tile_float6.hpp"
 #include "tile_attention.hpp"
 #include "tile_back.hpp"
+#include "tile_register.hpp"

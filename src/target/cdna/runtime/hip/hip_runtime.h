@@ -19,7 +19,11 @@ TW_DEVICE_C void *memcpy(void *to, const void *from, size_t n) { return __builti
 TW_DEVICE_C void *memmove(void *to, const void *from, size_t n) { return __builtin_memmove(to, from, n); }
 TW_DEVICE_C void *memset(void *to, int value, size_t n) { return __builtin_memset(to, value, n); }
 
-#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+/* Threads of a block, waves of a SIMD: as in ROCm's header. clang's own attribute has no effect for AMD GPUs. */
+#define TW_BOUNDS_1(threads) __attribute__((amdgpu_flat_work_group_size(1, threads)))
+#define TW_BOUNDS_2(threads, waves) __attribute__((amdgpu_flat_work_group_size(1, threads), amdgpu_waves_per_eu(waves)))
+#define TW_BOUNDS_OF(one, two, name, ...) name
+#define __launch_bounds__(...) TW_BOUNDS_OF(__VA_ARGS__, TW_BOUNDS_2, TW_BOUNDS_1, )(__VA_ARGS__)
 #define HIP_KERNEL_NAME(...) __VA_ARGS__
 #define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 #define HIP_SYMBOL(x) x
