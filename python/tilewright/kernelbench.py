@@ -222,6 +222,20 @@ class Rewriter:
                 self.put(node, found)
         self.traced.graph.eliminate_dead_code()
 
+    def put_norms(self) -> None:
+        """Division by a norm of the last dimension: reductions of the tensor that is divided."""
+        for node in list(self.traced.graph.nodes):
+            norm = node.args[1] if _name_of(node.target) in ("truediv", "div") and len(node.args) == 2 and not node.kwargs else None
+            if not isinstance(norm, torch.fx.Node) or norm.target is not twt.reduce or norm.args[0] is not node.args[0]:
+                continue
+            how = norm.kwargs
+            f = {("mean", "abs"): "abs", ("norm", None): "l2"}.get((how["f"], how.get("of")))
+            if f and how["keepdim"] and _is_last(how["dim"], self.shape(node.args[0])):
+                if len(norm.users) == 1:
+                    self.replaced.remove("reduce")
+                self.put(node, (twt.normalize, (node.args[0], f), {}))
+        self.traced.graph.eliminate_dead_code()
+
     def running_sum(self, node: torch.fx.Node) -> "Optional[dict[str, Any]]":
         """The options of twt.cumsum that computes flip(cumsum(flip(x))), or cat((zeros, cumsum(x without its last element)))."""
 
@@ -282,9 +296,10 @@ class Rewriter:
     def run(self) -> None:
         self.put_formulas()
         self.put_reductions()
+        self.put_norms()
         self.put_running_sums()
         for node in list(self.traced.graph.nodes):
-            if node.target in (twt.elementwise, twt.reduce, twt.cumsum):
+            if node.target in (twt.elementwise, twt.reduce, twt.normalize, twt.cumsum):
                 continue
             if node.op in ("call_function", "call_method") and node.target not in (getattr, operator.getitem):
                 found = self.function(node)

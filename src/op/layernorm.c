@@ -2,7 +2,9 @@
  *
  *   r[i][j] = keep[i][j] x[i][j] / (1 - dropout) [+ residual[i][j]];
  *   y[i][j] = (r[i][j] - mean r[i]) / sqrt(variance r[i] + eps) weight[j] + bias[j]      norm=layer;
- *   y[i][j] = r[i][j] / sqrt(mean of r[i]^2 + eps) weight[j]                             norm=rms.
+ *   y[i][j] = r[i][j] / sqrt(mean of r[i]^2 + eps) weight[j]                             norm=rms;
+ *   y[i][j] = r[i][j] / (mean of |r[i]| + eps)                                           norm=abs, affine=0;
+ *   y[i][j] = r[i][j] / sqrt(sum of r[i]^2 + eps)                                        norm=l2, affine=0.
  *
  * The mask keep[i][j] is 1 where word j % 4 of Philox4x32-10 (philox.h) with the counter (j / 4, i, 0, 0) and the key
  * (seed[0], seed[1]) is at least floor(dropout 2^32), else 0.
@@ -38,9 +40,9 @@ static const tw_key keys[] = {
     {.name = "norm",
      .kind = TW_KEY_CHOICE,
      .fallback = "layer",
-     .choices = "layer|rms",
-     .help = "layer normalization or RMS normalization"},
-    {.name = "eps", .kind = TW_KEY_REAL, .fallback = "0.00001", .help = "number added to the variance or mean square"},
+     .choices = "layer|rms|abs|l2",
+     .help = "layer or RMS normalization, or division by the mean magnitude or by the Euclidean norm"},
+    {.name = "eps", .kind = TW_KEY_REAL, .fallback = "0.00001", .help = "number added to the variance, square or magnitude; may be 0 with abs and l2"},
     {.name = "affine",
      .kind = TW_KEY_BOOL,
      .fallback = "1",
@@ -63,12 +65,14 @@ static const tw_key keys[] = {
      .help = "element type of every operand except seed: f32, f16 or bf16"},
 };
 
+typedef enum norm { LAYER, RMS, ABS, L2 } norm;
+
 /* Operands by position; absent ones are -1. */
 typedef struct layernorm {
   int64_t rows, columns;
   int64_t groups, span;
   double dropout, eps;
-  bool rms;
+  norm norm;
   tw_type type;
   int x, residual, weight, bias, seed, y, sum, n;
 } layernorm;
@@ -80,14 +84,14 @@ static layernorm layernorm_of(const tw_problem *p) {
                  .span = tw_problem_int(p, "span"),
                  .dropout = tw_problem_real(p, "dropout"),
                  .eps = tw_problem_real(p, "eps"),
-                 .rms = tw_problem_int(p, "norm") == 1,
+                 .norm = (norm)tw_problem_int(p, "norm"),
                  .type = tw_problem_type(p, "a")};
   const bool residual = tw_problem_int(p, "residual");
   l.x = l.n++;
   l.residual = residual ? l.n++ : -1;
   const bool affine = tw_problem_int(p, "affine");
   l.weight = affine ? l.n++ : -1;
-  l.bias = l.rms || !affine ? -1 : l.n++;
+  l.bias = l.norm != LAYER || !affine ? -1 : l.n++;
   l.seed = l.dropout > 0 ? l.n++ : -1;
   l.y = l.n++;
   l.sum = residual ? l.n++ : -1;
@@ -101,8 +105,10 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
                    tw_type_name(l.type));
   if (!(l.dropout >= 0 && l.dropout < 1))
     return tw_fail(error, TW_USAGE, "unsupported dropout=%g; expected at least 0 and below 1", l.dropout);
-  if (!(l.eps > 0 && l.eps < 1))
+  if (!(l.eps < 1 && (l.eps > 0 || (l.eps == 0 && l.norm >= ABS))))
     return tw_fail(error, TW_USAGE, "unsupported eps=%g; expected a number between 0 and 1, as in eps=0.00001", l.eps);
+  if (l.norm >= ABS && l.weight >= 0)
+    return tw_fail(error, TW_USAGE, "norm=abs and norm=l2 have no weights; add affine=0");
   if (l.rows % l.groups)
     return tw_fail(error, TW_USAGE, "groups=%lld must divide rows=%lld", (long long)l.groups, (long long)l.rows);
   if (l.columns % l.span)
@@ -146,7 +152,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_fill_rows(seed, l.x, &o[l.x], spread_of_row, buffers[l.x]);
   if (l.weight >= 0) tw_fill_factors(seed, l.weight, &o[l.weight], buffers[l.weight]);
   if (l.residual >= 0) tw_fill_rows(seed, l.residual, &o[l.residual], spread_of_row, buffers[l.residual]);
-  if (l.residual < 0) tw_zero_a_row(seed, l.x, &o[l.x], buffers[l.x]);
+  if (l.residual < 0 && l.eps > 0) tw_zero_a_row(seed, l.x, &o[l.x], buffers[l.x]);
   if (l.bias >= 0) tw_fill_uniform(seed, l.bias, &o[l.bias], 1, buffers[l.bias]);
   if (l.seed < 0) return;
   tw_random r;
@@ -178,9 +184,15 @@ static void make_sum(const job *j, int64_t row, int64_t column, double *r, doubl
 }
 
 typedef struct moments {
-  double mean, variance;         /* of r */
-  double mean_off, variance_off; /* error bounds in binary32 */
+  double mean, mean_off;    /* of r; error bound in binary32 */
+  double divisor, relative; /* of r less the mean; error bound */
 } moments;
+
+/* The root of a mean or sum of squares, plus eps. */
+static void set_root(const layernorm *l, double square, double off, moments *m) {
+  m->divisor = sqrt(square + l->eps);
+  m->relative = off / (square + l->eps) / 2;
+}
 
 /* Errors of the elements are independent. The error of a sum of n terms is the sum of the errors of its steps; the mean
  * square may also be a difference of squares, as a one-pass kernel computes the variance. */
@@ -194,7 +206,7 @@ static moments moments_of(const layernorm *l, const double *r, const double *off
     offs += off[i];
     off2 += off[i] * off[i];
   }
-  moments m = {.mean = l->rms ? 0 : sum / n};
+  moments m = {.mean = l->norm == LAYER ? sum / n : 0};
   double central = 0, turned = 0, turned2 = 0;
   for (int64_t i = 0; i < l->columns; i++) {
     const double c = r[i] - m.mean;
@@ -202,10 +214,15 @@ static moments moments_of(const layernorm *l, const double *r, const double *off
     turned += fabs(c) * off[i];
     turned2 += c * c * off[i] * off[i];
   }
-  m.variance = central / n;
-  m.mean_off = l->rms ? 0 : (tw_random_sum(offs, off2) + steps * size) / n;
-  m.variance_off =
-      (2 * tw_random_sum(turned, turned2) + off2 + 2 * steps * square) / n + m.mean_off * (m.mean_off + 2 * TW_U32);
+  const double sum_off = tw_random_sum(offs, off2) + steps * size,
+               square_off = 2 * tw_random_sum(turned, turned2) + off2 + 2 * steps * square;
+  m.mean_off = l->norm == LAYER ? sum_off / n : 0;
+  if (l->norm == L2) set_root(l, central, square_off, &m);
+  if (l->norm < ABS) set_root(l, central / n, square_off / n + m.mean_off * (m.mean_off + 2 * TW_U32), &m);
+  if (l->norm == ABS) {
+    m.divisor = size / n + l->eps;
+    m.relative = sum_off / n / m.divisor;
+  }
   return m;
 }
 
@@ -214,13 +231,12 @@ static moments moments_of(const layernorm *l, const double *r, const double *off
 static void finish(const job *j, const moments *m, const double *r, const double *off, int64_t row, int64_t first,
                    int64_t count, double *value, double *bound) {
   const layernorm *l = &j->l;
-  const double deviation = sqrt(m->variance + l->eps), relative = m->variance_off / (m->variance + l->eps) / 2;
   for (int64_t i = 0; i < count; i++) {
     const int64_t at = row % l->groups * (l->columns / l->span) + (first + i) / l->span;
     const double weight = l->weight >= 0 ? tw_element(l->type, j->buffer[l->weight], at) : 1;
     const double bias = l->bias >= 0 ? tw_element(l->type, j->buffer[l->bias], at) : 0;
-    const double z = (r[first + i] - m->mean) / deviation;
-    const double z_off = (off[first + i] + m->mean_off) / deviation + fabs(z) * (relative + 8 * TW_U32);
+    const double z = (r[first + i] - m->mean) / m->divisor;
+    const double z_off = (off[first + i] + m->mean_off) / m->divisor + fabs(z) * (m->relative + 8 * TW_U32);
     value[i] = z * weight + bias;
     bound[i] = tw_store_error(
         l->type, value[i], fabs(weight) * z_off + 4 * TW_U32 * (fabs(z * weight) + fabs(bias)) + tw_least_real(TW_F32));
@@ -268,7 +284,7 @@ static void exact_cost(const tw_problem *p, size_t operand, double *element, dou
 /* Per element: mean and variance three additions and a product, normalization four; scaling and sum of a residual. */
 static double operations(const tw_problem *p) {
   const layernorm l = layernorm_of(p);
-  return ((l.rms ? 2 : 4) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows * (double)l.columns;
+  return ((l.norm == LAYER ? 4 : 2) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows * (double)l.columns;
 }
 
 const tw_op tw_op_layernorm = {

@@ -31,12 +31,14 @@ static void known_answers(void **state) {
     const char *text;
     double y[4];
   } cases[] = {{"layernorm rows=1 cols=4 eps=0.0000001 a=f32", {-1.34164, -0.44721, 0.44721, 1.34164}},
-               {"layernorm rows=1 cols=4 eps=0.0000001 norm=rms a=f32", {0.36515, 0.73030, 1.09545, 1.46059}}};
-  for (int t = 0; t < 2; t++) {
+               {"layernorm rows=1 cols=4 eps=0.0000001 norm=rms a=f32", {0.36515, 0.73030, 1.09545, 1.46059}},
+               {"layernorm rows=1 cols=4 eps=0 norm=abs affine=0 a=f32", {0.4, 0.8, 1.2, 1.6}},
+               {"layernorm rows=1 cols=4 eps=0.5 norm=l2 affine=0 a=f32", {0.18107, 0.36214, 0.54321, 0.72428}}};
+  for (size_t t = 0; t < sizeof cases / sizeof *cases; t++) {
     op_run r;
     op_run_make(&r, cases[t].text, 1);
     memcpy(r.data.buffer[0], (float[]){1, 2, 3, 4}, 16);
-    memcpy(r.data.buffer[1], (float[]){1, 1, 1, 1}, 16);
+    if (t < 2) memcpy(r.data.buffer[1], (float[]){1, 1, 1, 1}, 16);
     if (t == 0) memset(r.data.buffer[2], 0, 16);
     op_run_reference(&r);
     const size_t y = r.data.n_operands - 1;
@@ -215,6 +217,7 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("layernorm rows=4 cols=4 a=f32 dropout=1", "dropout=1");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 dropout=-0.5", "dropout=-0.5");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 eps=0", "eps=0");
+  op_expect_refused("layernorm rows=4 cols=4 a=f32 norm=l2", "add affine=0");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 groups=3", "groups=3 must divide rows=4");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 affine=0 span=2", "affine=0 has no weights");
 }

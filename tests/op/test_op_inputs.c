@@ -67,6 +67,8 @@ static const char *const problems[] = {
     "layernorm rows=16 cols=16 a=f32",
     "layernorm rows=16 cols=64 groups=4 span=16 a=f32",
     "layernorm rows=16 cols=64 affine=0 a=bf16",
+    "layernorm rows=16 cols=32 norm=abs affine=0 a=f32",
+    "layernorm rows=16 cols=32 norm=l2 affine=0 a=bf16",
     "layernorm rows=16 cols=64 a=bf16 residual=1 dropout=0.25",
     "layernorm rows=16 cols=32 a=f16 norm=rms residual=1",
     "rotary b=4 h=4 s=16 d=32 a=f32",

@@ -547,7 +547,23 @@ class Tuning(unittest.TestCase):
                 inputs = (x, *((module.weight, module.bias) if module.affine else ()))
                 self.assertTrue(torch.autograd.gradcheck(lambda y, *w: _rows.group_norm(y, groups, *(w or (None, None)), module.eps), inputs))
         long = torch.empty(1).expand(112, 64, 512, 512)
-        self.assertEqual([_rows._group_parts(t) for t in (long, long[:3], long[:1, :1])], [112, 3, 1])
+        self.assertEqual([_rows._group_parts(t) for t in (long, long[:3], long[:1, :1])], [28, 1, 1])
+
+    def test_division_by_a_norm(self):
+        x = torch.randn(3, 5, 7, dtype=torch.double, requires_grad=True)
+        for f, eps, expected in (
+            ("l2", 0.0, torch.nn.functional.normalize(x, dim=-1, eps=0)),
+            ("l2", 0.25, x / (x.square().sum(-1, keepdim=True) + 0.25).sqrt()),
+            ("abs", 0.25, x / (x.abs().mean(-1, keepdim=True) + 0.25)),
+        ):
+            with self.subTest(f"{f} {eps}"):
+                torch.testing.assert_close(twt.normalize(x, f, eps), expected)
+                torch.testing.assert_close(_rows.normalize(x, f, eps), expected)
+                self.assertTrue(torch.autograd.gradcheck(lambda y: _rows.normalize(y, f, eps), (x,)))
+                theirs, ours = _tune.pair("layernorm", dict(rows=3, cols=8, norm=f, affine=0, eps=eps, a="f32"), "cpu")
+                torch.testing.assert_close(ours(), theirs())
+        with self.assertRaisesRegex(tw.UsageError, "expected f of abs, l2"):
+            twt.normalize(x, "l1")
 
     def test_pools(self):
         """A module is computed as before, with gradients; the keys of kernels follow its options."""
@@ -997,7 +1013,10 @@ class KernelBench(unittest.TestCase):
             "torch.max(A, dim=0)[0]": ["reduce"],
             "A.min(1)[0]": ["reduce"],
             "torch.argmax(A, dim=1) + torch.argmin(A)": ["reduce", "reduce"],
-            "A / torch.norm(A, p=2, dim=1, keepdim=True)": ["reduce"],
+            "A / torch.norm(A, p=2, dim=1, keepdim=True)": ["normalize"],
+            "A / torch.mean(torch.abs(A), dim=-1, keepdim=True)": ["normalize"],
+            "A / torch.norm(A, p=2, dim=0, keepdim=True)": ["reduce"],
+            "A / torch.norm(A + 1, p=2, dim=1, keepdim=True)": ["reduce"],
             "A / torch.norm(A, p='fro')": ["reduce"],
             "torch.mean(torch.abs(A), dim=1, keepdim=True)": ["reduce"],
             "torch.mean((A - torch.exp(A)) ** 2)": ["reduce"],

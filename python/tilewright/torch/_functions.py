@@ -105,6 +105,15 @@ def rms_norm(
     return (_rows.direct_rms_norm if direct else _rows.rms_norm)(x, weight, eps)
 
 
+def normalize(x: torch.Tensor, f: str = "l2", eps: float = 0.0) -> torch.Tensor:
+    """x over a norm of its last dimension. f: l2, sqrt(sum of squares + eps), or abs, the mean magnitude + eps."""
+    if f not in _rows.NORMS or not 0 <= eps < 1:
+        raise UsageError(f"tilewright.torch.normalize: expected f of {', '.join(_rows.NORMS)}, and eps between 0 and 1 (found {f}, {eps})")
+    if is_traced(x) or (not is_compiling() and is_plain(x) and not _rows.normalize_route(x, f, eps)):
+        return _rows.normalize_by_pytorch(x, f, eps)
+    return (_rows.direct_normalize if is_direct(x) else _rows.normalize)(x, f, eps)
+
+
 def softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
     """As torch.softmax. Kernels are for the last dimension."""
     last = not is_traced(x) and x.dim() and dim in (-1, x.dim() - 1) and x.is_floating_point()

@@ -92,13 +92,10 @@ direct_layer_norm = Direct(_layer_norm, _norm_setup, _layer_norm_backward)
 
 # ---- normalization over groups of channels ----
 
-#: Elements of one launch: rows that are read again are then still in the L2, which has 50 MB on Hopper.
-GROUPED = 1 << 23
-
 
 def _group_parts(x: torch.Tensor) -> int:
     """Into how many launches of whole images the tensor is divided."""
-    return parts_of(x.shape[0], x.numel(), GROUPED)
+    return parts_of(x.shape[0], x.numel())
 
 
 def group_norm_by_pytorch(x: torch.Tensor, groups: int, weight: Optional[torch.Tensor], bias: Optional[torch.Tensor], eps: float) -> torch.Tensor:
@@ -205,6 +202,48 @@ rms_norm = operator(
     backward=_rms_norm_backward,
 )
 direct_rms_norm = Direct(_rms_norm, _norm_setup, _rms_norm_backward)
+
+
+# ---- division by a norm ----
+
+#: By name of the norm, PyTorch's formula over the last dimension.
+NORMS = {
+    "abs": lambda x, eps: x / (x.abs().mean(-1, keepdim=True) + eps),
+    "l2": lambda x, eps: x / (torch.linalg.vector_norm(x, 2, -1, keepdim=True) if not eps else (x.square().sum(-1, keepdim=True) + eps).sqrt()),
+}
+
+
+def normalize_by_pytorch(x: torch.Tensor, f: str, eps: float) -> torch.Tensor:
+    return NORMS[f](x, eps)
+
+
+def normalize_route(x: torch.Tensor, f: str, eps: float) -> Any:
+    key = ("normalize", x.shape, x.dtype, x.device, f, eps)
+    return planned(key, "layernorm", 2, x, lambda: _size(x, row_parts(x.shape), norm=f, affine=0, eps=eps)) if x.dim() else False
+
+
+def _normalize(x, f, eps):
+    plan = normalize_route(x, f, eps)
+    return in_parts(plan, x) if plan else normalize_by_pytorch(x, f, eps).contiguous()
+
+
+def _normalize_setup(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(inputs[0])
+    ctx.how = inputs[1:]
+
+
+def _normalize_backward(ctx: Any, g: torch.Tensor):
+    return (*gradients(lambda x: normalize_by_pytorch(x, *ctx.how), ctx.saved_tensors, g), None, None)
+
+
+normalize = operator(
+    "normalize(Tensor x, str f, float eps) -> Tensor",
+    _normalize,
+    lambda x, f, eps: x.new_empty(x.shape),
+    setup=_normalize_setup,
+    backward=_normalize_backward,
+)
+direct_normalize = Direct(_normalize, _normalize_setup, _normalize_backward)
 
 
 # ---- softmax and its logarithm ----

@@ -110,6 +110,9 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
             weight, bias = b.t(), new(keys["n"])
             return (lambda: torch.nn.functional.linear(a, weight, bias)), (lambda: _gemm.linear(a, weight, bias))
         return (lambda: torch.mm(a, b)), (lambda: _gemm.matmul(a, b))
+    if op == "layernorm" and get("norm") in _rows.NORMS:
+        x, how = new(keys["rows"], keys["cols"]), (keys["norm"], keys["eps"])
+        return (lambda: _rows.normalize_by_pytorch(x, *how)), (lambda: _rows.normalize(x, *how))
     if op == "layernorm" and (get("groups", 1) > 1 or get("span", 1) > 1 or not get("affine", 1)):
         groups, span = get("groups", 1), get("span", keys["cols"])
         x = new(keys["rows"] // groups, groups * (keys["cols"] // span), span)

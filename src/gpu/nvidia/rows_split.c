@@ -11,23 +11,24 @@
 
 enum { BLOCKS_MAX = 4096, REGISTERS_MAX = 1 << 16 /* elements of a row that a block keeps in registers */ };
 
+/* Elements that a thread reads at once. */
+static int count_of(const tw_problem *p) {
+  const int chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
+  return tw_problem_int(p, "cols") % chunk ? 1 : chunk;
+}
+
 static bool is_softmax(const tw_problem *p) { return strcmp(p->op->name, "softmax") == 0; }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
-  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
-  if (cols % chunk || cols > INT32_MAX / 2)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported cols=%lld; rows are read 16 bytes at a time, so expected a multiple of %lld up to 2^30",
-                   (long long)cols, (long long)chunk);
-  if (rows > INT32_MAX / BLOCKS_MAX)
-    return tw_fail(error, TW_USAGE, "unsupported rows=%lld; split_row supports up to %d", (long long)rows,
-                   INT32_MAX / BLOCKS_MAX);
-  if (!is_softmax(p) && tw_problem_int(p, "span") > 1 && tw_problem_int(p, "span") % chunk)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported span=%lld; expected 1 or a multiple of %lld elements, which are 16 bytes",
-                   (long long)tw_problem_int(p, "span"), (long long)chunk);
+  const int count = count_of(p);
+  if (cols > INT32_MAX / 2 || rows > INT32_MAX / BLOCKS_MAX / 2)
+    return tw_fail(error, TW_USAGE, "unsupported rows=%lld cols=%lld; split_row supports up to %d rows of 2^30 elements",
+                   (long long)rows, (long long)cols, INT32_MAX / BLOCKS_MAX / 2);
+  if (!is_softmax(p) && tw_problem_int(p, "span") > 1 && tw_problem_int(p, "span") % count)
+    return tw_fail(error, TW_USAGE, "unsupported span=%lld; expected 1 or a multiple of %d elements, which are 16 bytes",
+                   (long long)tw_problem_int(p, "span"), count);
   if (!is_softmax(p) && (tw_problem_int(p, "residual") || tw_problem_real(p, "dropout") > 0))
     return tw_fail(error, TW_USAGE, "split_row does not support residual and dropout; use 'row warps=4'");
   return TW_OK;
@@ -36,15 +37,18 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 static tw_status settle_rows_split(const tw_tile_machine *machine, const tw_problem *p, void *settled,
                                    tw_error *error) {
   PLAN *plan = settled;
-  const int64_t cols = tw_problem_int(p, "cols");
-  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a")), chunks = cols / chunk;
+  plan->count = count_of(p);
+  const int64_t rows = tw_problem_int(p, "rows"), chunks = tw_problem_int(p, "cols") / plan->count;
   if (plan->blocks > chunks)
-    return tw_fail(error, TW_USAGE, "split_row blocks=%d: a row has only %lld chunks of 16 bytes; use fewer blocks",
-                   plan->blocks, (long long)chunks);
+    return tw_fail(error, TW_USAGE, "split_row blocks=%d: a row has only %lld chunks of %d elements; use fewer blocks",
+                   plan->blocks, (long long)chunks, plan->count);
+  if (plan->lag > rows)
+    return tw_fail(error, TW_USAGE, "lag %d: the problem has only rows=%lld; use a smaller lag", plan->lag,
+                   (long long)rows);
   if (plan->threads % machine->warp_threads)
     return tw_fail(error, TW_USAGE, "unsupported threads=%d; expected a multiple of %d", plan->threads,
                    machine->warp_threads);
-  plan->part = (chunks + plan->blocks - 1) / plan->blocks * chunk;
+  plan->part = (chunks + plan->blocks - 1) / plan->blocks * plan->count;
   return TW_OK;
 }
 
@@ -78,22 +82,33 @@ static const tw_verb verbs[] = {
      .usage = "chunks 4",
      .help = "Set the number of 16-byte chunks that a thread has in flight.",
      .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, each, 1, 8)},
+     .argument = {TW_NUMBER("", PLAN, each, 1, 16)},
+     .then = needs_blocks},
+    {.name = "lag",
+     .usage = "lag 8",
+     .help = "Use one kernel, which reads a row again after it has measured this many further rows: from the L2.",
+     .needs = 1,
+     .argument = {TW_NUMBER("", PLAN, lag, 1, 1 << 20)},
      .then = needs_blocks},
 };
 static const tw_language language = {"long rows on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const int64_t rows = tw_problem_int(c->problem, "rows"), processors = c->machine->processors;
-  /* Other rows are faster in registers. */
-  const bool useful = rows < 2 * processors || tw_problem_int(c->problem, "cols") > REGISTERS_MAX;
+  /* Other rows are faster in registers, if their pieces are aligned. */
+  const bool useful =
+      rows < 2 * processors || tw_problem_int(c->problem, "cols") > REGISTERS_MAX || count_of(c->problem) == 1;
   for (int64_t blocks = 1; useful && blocks <= BLOCKS_MAX; blocks *= 2)
-    if (blocks == 1 || (rows * blocks <= 64 * processors && rows * blocks * 2 > processors))
+    if (blocks == 1 || (rows * blocks <= 256 * processors && rows * blocks * 2 > processors))
       tw_menu_offer(m, "split_row", "few or long rows leave multiprocessors idle", "split_row blocks=%d", (int)blocks);
   for (int threads = 128; threads <= 1024; threads *= 2)
     tw_menu_offer(m, "threads", "more threads have more loads in flight", "threads %d", threads);
-  for (int each = 1; each <= 8; each *= 2)
+  for (int each = 1; each <= 16; each *= 2)
     tw_menu_offer(m, "chunks", "loads in flight hide memory latency", "chunks %d", each);
+  const int64_t row = tw_problem_int(c->problem, "cols") * tw_tile_type_bytes(tw_problem_type(c->problem, "a"));
+  for (int64_t lag = 1; lag <= rows && lag * row <= c->machine->l2_bytes; lag *= 2)
+    if (4 * lag * row >= c->machine->l2_bytes / 8)
+      tw_menu_offer(m, "lag", "the second reading of a row comes from the L2", "lag %d", (int)lag);
 }
 
 /* ---- the kernels ---- */
@@ -101,8 +116,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
                        tw_error *error) {
   const PLAN *plan = settled;
-  const bool softmax = is_softmax(p), rms = !softmax && tw_problem_int(p, "norm") == 1,
-             affine = !softmax && tw_problem_int(p, "affine");
+  const bool softmax = is_softmax(p), affine = !softmax && tw_problem_int(p, "affine");
+  const int64_t norm = softmax ? -1 : tw_problem_int(p, "norm"); /* layer, rms, abs or l2 */
   tw_slots s = {0};
   tw_slots_text(&s, "op", p->op->name);
   tw_slots_text(&s, "header", machine->header);
@@ -112,15 +127,21 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *p, cons
   tw_slots_number(&s, "part", plan->part);
   tw_slots_number(&s, "threads", plan->threads);
   tw_slots_number(&s, "each", plan->each);
+  tw_slots_number(&s, "count", plan->count);
+  tw_slots_flag(&s, "vector", plan->count > 1);
   tw_slots_flag(&s, "softmax", softmax);
   tw_slots_flag(&s, "log", softmax && tw_problem_int(p, "log"));
-  tw_slots_flag(&s, "rms", rms);
+  tw_slots_flag(&s, "layer", norm == 0);
+  tw_slots_flag(&s, "centered", norm <= 0);
+  tw_slots_flag(&s, "abs", norm == 2);
+  tw_slots_flag(&s, "l2", norm == 3);
   tw_slots_flag(&s, "weight", affine);
-  tw_slots_flag(&s, "bias", affine && !rms);
+  tw_slots_flag(&s, "bias", affine && norm == 0);
   tw_slots_number(&s, "groups", softmax ? 1 : tw_problem_int(p, "groups"));
   tw_slots_number(&s, "span", softmax ? 1 : tw_problem_int(p, "span"));
+  tw_slots_number_or_empty(&s, "lag", plan->lag);
   tw_slots_flag(&s, "grouped", !softmax && tw_problem_int(p, "groups") > 1);
-  tw_slots_flag(&s, "spans", !softmax && tw_problem_int(p, "span") > 1);
+  tw_slots_flag(&s, "spans", !softmax && (tw_problem_int(p, "span") > 1 || plan->count == 1));
   const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/rows_split.cuh.in", &s, error);
   tw_slots_free(&s);
   return status;

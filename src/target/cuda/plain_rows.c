@@ -8,12 +8,14 @@
 #include "target/cuda/plain.h"
 
 static void set_layernorm(tw_slots *s, const tw_problem *p) {
-  const bool rms = tw_problem_int(p, "norm") == 1;
+  const int64_t norm = tw_problem_int(p, "norm"); /* layer, rms, abs or l2 */
   const double dropout = tw_problem_real(p, "dropout");
   tw_slots_flag(s, "residual", tw_problem_int(p, "residual"));
-  tw_slots_flag(s, "rms", rms);
+  tw_slots_flag(s, "about_zero", norm > 0);
+  tw_slots_flag(s, "abs", norm == 2);
+  tw_slots_flag(s, "l2", norm == 3);
   tw_slots_flag(s, "weight", tw_problem_int(p, "affine"));
-  tw_slots_flag(s, "bias", tw_problem_int(p, "affine") && !rms);
+  tw_slots_flag(s, "bias", tw_problem_int(p, "affine") && norm == 0);
   tw_slots_flag(s, "grouped", tw_problem_int(p, "groups") > 1 || tw_problem_int(p, "span") > 1);
   tw_slots_number(s, "groups", tw_problem_int(p, "groups"));
   tw_slots_number(s, "span", tw_problem_int(p, "span"));

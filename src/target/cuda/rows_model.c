@@ -34,6 +34,14 @@ double cuda_predict_rows(const void *with, const void *plan) {
          m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way) * ceil(waves) / waves;
 }
 
+/* With `lag`: rows come from the L2 again if what is read in between fits there, and no block waits if a row's measures are done before the blocks
+ * begin that need them. */
+static bool is_kept(const cuda_config *c, const tw_tile_rows_split_plan *p, double row_bytes) {
+  const double blocks = floor((double)c->threads / p->threads) * (double)c->multiprocessors,
+               under_way = blocks * row_bytes / p->blocks;
+  return 2.0 * p->lag * p->blocks >= blocks && p->lag * row_bytes + under_way < (double)c->l2_bytes;
+}
+
 /* The second reading of the rows, and a second kernel that waits for the first. */
 double cuda_predict_rows_split(const void *with, const void *plan) {
   const cuda_model *m = with;
@@ -42,7 +50,8 @@ double cuda_predict_rows_split(const void *with, const void *plan) {
   const tw_tile_rows_plan all = {.chunks = p->each, .blocks = (int64_t)rows * p->blocks, .block_threads = p->threads};
   const double once = cuda_predict_rows(m, &all), bytes = m->problem->op->bytes(m->problem);
   const double again = rows * cols * tw_type_bits(tw_problem_type(m->problem, "a")) / 8;
-  return once * (1 + again / bytes) + 4 * CUDA_DRAM_LATENCY / ((double)m->config->clock_mhz * 1e6);
+  const double clock = (double)m->config->clock_mhz * 1e6, l2 = CUDA_L2_BYTES_ALL * clock;
+  return once + (is_kept(m->config, p, again / rows) ? again / l2 : once * again / bytes) + 4 * CUDA_DRAM_LATENCY / clock;
 }
 
 /* As rows; a second kernel joins the parts of lines. Fewer neighbours than a warp load parts of lines of memory. */

@@ -20,6 +20,7 @@ TW_FN float number(f16 x) { return (float)__builtin_bit_cast(_Float16, x.bits); 
 TW_FN i32 round_within(float x, i32 low, i32 high) { return (i32)fminf(fmaxf(rintf(x), (float)low), (float)high); }
 TW_FN float exp2_fast(float x) { return exp2f(x); }
 TW_FN float log2_fast(float x) { return log2f(x); }
+TW_FN float max_or_nan(float x, float y) { return y > x || y != y ? y : x; }
 TW_FN float rsqrt_fast(float x) { return 1 / sqrtf(x); }
 TW_FN vec16 load16(const void *p) { return *(const vec16 *)p; }
 TW_FN vec16 load16_once(const void *p) { return *(const vec16 *)p; }
@@ -30,6 +31,11 @@ TW_FN void store_shared(u32 at, u64 x) { memcpy(emulated::shared(at, 8), &x, 8);
 TW_FN void store_shared(u32 at, u16 x) { memcpy(emulated::shared(at, 2), &x, 2); }
 TW_FN vec16 load_shared16(u32 at) { return *(vec16 *)emulated::shared(at, 16); }
 TW_FN void add_in_memory(float *to, float a, float b, float c, float d) { to[0] += a, to[1] += b, to[2] += c, to[3] += d; }
+TW_FN u32 next_of(u32 *count) { return (*count)++; }
+TW_FN void announce(u32 *count) { ++*count; }
+TW_FN void wait_for(const u32 *count, u32 n) {
+  if (*count < n) emulated::wrong("waits for a block that has not begun");
+}
 struct two {
   float low, high;
 };
@@ -60,6 +66,7 @@ struct arena {
 #define round_within gpu_round_within
 #define exp2_fast gpu_exp2_fast
 #define log2_fast gpu_log2_fast
+#define max_or_nan gpu_max_or_nan
 #define rsqrt_fast gpu_rsqrt_fast
 #define load16 gpu_load16
 #define load16_once gpu_load16_once
@@ -69,6 +76,9 @@ struct arena {
 #define store_shared gpu_store_shared
 #define load_shared16 gpu_load_shared16
 #define add_in_memory gpu_add_in_memory
+#define next_of gpu_next_of
+#define announce gpu_announce
+#define wait_for gpu_wait_for
 #define arena gpu_arena
 #define two gpu_two
 #define line gpu_line
@@ -79,6 +89,7 @@ struct arena {
 #undef round_within
 #undef exp2_fast
 #undef log2_fast
+#undef max_or_nan
 #undef rsqrt_fast
 #undef load16
 #undef load16_once
@@ -88,6 +99,9 @@ struct arena {
 #undef store_shared
 #undef load_shared16
 #undef add_in_memory
+#undef next_of
+#undef announce
+#undef wait_for
 #undef arena
 #undef two
 #undef line

@@ -58,6 +58,12 @@ TW_FN float log2_fast(float x) {
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 }
+/* The larger one; NaN if one of them is. */
+TW_FN float max_or_nan(float x, float y) {
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
+  return r;
+}
 TW_FN float rsqrt_fast(float x) {
   float r;
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
@@ -230,6 +236,16 @@ TW_FN void griddepcontrol_launch_dependents() { asm volatile("griddepcontrol.lau
 #define copy_team copy_multicast
 /* Delays this thread by some nanoseconds. */
 TW_FN void linger(int ns) { asm volatile("nanosleep.u32 %0;" ::"r"(ns)); }
+
+/* ---- blocks that wait for others ---- */
+
+/* The number before, which no other block gets. */
+TW_FN u32 next_of(u32 *count) { return atomicAdd(count, 1u); }
+/* Counts what this thread has written; a thread that waits for the count sees it. */
+TW_FN void announce(u32 *count) { asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(count) : "memory"); }
+TW_FN void wait_for(const u32 *count, u32 n) {
+  for (u32 there = 0; there < n;) asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(there) : "l"(count) : "memory");
+}
 
 /* ---- barriers ---- */
 
