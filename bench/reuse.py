@@ -3,9 +3,10 @@ reuse.py --plot FILE.svg OUT.csv - draws the table of OUT.csv.
 
 Shapes: table 2 of Autocomp (C. Hong et al., arXiv 2505.18574). A base shape of each category is searched in full. Each reuse shape is
 then searched with its recording (--reuse) and without, with the paper's beam 6, 6 plans and 2 kernels. The speed-up is over Gemmini's
-software library, after 25, 50, 100 and 200 samples, as a geometric mean over the six shapes; the paper has 4.6 with reuse and 3.7
-without after 100 calls of a model, 5.0 and 4.2 after 200. Prints the table of all rows in OUT.csv."""
+software library, after 3 to 200 samples, as a geometric mean over the six shapes; the paper has 4.6 with reuse and 3.7 without after
+100 calls of a model, 5.0 and 4.2 after 200. Prints the table of all rows in OUT.csv. JOBS: searches at a time [1]."""
 import usage  # answers --help
+from concurrent.futures import ThreadPoolExecutor
 import os
 import statistics
 import sys
@@ -18,7 +19,7 @@ SHAPES = {  # category: base, reuse shapes; m, n, k
     "column-dominant": [(12544, 64, 256), (6272, 64, 256), (12544, 64, 128)],
     "row-dominant": [(128, 1024, 1024), (64, 1024, 1024), (32, 1024, 1024)],
 }
-POINTS = (25, 50, 100, 200)
+POINTS = (3, 5, 10, 25, 50, 100, 200)  # the start is the first
 PAPER = {"yes": {100: 4.6, 200: 5.0}, "no": {100: 3.7, 200: 4.2}}  # section 3.5
 FULL = ["--iterations", 10, "--beam", 6, "--plans", 6, "--kernels", 2]
 
@@ -28,25 +29,21 @@ def problem_of(shape):
 
 
 def recording_of(base, folder):
+    return f"{folder}/{'x'.join(map(str, base))}"
+
+
+def record(base, folder):
     """The base is searched once, by `rules` with its defaults."""
-    recording = f"{folder}/{'x'.join(map(str, base))}"
-    if not os.path.exists(recording):
-        tune(problem_of(base), recording, "--seed", 1)
-    return recording
+    tune(problem_of(base), recording_of(base, folder), "--seed", 1)
 
 
-def measure(rows, agent, seed, samples, folder):
-    for base, *targets in SHAPES.values():
-        for shape in targets:
-            for reuse in ("yes", "no"):
-                problem = problem_of(shape)
-                if rows.find(agent, seed, problem, reuse):
-                    continue
-                options = ["--reuse", recording_of(base, folder)] if reuse == "yes" else []
-                with tempfile.TemporaryDirectory() as out:
-                    tune(problem, out, "--agent", agent, "--seed", seed, "--samples", samples, *FULL, *options)
-                    costs, evaluated = costs_after(out, POINTS)
-                rows.add(agent, seed, problem, reuse, samples, library_cycles(problem), evaluated, *costs)
+def measure(rows, agent, seed, base, shape, reuse, samples, folder):
+    options = ["--reuse", recording_of(base, folder)] if reuse == "yes" else []
+    problem = problem_of(shape)
+    with tempfile.TemporaryDirectory() as out:
+        tune(problem, out, "--agent", agent, "--seed", seed, "--samples", samples, *FULL, *options)
+        costs, evaluated = costs_after(out, POINTS)
+    rows.add(agent, seed, problem, reuse, samples, library_cycles(problem), evaluated, *costs)
 
 
 def speed_ups(rows, agent, reuse):
@@ -110,10 +107,18 @@ COLUMNS = ["agent", "seed", "problem", "reuse", "samples", "library", "evaluated
 
 def main(path, seeds=10, samples=200, *agents):
     rows = Rows(path, COLUMNS, 4)
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in range(1, int(seeds) + 1):
-            for agent in agents or ["rules"]:
-                measure(rows, agent, seed, int(samples), folder)
+    searches = [
+        (agent, seed, base, shape, reuse)
+        for seed in range(1, int(seeds) + 1)
+        for agent in agents or ["rules"]
+        for base, *targets in SHAPES.values()
+        for shape in targets
+        for reuse in ("yes", "no")
+        if not rows.find(agent, seed, problem_of(shape), reuse)
+    ]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(int(os.environ.get("JOBS", 1))) as pool:
+        list(pool.map(lambda base: record(base, folder), {base for _, _, base, _, _ in searches}))
+        list(pool.map(lambda search: measure(rows, *search, int(samples), folder), searches))
     show(rows)
 
 

@@ -80,6 +80,8 @@ typedef struct tw_request {
   const tw_memo *memo; /* NULL: nothing is kept */
   /* True if an agent proposed this schedule before. */
   bool (*known)(const void *context, const tw_schedule *);
+  /* True if a candidate before this iteration has this source. Other steps may lead to the same source. */
+  bool (*known_source)(const void *context, const char *source);
   /* The number of kernels with this lever in this search, and the number that beat their parent. */
   void (*experience)(const void *context, const char *lever, int *tried, int *paid);
   /* The candidate with a number, for `mends` and `twin`. NULL: the request is outside of a search. */

@@ -3,7 +3,7 @@
  * Method: schedule reuse of Autocomp (C. Hong et al., section 3.5). Each plan for a parent takes the first recorded
  * steps that the parent lacks. The alternatives of a step are the recorded step, then the menu's steps of this verb,
  * best predicted first. The menu matters because sizes of one shape may be illegal or slow for another. The first plan
- * of all takes every missing step at once.
+ * of all takes every missing step at once: as recorded, and with the sizes that the menu predicts to be best.
  *
  * A parent already has a recorded step if its schedule has the step, or as many steps of this verb as the recording up
  * to it. */
@@ -80,10 +80,11 @@ static bool is_new(const tw_request *r, const tw_schedule *s) { return !r->known
 /* ---- one plan ---- */
 
 static void add_recorded(detail *d, tw_agent_plan *plan, const tw_schedule *schedule, size_t levers) {
-  for (size_t i = 0; i < plan->n_alternatives; i++)
-    if (d->schedule[i].n == schedule->n &&
-        !strcmp(d->schedule[i].step[schedule->n - 1], schedule->step[schedule->n - 1]))
-      return;
+  const tw_digest digest = tw_schedule_digest(schedule);
+  for (size_t i = 0; i < plan->n_alternatives; i++) {
+    const tw_digest have = tw_schedule_digest(&d->schedule[i]);
+    if (!memcmp(&have, &digest, sizeof digest)) return;
+  }
   d->n_levers[plan->n_alternatives] = levers < TW_LEVERS_MAX ? levers : TW_LEVERS_MAX;
   d->schedule[plan->n_alternatives++] = *schedule;
 }
@@ -114,13 +115,16 @@ static bool append_like(const tw_request *r, tw_schedule *schedule, const char *
   return found;
 }
 
-static void plan_rest(const tw_request *r, size_t baseline, const tw_schedule *recording, detail *d,
+/* All missing steps, as recorded; or, because a size that is legal here may be slow, with the menu's sizes. */
+static void plan_rest(const tw_request *r, size_t baseline, const tw_schedule *recording, bool from_menu, detail *d,
                       tw_agent_plan *plan) {
   tw_schedule next = *r->parent->recipe;
   size_t added = 0;
-  for (size_t i = 0; i < recording->n; i++)
+  for (size_t i = 0; i < recording->n; i++) {
+    const char *step = recording->step[i];
     if (is_missing(&next, baseline, recording, i))
-      added += append(r, &next, recording->step[i]) || append_like(r, &next, recording->step[i]);
+      added += (from_menu && append_like(r, &next, step)) || append(r, &next, step) || append_like(r, &next, step);
+  }
   if (added > 1 && is_new(r, &next)) add_recorded(d, plan, &next, added);
 }
 
@@ -152,7 +156,7 @@ static void plan_one(const recorded *own, const tw_request *r, tw_proposal *out)
     tw_agent_plan *plan = &out->plan[out->n];
     out->status = open_plan("the recorded steps together", "recorded steps", plan, &d, &out->error);
     if (out->status != TW_OK) return;
-    plan_rest(r, baseline, &own->recording[k], d, plan);
+    for (int from_menu = 0; from_menu < 2; from_menu++) plan_rest(r, baseline, &own->recording[k], from_menu, d, plan);
     add_plan(out, plan);
   }
   for (size_t k = 0; k < own->n; k++)

@@ -319,6 +319,17 @@ static void describe(const tw_menu_item *chain, size_t n, tw_kernel *out) {
   }
 }
 
+/* Emits the chain. False if a shorter part of it is tried instead: the chain was tried before, its last step is illegal,
+ * or a step hides the effect of the rest, so that the kernel exists already. */
+static bool is_worth_a_try(const tw_request *r, tw_kernel *out, bool has_shorter) {
+  if (has_shorter && r->known && r->known(r->context, &out->recipe)) return false;
+  if (tw_target_emit(r->target, r->problem, &out->recipe, &out->source, &out->message) != TW_OK) return !has_shorter;
+  if (!has_shorter || !r->known_source || !r->known_source(r->context, out->source)) return true;
+  free(out->source);
+  out->source = NULL;
+  return false;
+}
+
 static void implement_one(const tw_order *order, tw_kernel *out) {
   const tw_request *r = order->request;
   const detail *d = order->plan->detail;
@@ -336,14 +347,8 @@ static void implement_one(const tw_order *order, tw_kernel *out) {
       break;
     n++;
   }
-  /* A chain that was tried before is cut to its longest part that was not tried. */
-  while (n > 1 && r->known && r->known(r->context, &out->recipe)) {
+  while (status == TW_OK && !is_worth_a_try(r, out, n > 1)) {
     n--;
-    out->recipe.n--;
-  }
-  while (status == TW_OK && tw_target_emit(r->target, r->problem, &out->recipe, &out->source, &out->message) != TW_OK &&
-         n > 1) {
-    n--; /* the step that was added last is illegal */
     out->recipe.n--;
   }
   describe(chain, n, out);

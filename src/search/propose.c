@@ -73,6 +73,12 @@ static bool is_known(const void *context, const tw_schedule *schedule) {
   return is_listed(r, &r->state->recipes, &digest);
 }
 
+static bool is_known_source(const void *context, const char *source) {
+  const tw_round *r = context;
+  const tw_digest digest = tw_target_source_digest(r->state->target, source);
+  return is_listed(r, &r->state->sources, &digest);
+}
+
 static void look_up_experience(const void *context, const char *lever, int *tried, int *paid) {
   const tw_state *s = ((const tw_round *)context)->state;
   *tried = *paid = 0;
@@ -174,6 +180,7 @@ static tw_request request_of(const tw_round *r, const family *f, size_t place, s
       .memo = &s->memo,
       .translates = tw_translates(s, member) && s->beam[place]->complete < 100,
       .known = is_known,
+      .known_source = is_known_source,
       .experience = look_up_experience,
       .candidate = candidate_at,
       .context = r,

@@ -98,6 +98,23 @@ static void an_illegal_step_gives_way_to_the_menus_steps_of_its_verb(void **stat
   free(steps);
 }
 
+/* "order 5" is legal here, but slow. The second kernel has the first steps of the menu with the recorded verbs. */
+static void steps_with_values_of_another_shape_are_also_offered_with_the_menus_values(void **state) {
+  (void)state;
+  char *steps = write_file("steps", "depth 1\ntile 1\norder 5\n");
+  tw_search_options o = fake_options(1, 2);
+  const char *recording = steps;
+  o.reuse = &recording, o.n_reuse = 1;
+  o.samples = 3;
+  tw_search_result r = search(&o);
+  const fake_state found = fake_read(r.source);
+  assert_int_equal(found.value[DEPTH], 1);
+  assert_int_equal(found.value[TILE], 1);
+  assert_int_equal(found.value[ORDER], 0);
+  tw_search_result_clear(&r);
+  free(steps);
+}
+
 /* A start of another shape. */
 static void steps_of_wisdom_that_are_illegal_here_are_replaced_too(void **state) {
   (void)state;
@@ -231,6 +248,8 @@ static void bad_recordings_are_refused_in_a_line(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_recorded_search_is_repeated_in_a_few_samples, start, end),
+      cmocka_unit_test_setup_teardown(steps_with_values_of_another_shape_are_also_offered_with_the_menus_values, start,
+                                      end),
       cmocka_unit_test_setup_teardown(an_illegal_step_gives_way_to_the_menus_steps_of_its_verb, start, end),
       cmocka_unit_test_setup_teardown(steps_of_wisdom_that_are_illegal_here_are_replaced_too, start, end),
       cmocka_unit_test_setup_teardown(the_full_search_follows_and_any_jobs_lead_to_the_same, start, end),

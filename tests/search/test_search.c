@@ -401,10 +401,9 @@ static tw_candidate *parent(void) {
 
 static void (*free_plan)(tw_agent_plan *);
 
-static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_agent_plan *out) {
-  tw_problem p = fake_problem(16);
+static tw_request request_with(const tw_problem *p, double dropout, size_t plans, uint64_t seed) {
   tw_request request = {.target = &fake_target,
-                        .problem = &p,
+                        .problem = p,
                         .parent = parent(),
                         .iteration = 1,
                         .iterations = 1,
@@ -412,10 +411,16 @@ static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_agent_pl
                         .kernels = 2,
                         .dropout = dropout,
                         .jobs = 1};
+  tw_random_seed(&request.random, seed);
+  return request;
+}
+
+static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_agent_plan *out) {
+  tw_problem p = fake_problem(16);
+  const tw_request request = request_with(&p, dropout, plans, seed);
   const tw_request *all[] = {&request};
   tw_proposal proposal = {.plan = out};
   tw_agent *rules;
-  tw_random_seed(&request.random, seed);
   assert_int_equal(tw_rules_open("rules", &fake_target, NULL, &rules, NULL), TW_OK);
   rules->plan(rules, 1, all, &proposal);
   assert_int_equal(proposal.status, TW_OK);
@@ -462,6 +467,39 @@ static void every_lever_gets_its_turn_also_those_that_the_model_dislikes(void **
   }
   for (int l = 0; l < LEVERS; l++) assert_true(seen[l] > 0);
   assert_true(seen[CHEAT] > 3 * seen[BANK]); /* promised .01 against promised nothing */
+}
+
+/* As if a step hid the effect of all others. */
+static bool has_cheat(const void *context, const char *source) {
+  (void)context;
+  return fake_read(source).value[CHEAT];
+}
+
+static void a_chain_is_cut_until_its_kernel_is_new(void **state) {
+  (void)state;
+  tw_problem p = fake_problem(16);
+  size_t longest = 0;
+  tw_agent *rules;
+  assert_int_equal(tw_rules_open("rules", &fake_target, NULL, &rules, NULL), TW_OK);
+  for (uint64_t seed = 0; seed < 100; seed++) {
+    tw_agent_plan plan[4];
+    tw_request request = request_with(&p, 0.3, 4, seed);
+    request.known_source = has_cheat;
+    const tw_request *all[] = {&request};
+    tw_proposal proposal = {.plan = plan};
+    rules->plan(rules, 1, all, &proposal);
+    for (size_t i = 0; i < proposal.n; i++) {
+      const tw_order order = {.request = &request, .plan = &plan[i]};
+      tw_kernel kernel = {0};
+      rules->implement(rules, 1, &order, &kernel);
+      if (kernel.source && kernel.n_levers > 1) assert_false(has_cheat(NULL, kernel.source));
+      if (kernel.n_levers > longest) longest = kernel.n_levers;
+      free(kernel.source);
+      rules->free_plan(&plan[i]);
+    }
+  }
+  assert_true(longest > 1);
+  rules->close(rules, NULL);
 }
 
 /* ---- when two sources are the same kernel ---- */
@@ -540,6 +578,7 @@ int main(void) {
       cmocka_unit_test_setup(dropout_never_hides_all_levers, start),
       cmocka_unit_test_setup(without_dropout_the_first_plan_is_what_the_model_likes_best_and_all_plans_differ, start),
       cmocka_unit_test_setup(every_lever_gets_its_turn_also_those_that_the_model_dislikes, start),
+      cmocka_unit_test_setup(a_chain_is_cut_until_its_kernel_is_new, start),
       cmocka_unit_test_setup(comments_are_no_part_of_a_kernel, start),
       cmocka_unit_test(python_has_its_own_comments),
       cmocka_unit_test_setup(an_index_keeps_the_first_number_of_each_key, start),
