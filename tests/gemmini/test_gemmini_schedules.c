@@ -129,6 +129,10 @@ static void the_pipeline_is_right(void **state) {
         "pipeline m=64 n=64 k=64 loads=8 stores=8\norder ji\nkeep_resident b=panel\nunroll 2 ikj\npeel both\ntaper");
   after(target, "m=100 n=70 k=100 bias=full relu=1 scale=0.5",
         "pipeline m=64 n=48 k=48 loads=8 stores=4\nunroll 3 ikj\npeel last");
+  after(target, "m=128 n=128 k=128",
+        "pipeline m=64 n=128 k=32 loads=8 stores=8\nkeep_resident b=whole\nunroll 1 ikj\ntaper\nquick_start");
+  after(target, "m=90 n=130 k=70 a_transposed=1 bias=row",
+        "pipeline m=32 n=48 k=32 loads=8 stores=8\norder ji\nkeep_resident b=panel\nloops ikj\npeel last\nquick_start");
   after(target, "m=96 n=64 k=128 b_transposed=1",
         "pipeline m=64 n=64 k=64 loads=8 stores=8\nreuse weights kji\nunroll 1");
 }

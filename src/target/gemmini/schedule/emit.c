@@ -158,12 +158,46 @@ static void more_text(const gm_emitter *e, const gm_place *p, char *out, size_t 
   snprintf(out, size, "%s < %d", i ? p->i : p->j, i ? e->g->mb : e->g->nb);
 }
 
+/* Prepares the loads of the step ahead, and advances. */
+static void next_loads(gm_emitter *e, const char *when) {
+  char more[32];
+  more_text(e, &ahead, more, sizeof more);
+  gm_line(e, "if (%s) { /* loads %s */", more, when);
+  gm_emit_set_loads(e, &ahead);
+  advance(e);
+  gm_line(e, "}");
+}
+
+/* The second step's loads are prepared before the first step's are issued: a line of code that the core fetches beside
+ * loads takes three times as long as without. */
+static void quick_prologue(gm_emitter *e) {
+  gm_emit_set_loads(e, &ahead); /* the first step's: counted here, issued by first_loads */
+  gm_emit_no_loads(e);
+  advance(e);
+  next_loads(e, "for the second step");
+}
+
+static void first_loads(gm_emitter *e) {
+  static const char *const kept[] = {"b_from", "b_to", "a_from", "a_to", "a_left"};
+  char rows[256], height[260];
+  gm_rows_text(e, &(gm_place){.i = "0", .j = "0"}, rows, sizeof rows);
+  snprintf(height, sizeof height, "(%s)", rows);
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) gm_line(e, "KEEP(%s);", kept[i]);
+  gm_line(e, "{ /* the operands of the first step, a row of A before B */");
+  gm_emit_first_loads(e, &(gm_place){"0", "0", "0", height});
+  gm_line(e, "}");
+}
+
 static void prologue(gm_emitter *e) {
   char rows[256], more[32];
   gm_rows_text(e, &ahead, rows, sizeof rows);
   more_text(e, &ahead, more, sizeof more);
   gm_line(e, "int li = 0, lj = 0, lk = 0;");
   gm_line(e, "int lrows = %s;", rows);
+  if (e->plan->quick_start) {
+    quick_prologue(e);
+    return;
+  }
   gm_line(e, "/* the operands of the first step%s */", e->plan->prefetch > 1 ? "s" : "");
   if (e->plan->prefetch > 1) gm_line(e, "for (int step = 0; step < %d && %s; step++) {", e->plan->prefetch, more);
   gm_emit_set_loads(e, &ahead);
@@ -263,16 +297,11 @@ static void next_fill(gm_emitter *e) {
 /* One step along k: its loads (or a later step's), its pairs. */
 static void step(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  char more[32];
-  more_text(e, &ahead, more, sizeof more);
   if (p->prefetch == 0) {
     gm_emit_set_loads(e, &here);
     gm_emit_all_loads(e);
   } else {
-    gm_line(e, "if (%s) { /* loads for %s */", more, p->prefetch == 1 ? "the next step" : "the step after the next");
-    gm_emit_set_loads(e, &ahead);
-    advance(e);
-    gm_line(e, "}");
+    if (!p->quick_start) next_loads(e, p->prefetch == 1 ? "for the next step" : "for the step after the next");
     if (p->spread_loads == 0) gm_emit_all_loads(e);
   }
   if (gm_stores_own_rows(e)) {
@@ -284,6 +313,7 @@ static void step(gm_emitter *e) {
   next_slot(e, 'b');
   next_slot(e, 'a');
   if (p->prefetch > 0 && p->spread_loads > 0) gm_emit_all_loads(e);
+  if (p->quick_start) next_loads(e, "during the next step");
 }
 
 static void peeled_step(gm_emitter *e, int k, const char *which) {
@@ -391,6 +421,7 @@ static void software(gm_emitter *e) {
     gm_line(e, "KEEP(full);");
   }
   if (gm_fills_ahead(p)) first_fill(e);
+  if (p->quick_start) first_loads(e);
   if (p->outer_is_i)
     i_loop(e, inner_j);
   else

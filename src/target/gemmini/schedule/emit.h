@@ -38,7 +38,10 @@ void gm_rows_text(const gm_emitter *, const gm_place *, char *out, size_t size);
  * done row by row, all at once or among the pairs. */
 void gm_emit_move_variables(gm_emitter *);
 void gm_emit_set_loads(gm_emitter *, const gm_place *);
-void gm_emit_all_loads(gm_emitter *);  /* the remainder of a step's loads */
+void gm_emit_all_loads(gm_emitter *); /* the remainder of a step's loads */
+/* The loads of the step at this place, with variables of their own: a row of A, then B, then the rest of A. */
+void gm_emit_first_loads(gm_emitter *, const gm_place *);
+void gm_emit_no_loads(gm_emitter *);   /* none are left */
 void gm_emit_some_loads(gm_emitter *); /* one row, if any is left */
 void gm_emit_set_stores(gm_emitter *); /* for the complete tile */
 void gm_emit_all_stores(gm_emitter *);

@@ -172,6 +172,16 @@ void gm_emit_all_loads(gm_emitter *e) {
   }
 }
 
+void gm_emit_no_loads(gm_emitter *e) { gm_line(e, "b_left = a_left = 0;"); }
+
+void gm_emit_first_loads(gm_emitter *e, const gm_place *p) {
+  declare_loads(e, 'b');
+  declare_loads(e, 'a');
+  gm_emit_set_loads(e, p);
+  load_row(e, 'a');
+  gm_emit_all_loads(e);
+}
+
 void gm_emit_some_loads(gm_emitter *e) {
   gm_line(e, "if (b_left > 0) {");
   load_row(e, 'b');

@@ -85,6 +85,9 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
                    "weights are reused only when i is the innermost loop; use 'loops kji' or 'loops jki'");
   if (plan->spread_loads > 0 && plan->prefetch == 0)
     return tw_fail(error, TW_USAGE, "spread loads require a prefetch; use 'prefetch 1'");
+  if (plan->quick_start && !(plan->prefetch == 1 && plan->hoist[GM_ADDRESSES]))
+    return tw_fail(error, TW_USAGE,
+                   "a quick start requires loads one step ahead and hoisted addresses; use 'pipeline' before it");
   if (plan->spread_stores > 0 && plan->c_buffers < 2)
     return tw_fail(error, TW_USAGE, "spread stores require two buffers of C; use 'buffers c=2'");
   if (gm_fills_ahead(plan) && plan->spread_stores == 0)

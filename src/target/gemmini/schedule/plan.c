@@ -10,6 +10,7 @@
  *   peel first|last|both        the first, the last step along k has code of its own: the first overwrites without
  *                               asking, in the last rows of blocks are stored as they are completed
  *   taper                       the last tiles halve in height
+ *   quick_start                 a step's loads are prepared before the step, a row of A is loaded first
  *   pipeline m=128 n=64 k=64 loads=16 stores=16
  *                               two buffers of everything in banks of their own, loads one step ahead, loads and stores
  *                               spread, in tiles small enough for that
@@ -117,6 +118,8 @@ static const tw_verb verbs[] = {
     {TW_VERB("peel", "peel first, peel last, peel both", "Generate separate code for the first or last step along k.",
              1, FLAGS(peel, "first|last|both"))},
     {TW_FLAG("taper", "Halve the height of the last tiles, so that the final store is short.", gm_plan, taper)},
+    {TW_FLAG("quick_start", "Load a row of A first, and prepare the loads of each step before it.", gm_plan,
+             quick_start)},
     {TW_VERB("pipeline", "pipeline m=128 n=64 k=64 loads=16 stores=16",
              "Double-buffer every operand in separate banks, prefetch one step and spread loads and stores.", 0, TILE,
              GM_SPREAD(gm_plan)),

@@ -65,7 +65,10 @@ typedef struct gm_plan {
   /* the first step along k has separate code, which overwrites without a test. Separate code for the last step
    * stores a row of blocks as soon as it is complete, not in the next tile */
   bool peel[2];
-  bool taper;         /* the last tiles have half the height each time, so that few stores remain at the end */
+  bool taper; /* the last tiles have half the height each time, so that few stores remain at the end */
+  /* the core prepares a step's loads before the step, and the first ones bring a row of A before B: little code is
+   * fetched, and little loaded, between the first load and the first compute */
+  bool quick_start;
   bool hardware_loop; /* gemmini_loop_ws does everything inside the tile loops */
 } gm_plan;
 

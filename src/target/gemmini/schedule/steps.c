@@ -17,6 +17,18 @@ static double judge(const void *context, const void *plan) {
   return gm_plan_predict(config, c->gemm, plan, c->layout);
 }
 
+/* A problem so small that the cycles before the first compute are several percent. */
+static bool is_small(const gm_gemm *g) {
+  enum { PAIRS = 1024 };
+  return (int64_t)g->mb * g->nb * g->kb <= PAIRS;
+}
+
+/* Blocks of the shortest step along k: if the problem is small, the first step has little to load. */
+static int least_k(const gm_gemm *g) {
+  const int widest = 4; /* one mvin */
+  return is_small(g) && g->kb > widest ? widest / 2 : widest;
+}
+
 /* The tile size nearest to `tile` blocks that divides `blocks` evenly, so that no small tile remains. */
 static int even(int blocks, int tile) { return gm_ceil_div(blocks, gm_ceil_div(blocks, tile)); }
 
@@ -27,7 +39,7 @@ static void tiles(menu *m) {
   for (int mt = 1; mt <= 32; mt *= 2)
     for (int nt = 1; nt <= 32; nt *= 2)
       for (int kt = 1; kt <= 32; kt *= 2)
-        if (nt >= gm_min(4, m->g->nb) && kt >= gm_min(4, m->g->kb))
+        if (nt >= gm_min(4, m->g->nb) && kt >= gm_min(least_k(m->g), m->g->kb))
           tw_menu_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", even(m->g->mb, mt) * d, even(m->g->nb, nt) * d,
                         even(m->g->kb, kt) * d);
   tw_menu_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", m0, n0, m->g->kb * d);
@@ -66,7 +78,7 @@ static void pipeline(menu *m) {
     tw_menu_offer(&m->base, "pipeline", why, "pipeline loads=%d stores=%d", pairs, pairs);
   for (int nt = 4; nt <= 32; nt *= 2)
     for (int mt = 1; mt <= blocks / nt; mt *= 2)
-      for (int kt = 4; kt <= 16; kt *= 2)
+      for (int kt = least_k(m->g); kt <= 16; kt *= 2)
         for (int pairs = 8; pairs <= 16; pairs *= 2)
           tw_menu_offer(&m->base, "pipeline", why, "pipeline m=%d n=%d k=%d loads=%d stores=%d", even(m->g->mb, mt) * d,
                         even(m->g->nb, nt) * d, even(m->g->kb, kt) * d, pairs, pairs);
@@ -107,6 +119,8 @@ static void offer_others(menu *m) {
       {"taper", "taper", "lower tiles at the end leave less to store after the last compute"},
   };
   tw_menu_offer_all(&m->base, sizeof offers / sizeof *offers, offers);
+  if (is_small(m->g))
+    tw_menu_offer(&m->base, "quick start", "less code and fewer loads before the first compute", "quick_start");
   gm_offer_levers(&m->base, m->base.context, m->plan->spread_loads > 0, m->plan->spread_stores > 0,
                   !m->plan->overwrite);
 }
