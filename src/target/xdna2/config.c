@@ -65,6 +65,7 @@ static const tw_config_key array_keys[] = {
     ARRAY(ddr_contention, REAL, 1, 100, 1),
     ARRAY(ddr_block_bytes, INT, 4, 65536, 1),
     ARRAY(ddr_block_ns, REAL, 0, 1e6, 1),
+    ARRAY(ddr_burst_bytes, INT, 4, 65536, 1),
     ARRAY(ddr_page_bytes, INT, 4, 1 << 30, 1),
     ARRAY(ddr_page_ns, REAL, 0, 1e6, 1),
     ARRAY(dispatch_us, REAL, 0, 1e6, 1),

@@ -71,7 +71,7 @@ typedef struct xd_array {
   int ddr_mbs, ddr_read_mbs, ddr_write_mbs;     /* both directions together; each direction; of many streams */
   int ddr_stream_mbs;                           /* bandwidth of a single stream */
   double ddr_contention;                        /* how sharply the rates of streams bend at that limit: see ddr.c */
-  int ddr_block_bytes, ddr_page_bytes;
+  int ddr_block_bytes, ddr_page_bytes, ddr_burst_bytes;
   double ddr_block_ns, ddr_page_ns; /* cost of requests: each block that a run touches, each change of page */
   double dispatch_us;               /* time until the sequence begins, and after it ends */
 } xd_array;

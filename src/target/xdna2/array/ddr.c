@@ -1,8 +1,8 @@
 /* ddr.c - streams from and to DDR share its bandwidth. Rates rise together until a stream is at its own limit or a
  * resource is used up (max-min fairness), and hold until a stream joins or leaves. The resources are bytes read, bytes
  * written, both together, and requests. Each run of a descriptor makes a request for every block of DDR that it
- * touches, and for a row that it opens; long runs hide this cost, short ones do not. Reads and writes share the
- * requests: a bank of DDR and its bus serve one at a time.
+ * touches, and for a row that it opens; long runs hide this cost, short ones do not. A write of a part of a burst reads
+ * the burst first. Reads and writes share the requests: a bank of DDR and its bus serve one at a time.
  *
  * Streams disturb each other before a limit is reached: n of them, each of which could move s alone, get
  *   n s / (1 + (n s / limit)^p)^(1/p)
@@ -49,11 +49,23 @@ static double blocks_of(int64_t run, int64_t unit, int64_t block) {
   return (double)sum * (double)unit / (double)block;
 }
 
-double xd_ddr_run_ns(const xd_array *a, int64_t run, int64_t unit, int64_t stride, int together) {
+/* The average number of bursts of which such a run covers only a part: those at its ends that are not aligned. */
+static double parts_of(int64_t run, int64_t unit, int64_t burst) {
+  int64_t sum = 0, n = 0;
+  for (int64_t at = 0; at < burst; at += unit, n++) {
+    const int64_t end = at + run;
+    sum += end < burst ? 1 : (at > 0) + (end % burst > 0);
+  }
+  return (double)sum / (double)n;
+}
+
+double xd_ddr_run_ns(const xd_array *a, int64_t run, int64_t unit, int64_t stride, int together, bool writes) {
   const int64_t aligned = tw_common_divisor(unit, a->ddr_block_bytes);
   const double pages = (double)(stride > run ? stride : run) / a->ddr_page_bytes;
   const double turned = fmax(fmin(pages, 1), (double)run / a->ddr_page_bytes);
-  const double blocks = blocks_of(run, aligned, a->ddr_block_bytes), row = turned / together * a->ddr_page_ns;
+  const double whole = blocks_of(run, aligned, a->ddr_block_bytes), row = turned / together * a->ddr_page_ns,
+               parts = writes ? parts_of(run, tw_common_divisor(unit, a->ddr_burst_bytes), a->ddr_burst_bytes) : 0,
+               blocks = whole + parts * a->ddr_burst_bytes / a->ddr_block_bytes;
   return blocks * a->ddr_block_ns + fmax(0, row - (blocks - 1) * a->ddr_block_ns);
 }
 
@@ -83,7 +95,9 @@ double xd_ddr_descriptor_ns(const xd_array *a, const xd_program *p, int at) {
   int64_t unit = d->pattern.offset;
   for (int i = 0; i < s.n; i++) unit = tw_common_divisor(unit, s.stride[i]);
   const int64_t stride = s.n ? s.stride[0] : s.run;
-  return xd_ddr_run_ns(a, s.run, unit ? unit : a->ddr_block_bytes, stride, s.n ? beside(p, at, &s) : 1) / (double)s.run;
+  return xd_ddr_run_ns(a, s.run, unit ? unit : a->ddr_block_bytes, stride, s.n ? beside(p, at, &s) : 1,
+                       p->channels.at[d->channel].direction == XD_S2MM) /
+         (double)s.run;
 }
 
 /* ---- rates ---- */

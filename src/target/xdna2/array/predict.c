@@ -81,11 +81,12 @@ static void operands_of(const xd_gemm *g, const xd_gemm_shape *s, operand out[3]
 }
 
 /* Seconds of requests with the runs' alignment. With `at_least`: with the best alignment, without the cost of rows. */
-static double request_seconds(const xd_config *c, const operand *o, bool at_least) {
+static double request_seconds(const xd_config *c, const operand *o, bool writes, bool at_least) {
   const int64_t long_run = c->array.ddr_page_bytes, run = o->stride ? o->run : long_run;
   const int64_t stride = o->stride ? o->stride : long_run;
   const int64_t unit = at_least ? c->array.ddr_block_bytes : tw_common_divisor(run, stride);
-  return o->bytes / (double)run * 1e-9 * xd_ddr_run_ns(&c->array, run, unit, stride, at_least ? INT_MAX : o->together);
+  const int together = at_least ? INT_MAX : o->together;
+  return o->bytes / (double)run * 1e-9 * xd_ddr_run_ns(&c->array, run, unit, stride, together, writes && !at_least);
 }
 
 /* Seconds of each part by itself. */
@@ -110,8 +111,8 @@ static terms terms_of(const xd_config *c, const xd_gemm *g, bool at_least) {
       .read = inputs / (c->array.ddr_read_mbs * 1e6),
       .write = result / (c->array.ddr_write_mbs * 1e6),
       .both = (inputs + result) / (c->array.ddr_mbs * 1e6),
-      .requests = request_seconds(c, &o[0], at_least) + whole * request_seconds(c, &o[1], at_least) +
-                  request_seconds(c, &o[2], at_least),
+      .requests = request_seconds(c, &o[0], false, at_least) + whole * request_seconds(c, &o[1], false, at_least) +
+                  request_seconds(c, &o[2], true, at_least),
       .first = inputs / tiles / steps / (c->array.ddr_read_mbs * 1e6),
       .last = result / tiles / (c->array.ddr_write_mbs * 1e6),
   };
