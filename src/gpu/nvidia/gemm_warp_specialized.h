@@ -11,7 +11,7 @@
  *   promote k=256                         partial sums of this many k are added to a second accumulator (two-level)
  *   split_k_workspace 33                  blocks divide k; a second kernel adds the partial sums (split-K)
  *   stream_k                              every block has the same number of k steps, wherever tiles begin (stream-K)
- *   split_k 4                             the blocks of a cluster divide k; the first adds the partial sums
+ *   split_k 4                             the blocks of a cluster divide k; each adds the partial sums of some consumers
  *   repack                                a first kernel copies A and B to rows that TMA can read
  *   rasterize m=8 | rasterize n=8         order of tiles: bands of 8 rows (columns) of tiles
  *   epilogue_stages 2                     tiles of results that a consumer stages in shared memory
