@@ -549,6 +549,21 @@ class Tuning(unittest.TestCase):
         long = torch.empty(1).expand(112, 64, 512, 512)
         self.assertEqual([_rows._group_parts(t) for t in (long, long[:3], long[:1, :1])], [28, 1, 1])
 
+    def test_second_derivatives(self):
+        """Gradients that PyTorch computes again have gradients, too; each input is one of its own, also where one is made from the other."""
+        x, w, b = (torch.randn(*shape, dtype=torch.double, requires_grad=True) for shape in ((2, 3, 4), (4,), (4,)))
+        for call in (
+            lambda x, w, b: _rows.layer_norm(x, w, b, 1e-3),
+            lambda x, w, b: _rows.rms_norm(x, w, 1e-3),
+            lambda x, w, b: _rows.rms_norm(x, w * x.sum(), 1e-3),
+            lambda x, w, b: _rows.group_norm(x, 3, None, None, 1e-3),
+            lambda x, w, b: _rows.normalize(x, "l2", 0.1),
+            lambda x, w, b: _reduce.operation(x, x * w, "mean", "squared_difference", 1, 2),
+            lambda x, w, b: _pool.operation(x, [2], 1, 1, 1, True) ** 2,
+        ):
+            self.assertTrue(torch.autograd.gradcheck(call, (x, w, b)))
+            self.assertTrue(torch.autograd.gradgradcheck(call, (x, w, b)))
+
     def test_division_by_a_norm(self):
         x = torch.randn(3, 5, 7, dtype=torch.double, requires_grad=True)
         for f, eps, expected in (

@@ -18,11 +18,13 @@ def constant(function: "Callable[..., Any]") -> "Callable[..., Any]":
 
 
 def gradients(call: "Callable[..., torch.Tensor]", tensors: "Sequence[Optional[torch.Tensor]]", g: torch.Tensor) -> "list[Optional[torch.Tensor]]":
-    """Of PyTorch's own `call(*tensors)`, which is computed again, for each tensor that is not None."""
-    leaves = [None if t is None else t.detach().requires_grad_() for t in tensors]
+    """Of PyTorch's own `call(*tensors)`, which is computed again, for each tensor that is not None. They have gradients in turn where PyTorch
+    records the backward pass."""
+    again = torch.is_grad_enabled()
+    leaves = [None if t is None else t.view_as(t) if again and t.requires_grad else t.detach().requires_grad_() for t in tensors]
     with torch.enable_grad():
         y = call(*leaves)
-        found = iter(torch.autograd.grad(y, [t for t in leaves if t is not None], g))
+        found = iter(torch.autograd.grad(y, [t for t in leaves if t is not None], g, create_graph=again))
     return [None if t is None else next(found) for t in leaves]
 
 
