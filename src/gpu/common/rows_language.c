@@ -80,3 +80,8 @@ tw_status tw_tile_check_threads(const tw_tile_machine *machine, int threads, tw_
 }
 
 int tw_tile_type_bytes(tw_type t) { return tw_type_bits(t) / 8; }
+
+int tw_tile_piece(tw_type t, int64_t n) {
+  const int chunk = TW_TILE_CHUNK / tw_tile_type_bytes(t);
+  return n % chunk ? 1 : chunk;
+}

@@ -16,6 +16,8 @@ void tw_tile_rows_offers(tw_menu_builder *, const tw_tile_context *);
 tw_status tw_tile_check_threads(const tw_tile_machine *, int threads, tw_error *);
 
 int tw_tile_type_bytes(tw_type);
+/* Elements that a thread reads at once from lines of n elements: 16 bytes where the lines allow it, else one. */
+int tw_tile_piece(tw_type, int64_t n);
 
 /* The slots of kernels/elementwise_function.cuh.in, for plain kernels, too. */
 void tw_tile_elementwise_slots(const tw_problem *, tw_slots *);

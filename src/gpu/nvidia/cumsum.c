@@ -6,12 +6,6 @@
 
 enum { THREADS_USUAL = 256, CHUNKS_USUAL = 2 };
 
-/* Elements of a piece. */
-static int64_t piece_of(const tw_problem *p) {
-  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
-  return tw_problem_int(p, "cols") % chunk ? 1 : chunk;
-}
-
 static tw_status settle_cumsum(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   tw_tile_rows_plan *plan = settled;
   if (!plan->each) plan->each = CHUNKS_USUAL;
@@ -27,7 +21,7 @@ static tw_status settle_cumsum(const tw_tile_machine *machine, const tw_problem 
 static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
                        tw_error *error) {
   const tw_tile_rows_plan *plan = settled;
-  const int64_t count = piece_of(p), cols = tw_problem_int(p, "cols");
+  const int64_t cols = tw_problem_int(p, "cols"), count = tw_tile_piece(tw_problem_type(p, "a"), cols);
   tw_slots s = {0};
   tw_slots_text(&s, "header", machine->header);
   tw_slots_text(&s, "type", tw_tile_type_word(tw_problem_type(p, "a")));

@@ -16,9 +16,8 @@ enum {
 };
 
 static void set_pieces(const tw_reduce *r, PLAN *plan) {
-  const int size = tw_tile_type_bytes(r->type), chunk = TW_TILE_CHUNK / size;
-  plan->count = (r->inner == 1 ? r->n : r->inner) % chunk == 0 ? chunk : 1;
-  plan->piece_bytes = plan->count * size;
+  plan->count = tw_tile_piece(r->type, r->inner == 1 ? r->n : r->inner);
+  plan->piece_bytes = plan->count * tw_tile_type_bytes(r->type);
   plan->items = r->inner == 1 ? r->n / plan->count : r->n;
   plan->groups = r->outer * (r->inner == 1 ? 1 : r->inner / plan->count);
 }

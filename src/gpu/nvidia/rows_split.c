@@ -11,10 +11,8 @@
 
 enum { BLOCKS_MAX = 4096, REGISTERS_MAX = 1 << 16 /* elements of a row that a block keeps in registers */ };
 
-/* Elements that a thread reads at once. */
 static int count_of(const tw_problem *p) {
-  const int chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
-  return tw_problem_int(p, "cols") % chunk ? 1 : chunk;
+  return tw_tile_piece(tw_problem_type(p, "a"), tw_problem_int(p, "cols"));
 }
 
 static bool is_softmax(const tw_problem *p) { return strcmp(p->op->name, "softmax") == 0; }
