@@ -65,6 +65,8 @@ static const kernel_case cases[] = {
     {&hopper, "softmax rows=128 cols=393216 a=f32", "split_row blocks=8;threads 512;chunks 8;lag 16"},
     {&l40s, "pool n=64 w=65536 s=8 pad=4 dilation=3 a=f32", "outputs 1"},
     {&l40s, "attention b=2 hq=4 hkv=4 sq=300 sk=300 d=64 softcap=30 a=bf16", "tile queries=64 keys=64 warps=4"},
+    {&hopper, "attention b=2 hq=32 hkv=8 sq=2048 sk=8192 d=128 causal=1 lengths=1 page=64 a=bf16",
+     "tile queries=128 keys=64 warps=4;stages 1;blocks_per_sm 2"},
     {&a100, "softmax rows=1000 cols=4096 a=bf16", "row warps=4"},
     {&ga10x, "layernorm rows=1000 cols=4096 a=f16 norm=rms residual=1", "row warps=8"},
     {&l40s, "rotary b=2 h=32 s=512 d=128 a=bf16", "heads 2"},

@@ -22,9 +22,6 @@ enum {
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
-  const tw_status without =
-      tw_attention_without(&a, TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE, "tile kernels of mma.sync", error);
-  if (without != TW_OK) return without;
   if ((a.type == TW_BF16 || a.type == TW_F16) && a.d % 16 == 0 && a.d <= D_MAX && a.scale > 0 && !a.backward)
     return TW_OK;
   return tw_fail(
@@ -145,6 +142,8 @@ tw_status tw_tile_attention_mma_write(const tw_tile_machine *machine, const tw_p
   tw_slots_number(&s, "keys_seen", a.window);
   tw_slots_flag(&s, "softcap", a.softcap > 0);
   tw_slots_flag(&s, "tokens", a.tokens > 0);
+  tw_slots_flag(&s, "lengths", a.has_lengths);
+  tw_slots_number_or_empty(&s, "page", a.page);
   tw_slots_text(&s, "rows_of_scores", "ROWS");
   tw_slots_text(&s, "lowest", a.window ? "w.first" : "0");
   tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));

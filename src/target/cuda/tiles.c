@@ -104,7 +104,7 @@ static bool is_forward(const tw_problem *p, const tw_schedule *s) {
  * no other, since wgmma would multiply more zeros than elements. */
 static bool is_of_wgmma_alone(const tw_problem *p) {
   const tw_attention a = tw_attention_of(p);
-  return (a.d == 64 || a.d == 128) && !a.tokens;
+  return (a.d == 64 || a.d == 128) && !a.tokens && !a.has_lengths && !a.page;
 }
 static bool is_forward_of_wgmma(const tw_problem *p, const tw_schedule *s) {
   return is_forward(p, s) && tw_attention_of(p).d >= TW_TILE_ATTENTION_LEAST_D &&

@@ -73,6 +73,37 @@ template <class Tile, int Threads, bool Down> struct copier {
   }
 };
 
+/* A thread's pieces of tiles of rows that are on pages, from one of the last tiles to the first: row i is row i % Page of page pages[i / Page].
+ * Rows from `rows` on, and columns from `cols` on, arrive as zeros. */
+template <class Tile, int Threads, int Page> struct paged_copier {
+  using plain = copier<Tile, Threads, true>;
+  const char *from;
+  const int *pages;
+  i64 pitch; /* bytes */
+  int row, rows, have; /* the first row of the tile; bytes of a piece */
+  u32 to[plain::patterns];
+  TW_FN paged_copier(const typename Tile::type *matrix, i64 pitch, int row, int rows, int cols, const int *pages)
+      : pages(pages), pitch(pitch * plain::size), row(row), rows(rows) {
+    const int r = (int)threadIdx.x / plain::chunks, x = (int)threadIdx.x % plain::chunks * (16 / plain::size);
+    from = (const char *)(matrix + x);
+    have = min(max((cols - x) * plain::size, 0), 16);
+#pragma unroll
+    for (int j = 0; j < plain::patterns; j++) to[j] = Tile{0}.chunk(r + j * plain::apart, (int)threadIdx.x % plain::chunks);
+  }
+  TW_FN void copy(Tile tile) const {
+    constexpr bool together = Page % Tile::rows == 0; /* the tile is on one page */
+    const int r = (int)threadIdx.x / plain::chunks, moved = together ? (pages[row / Page] - row / Page) * Page : 0;
+#pragma unroll
+    for (int j = 0; j < plain::pieces; j++) {
+      const int i = r + j * plain::apart, key = row + i;
+      if (i >= Tile::rows) continue;
+      const int at = key >= rows ? 0 : together ? key + moved : pages[key / Page] * Page + key % Page;
+      copy16(tile.at + to[j % plain::patterns] + (u32)(j / plain::patterns * plain::patterns * plain::apart * Tile::span), from + at * pitch, key < rows ? have : 0);
+    }
+  }
+  TW_FN void back() { row -= Tile::rows; }
+};
+
 /* ---- operands ---- */
 
 template <int Count> struct operand {
