@@ -8,7 +8,7 @@ from typing import Any, Callable
 import torch
 
 from .._library import UsageError
-from ._register import Direct, gradients, operator
+from ._register import Direct, operator, recomputed
 from ._routes import is_compiling, is_direct, is_plain, is_traced, parts_of, planned, start_parts
 
 _F = torch.nn.functional
@@ -67,19 +67,9 @@ def _elementwise(x, f, alpha, beta):
     return in_parts(plan, x)
 
 
-def _setup(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(inputs[0])
-    ctx.how = inputs[1:]
-
-
-def _backward(ctx: Any, g: torch.Tensor):
-    return (*gradients(lambda x: by_pytorch(x, *ctx.how), ctx.saved_tensors, g), None, None, None)
-
-
-operation = operator(
-    "elementwise(Tensor x, str f, float alpha, float beta) -> Tensor", _elementwise, lambda x, f, alpha, beta: x.new_empty(x.shape), setup=_setup, backward=_backward
-)
-_direct = Direct(_elementwise, _setup, _backward)
+_derived = recomputed(by_pytorch, 1)
+operation = operator("elementwise(Tensor x, str f, float alpha, float beta) -> Tensor", _elementwise, lambda x, f, alpha, beta: x.new_empty(x.shape), **_derived)
+_direct = Direct(_elementwise, **_derived)
 
 
 def elementwise(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0) -> torch.Tensor:

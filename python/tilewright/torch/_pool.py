@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 import torch
 
 from .._library import UsageError
-from ._register import Direct, gradients, operator
+from ._register import Direct, operator, recomputed
 from ._routes import is_compiling, is_direct, is_plain, is_traced, parts_of, planned, start_parts
 
 _F = torch.nn.functional
@@ -54,23 +54,14 @@ def _pool(x, window, stride, pad, dilation, mean):
     return out
 
 
-def _setup(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(inputs[0])
-    ctx.how = inputs[1:]
-
-
-def _backward(ctx: Any, g: torch.Tensor):
-    return (*gradients(lambda x: by_pytorch(x, *ctx.how), ctx.saved_tensors, g), None, None, None, None, None)
-
-
+_derived = recomputed(by_pytorch, 1)
 operation = operator(
     "pool(Tensor x, int[] window, int stride, int pad, int dilation, bool mean) -> Tensor",
     _pool,
     lambda x, window, stride, pad, dilation, mean: x.new_empty(_shape(x, window, stride, pad, dilation)),
-    setup=_setup,
-    backward=_backward,
+    **_derived,
 )
-_direct = Direct(_pool, _setup, _backward)
+_direct = Direct(_pool, **_derived)
 
 
 def pool(

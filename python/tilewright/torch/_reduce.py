@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Sequence
 import torch
 
 from .._library import UsageError
-from ._register import Direct, gradients, operator
+from ._register import Direct, operator, recomputed
 from ._routes import is_compiling, is_direct, is_plain, is_traced, parts_of, planned, start_parts
 
 _F = torch.nn.functional
@@ -88,17 +88,9 @@ def _fake(x, other, f, of, first, last):
     return x.new_empty(x.shape[:first] + x.shape[last + 1 :], dtype=torch.int64 if f.startswith("arg") else x.dtype)
 
 
-def _setup(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(*inputs[:2])
-    ctx.how = inputs[2:]
-
-
-def _backward(ctx: Any, g: torch.Tensor):
-    return (*gradients(lambda x, other: by_pytorch(x, other, *ctx.how), ctx.saved_tensors, g), None, None, None, None)
-
-
-operation = operator("reduce(Tensor x, Tensor? other, str f, str of, int first, int last) -> Tensor", _reduce, _fake, setup=_setup, backward=_backward)
-_direct = Direct(_reduce, _setup, _backward)
+_derived = recomputed(by_pytorch, 2)
+operation = operator("reduce(Tensor x, Tensor? other, str f, str of, int first, int last) -> Tensor", _reduce, _fake, **_derived)
+_direct = Direct(_reduce, **_derived)
 
 
 def dims_of(count: int, dim: "None | int | Sequence[int]") -> "tuple[int, int]":

@@ -28,6 +28,20 @@ def gradients(call: "Callable[..., torch.Tensor]", tensors: "Sequence[Optional[t
     return [None if t is None else next(found) for t in leaves]
 
 
+def recomputed(by_pytorch: "Callable[..., torch.Tensor]", n: int) -> "dict[str, Callable[..., Any]]":
+    """`setup` and `backward` of an operator whose gradients are those of PyTorch's function of the same inputs, of which n are tensors."""
+
+    def setup(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs[:n])
+        ctx.how = inputs[n:]
+
+    def backward(ctx: Any, g: torch.Tensor):
+        found = gradients(lambda *tensors: by_pytorch(*tensors, *ctx.how), ctx.saved_tensors, g)
+        return (*found, *[None] * len(ctx.how))
+
+    return {"setup": setup, "backward": backward}
+
+
 class Direct:
     """An operator's kernel without the dispatcher, for calls of which `_routes.is_direct` holds."""
 

@@ -9,7 +9,7 @@ import torch
 
 from .._library import UsageError
 from ._elementwise import in_parts, row_parts
-from ._register import Direct, gradients, operator
+from ._register import Direct, gradients, operator, recomputed
 from ._routes import parts_of, planned, start, start_parts
 
 
@@ -40,6 +40,10 @@ def _like(x: torch.Tensor, *_: Any) -> torch.Tensor:
 # ---- layer normalization ----
 
 
+def layer_norm_by_pytorch(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float) -> torch.Tensor:
+    return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)
+
+
 def layer_norm_route(x: torch.Tensor, weight: Optional[torch.Tensor], bias: Optional[torch.Tensor], eps: float) -> Any:
     if weight is None or bias is None or not x.dim():
         return False
@@ -51,7 +55,7 @@ def _layer_norm(x, weight, bias, eps):
     check_weights("layer_norm", x, weight, bias)
     plan = layer_norm_route(x, weight, bias, eps)
     if not plan:
-        return torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps).contiguous()
+        return layer_norm_by_pytorch(x, weight, bias, eps).contiguous()
     x, out = x.contiguous(), x.new_empty(x.shape)
     start(plan, x, weight.contiguous(), bias.contiguous(), out)
     return out
@@ -62,24 +66,15 @@ def _layer_norm_fake(x, weight, bias, eps):
     return _like(x)
 
 
-def _norm_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(*inputs[:-1])
-    ctx.eps = inputs[-1]
-
-
-def _layer_norm_backward(ctx: Any, g: torch.Tensor):
-    """PyTorch's kernel of the backward pass, which reads x and g once."""
-    return (*gradients(lambda x, w, b: torch.nn.functional.layer_norm(x, x.shape[-1:], w, b, ctx.eps), ctx.saved_tensors, g), None)
-
-
+#: PyTorch's kernel of the backward pass reads x and g once.
+_of_layer_norm = recomputed(layer_norm_by_pytorch, 3)
 layer_norm = operator(
     "layer_norm(Tensor x, Tensor weight, Tensor bias, float eps) -> Tensor",
     _layer_norm,
     _layer_norm_fake,
-    setup=_norm_setup,
-    backward=_layer_norm_backward,
+    **_of_layer_norm,
 )
-direct_layer_norm = Direct(_layer_norm, _norm_setup, _layer_norm_backward)
+direct_layer_norm = Direct(_layer_norm, **_of_layer_norm)
 
 
 # ---- normalization over groups of channels ----
@@ -174,18 +169,14 @@ def _rms_norm_fake(x, weight, eps):
     return _like(x)
 
 
-def _rms_norm_backward(ctx: Any, g: torch.Tensor):
-    return (*gradients(lambda x, weight: rms_norm_by_pytorch(x, weight, ctx.eps), ctx.saved_tensors, g), None)
-
-
+_of_rms_norm = recomputed(rms_norm_by_pytorch, 2)
 rms_norm = operator(
     "rms_norm(Tensor x, Tensor weight, float eps) -> Tensor",
     _rms_norm,
     _rms_norm_fake,
-    setup=_norm_setup,
-    backward=_rms_norm_backward,
+    **_of_rms_norm,
 )
-direct_rms_norm = Direct(_rms_norm, _norm_setup, _rms_norm_backward)
+direct_rms_norm = Direct(_rms_norm, **_of_rms_norm)
 
 
 # ---- division by a norm ----
@@ -211,23 +202,9 @@ def _normalize(x, f, eps):
     return in_parts(plan, x) if plan else normalize_by_pytorch(x, f, eps).contiguous()
 
 
-def _normalize_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(inputs[0])
-    ctx.how = inputs[1:]
-
-
-def _normalize_backward(ctx: Any, g: torch.Tensor):
-    return (*gradients(lambda x: normalize_by_pytorch(x, *ctx.how), ctx.saved_tensors, g), None, None)
-
-
-normalize = operator(
-    "normalize(Tensor x, str f, float eps) -> Tensor",
-    _normalize,
-    lambda x, f, eps: x.new_empty(x.shape),
-    setup=_normalize_setup,
-    backward=_normalize_backward,
-)
-direct_normalize = Direct(_normalize, _normalize_setup, _normalize_backward)
+_of_normalize = recomputed(normalize_by_pytorch, 1)
+normalize = operator("normalize(Tensor x, str f, float eps) -> Tensor", _normalize, _like, **_of_normalize)
+direct_normalize = Direct(_normalize, **_of_normalize)
 
 
 # ---- softmax and its logarithm ----
