@@ -68,10 +68,20 @@ static tw_status run_before(const gm_config *c, rv64_memory *memory, const tw_ca
   return copy_operands(memory, k, actual, error);
 }
 
-static tw_status verdict(const tw_case *k, const rv64_result *r, void *const actual[], tw_error *error) {
+/* A wrong result often comes from a row that no command has filled. */
+static tw_status name_unwritten(const gm_unwritten *u, tw_status status, tw_error *error) {
+  const tw_error why = *error;
+  if (status != TW_FAILED || !u->command) return status;
+  return tw_fail(error, status, "%s; %s read %s row 0x%x, which was never written", why.text, u->command,
+                 u->acc ? "accumulator" : "scratchpad", u->row);
+}
+
+static tw_status verdict(const tw_case *k, const gm_run_result *run, void *const actual[], tw_error *error) {
+  const rv64_result *r = &run->core;
   if (r->stop == RV64_INTERRUPTED) return tw_fail(error, TW_INTERRUPTED, "interrupted");
   if (r->stop != RV64_EXITED) return tw_fail(error, TW_FAILED, "%s", r->why);
-  return k->problem->op->compare(k->problem, k->buffer, actual, error);
+  const tw_status status = k->problem->op->compare(k->problem, k->buffer, actual, error);
+  return name_unwritten(&run->memory.unwritten, status, error);
 }
 
 bool gm_relies_on_timing(const tw_error *e) { return strstr(e->text, " before a fence") != NULL; }
@@ -111,7 +121,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
   if (status == TW_OK) {
     out->counters = gm_machine_finish(machine, out->core.start_cycle, out->core.start_cycle + out->core.cycles);
     out->memory = gm_machine_memory_use(machine);
-    status = verdict(k, &out->core, actual, error);
+    status = verdict(k, out, actual, error);
   }
   if (trace && (fflush(trace) || ferror(trace)) && status == TW_OK)
     status = tw_fail(error, TW_MISSING, "%s: %s", options->trace, strerror(errno));

@@ -234,7 +234,7 @@ void gm_arch_fence(gm_arch *g) {
 }
 
 gm_memory_use gm_arch_memory_use(const gm_arch *g) {
-  gm_memory_use use;
+  gm_memory_use use = {.unwritten = g->unwritten};
   count_rows(g->spad_written, g->spad_rows, &use.spad_rows, &use.spad_end);
   count_rows(g->acc_written, g->acc_rows, &use.acc_rows, &use.acc_end);
   return use;

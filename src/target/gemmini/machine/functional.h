@@ -91,9 +91,17 @@ const gm_registers *gm_arch_registers(const gm_arch *);
 /* Applies one configuration command to *registers, without a gm_arch: for the hazard checks at allocation. */
 bool gm_registers_apply(gm_registers *, const gm_config *, const gm_command *, char why[256]);
 
+/* A read of a row that was never written. */
+typedef struct gm_unwritten {
+  const char *command; /* the command that read it; NULL: none did */
+  bool acc;            /* a row of the accumulator, not of the scratchpad */
+  uint32_t row;
+} gm_unwritten;
+
 /* Use of the memories by the program: rows ever written, and one past the highest of them. */
 typedef struct gm_memory_use {
   size_t spad_rows, spad_end, acc_rows, acc_end;
+  gm_unwritten unwritten; /* the first one */
 } gm_memory_use;
 gm_memory_use gm_arch_memory_use(const gm_arch *);
 

@@ -61,8 +61,9 @@ static bool check_operand(const gm_arch *g, const operand *o, char why[GM_WHY]) 
 }
 
 /* One row of a local memory as input elements. */
-static const void *operand_line(const gm_arch *g, const operand *o, int line, void *scratch) {
+static const void *operand_line(gm_arch *g, const operand *o, int line, void *scratch) {
   uint32_t row = o->from.row + (uint32_t)(line * o->stride);
+  gm_note_rows(g, o->command, o->from.acc, row, 1);
   if (!o->from.acc) return gm_spad_at(g, row);
   const gm_execute_registers *e = &g->registers.execute;
   gm_acc_to_input(g, gm_acc_at(g, row), e->activation, e->acc_scale, scratch);
@@ -70,10 +71,13 @@ static const void *operand_line(const gm_arch *g, const operand *o, int line, vo
 }
 
 /* The operand as the array reads it: in *scratch, or in place when no conversion is needed. */
-static const void *fetch(const gm_arch *g, const operand *o, tile *scratch) {
+static const void *fetch(gm_arch *g, const operand *o, tile *scratch) {
   int dim = g->dim;
   bool full = o->rows == dim && o->cols == dim;
-  if (full && !o->garbage && !o->from.acc && !o->transposed && o->stride == 1) return gm_spad_at(g, o->from.row);
+  if (full && !o->garbage && !o->from.acc && !o->transposed && o->stride == 1) {
+    gm_note_rows(g, o->command, false, o->from.row, dim);
+    return gm_spad_at(g, o->from.row);
+  }
   memset(scratch, 0, (size_t)(dim * dim * g->input_bytes));
   if (o->garbage || !o->rows || !o->cols) return scratch;
   float buffer[GM_MAX_DIM];
@@ -151,8 +155,10 @@ bool gm_arch_preload(gm_arch *g, const gm_command *command, char why[256]) {
     return gm_fault(why, "preload: the previous preload, which named a C, had no compute");
   const bool plain_c = g->plain && is_plain_result(g, command->rs2);
   if (plain_c && is_plain_tile(g, command->rs1)) {
+    const uint32_t row = gm_decode(gm_local(command->rs1)).row;
     take_preload(g, command, true);
-    pack_weights(g, gm_spad_at(g, gm_decode(gm_local(command->rs1)).row), &g->pe[!g->active]);
+    gm_note_rows(g, "preload", false, row, g->dim);
+    pack_weights(g, gm_spad_at(g, row), &g->pe[!g->active]);
     g->pe[!g->active].contents = GM_WEIGHTS;
     return true;
   }
@@ -190,7 +196,11 @@ bool gm_arch_preload(gm_arch *g, const gm_command *command, char why[256]) {
 
 static void mark_written(gm_arch *g, const operand *c) {
   uint8_t *written = c->from.acc ? g->acc_written : g->spad_written;
-  for (int r = 0; r < c->rows; r++) written[c->from.row + (uint32_t)(r * c->stride)] = 1;
+  for (int r = 0; r < c->rows; r++) {
+    const uint32_t row = c->from.row + (uint32_t)(r * c->stride);
+    if (c->from.accumulate) gm_note_rows(g, c->command, c->from.acc, row, 1);
+    written[row] = 1;
+  }
 }
 
 /* The caller has filled dim results per row, of which c->cols count; the analyzer does not follow that. */
@@ -346,7 +356,10 @@ static void swap_registers(gm_arch *g) {
 static void multiply_plain(gm_arch *g, const gm_command *command) {
   const gm_address to = gm_decode(gm_local(g->c));
   int32_t *sums = (int32_t *)(void *)gm_acc_at(g, to.row);
-  const int8_t *a = (const int8_t *)gm_spad_at(g, gm_decode(gm_local(command->rs1)).row);
+  const uint32_t a_row = gm_decode(gm_local(command->rs1)).row;
+  const int8_t *a = (const int8_t *)gm_spad_at(g, a_row);
+  gm_note_rows(g, "compute", false, a_row, g->dim);
+  if (to.accumulate) gm_note_rows(g, "compute", true, to.row, g->dim);
   g->kernels->multiply(g->dim, g->dim, a, g->pe[g->active].weights, to.accumulate ? sums : NULL, sums);
   if (g->dim == 16)
     memset(g->acc_written + to.row, 1, 16); /* a constant size is faster */

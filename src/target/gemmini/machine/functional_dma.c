@@ -210,6 +210,7 @@ static float shrunk(const gm_arch *g, const uint8_t *from, int i, float scale) {
 static void load_into_acc(gm_arch *g, const load *l, uint32_t row, const uint8_t *from, int n) {
   float scale = l->registers->scale;
   bool accumulate = l->to.accumulate;
+  if (accumulate) gm_note_rows(g, "mvin", true, row, 1);
   g->acc_written[row] = 1;
   if (g->real) {
     float *to = (float *)(void *)gm_acc_at(g, row);
@@ -305,7 +306,8 @@ bool gm_arch_load(gm_arch *g, const gm_command *command, char why[256]) {
 /* ---- mvout ---- */
 
 /* Row `row` of the local memory in memory format: a pointer to at least dim elements. */
-static const void *outgoing(const gm_arch *g, gm_address from, uint32_t row, void *scratch) {
+static const void *outgoing(gm_arch *g, gm_address from, uint32_t row, void *scratch) {
+  gm_note_rows(g, "mvout", from.acc, row, 1);
   if (!from.acc) return gm_spad_at(g, row);
   if (from.full) return gm_acc_at(g, row);
   gm_acc_to_input(g, gm_acc_at(g, row), g->registers.store.activation, g->registers.store.acc_scale, scratch);
@@ -324,7 +326,7 @@ static void keep_larger(const gm_arch *g, void *kept, const void *next) {
 }
 
 /* The maximum over one window; rows outside the image count as zeros. */
-static bool pool_window(const gm_arch *g, gm_address from, int pool_row, int pool_col, void *result, char why[GM_WHY]) {
+static bool pool_window(gm_arch *g, gm_address from, int pool_row, int pool_col, void *result, char why[GM_WHY]) {
   const gm_store_registers *s = &g->registers.store;
   float scratch[GM_MAX_DIM];
   for (int w = 0; w < s->pool_size * s->pool_size; w++) {

@@ -71,6 +71,7 @@ struct gm_arch {
   uint32_t spad_rows, acc_rows;
   uint8_t *spad, *acc;                 /* rows of dim elements */
   uint8_t *spad_written, *acc_written; /* 1 for each row ever written */
+  gm_unwritten unwritten;
   gm_registers registers;
   const gm_kernels *kernels;
 };
@@ -101,6 +102,14 @@ static inline uint8_t *gm_spad_at(const gm_arch *g, uint32_t row) {
 }
 static inline uint8_t *gm_acc_at(const gm_arch *g, uint32_t row) {
   return g->acc + (size_t)row * (size_t)(g->dim * g->acc_bytes);
+}
+
+/* The command reads these rows, which exist. */
+static inline void gm_note_rows(gm_arch *g, const char *command, bool acc, uint32_t row, int n) {
+  const uint8_t *first = (acc ? g->acc_written : g->spad_written) + row;
+  if (g->unwritten.command) return;
+  const uint8_t *hole = memchr(first, 0, (size_t)n);
+  if (hole) g->unwritten = (gm_unwritten){command, acc, row + (uint32_t)(hole - first)};
 }
 
 /* ---- arithmetic of one element ---- */
