@@ -95,6 +95,7 @@ def plot(rows, path):
     for reuse, values in PAPER.items():
         axes.plot(list(values), list(values.values()), marker="s", color="gray", linestyle="-" if reuse == "yes" else "--",
                   label=f"paper, {'with' if reuse == 'yes' else 'without'} reuse")
+    axes.set_xscale("log")
     axes.set_xlabel("samples (paper: calls of a model)")
     axes.set_ylabel("speed-up over Gemmini's software library")
     axes.set_ylim(bottom=0)
