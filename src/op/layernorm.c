@@ -42,7 +42,10 @@ static const tw_key keys[] = {
      .fallback = "layer",
      .choices = "layer|rms|abs|l2",
      .help = "layer or RMS normalization, or division by the mean magnitude or by the Euclidean norm"},
-    {.name = "eps", .kind = TW_KEY_REAL, .fallback = "0.00001", .help = "number added to the variance, square or magnitude; may be 0 with abs and l2"},
+    {.name = "eps",
+     .kind = TW_KEY_REAL,
+     .fallback = "0.00001",
+     .help = "number added to the variance, square or magnitude; may be 0 with abs and l2"},
     {.name = "affine",
      .kind = TW_KEY_BOOL,
      .fallback = "1",
@@ -284,7 +287,8 @@ static void exact_cost(const tw_problem *p, size_t operand, double *element, dou
 /* Per element: mean and variance three additions and a product, normalization four; scaling and sum of a residual. */
 static double operations(const tw_problem *p) {
   const layernorm l = layernorm_of(p);
-  return ((l.norm == LAYER ? 4 : 2) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows * (double)l.columns;
+  return ((l.norm == LAYER ? 4 : 2) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows *
+         (double)l.columns;
 }
 
 const tw_op tw_op_layernorm = {

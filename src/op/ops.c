@@ -7,15 +7,13 @@
 #include "base/sized.h"
 
 static const tw_op *const ops[] = {
-    &tw_op_gemm,      &tw_op_conv2d, &tw_op_conv3d,  &tw_op_mpc_forward, &tw_op_mpc_backward, &tw_op_attention,
-    &tw_op_layernorm, &tw_op_rotary, &tw_op_softmax, &tw_op_cumsum,      &tw_op_transpose,    &tw_op_depthwise,
-    &tw_op_mamba,     &tw_op_gate,   &tw_op_elementwise, &tw_op_reduce, &tw_op_pool,
+    &tw_op_gemm,      &tw_op_conv2d, &tw_op_conv3d,      &tw_op_mpc_forward, &tw_op_mpc_backward, &tw_op_attention,
+    &tw_op_layernorm, &tw_op_rotary, &tw_op_softmax,     &tw_op_cumsum,      &tw_op_transpose,    &tw_op_depthwise,
+    &tw_op_mamba,     &tw_op_gate,   &tw_op_elementwise, &tw_op_reduce,      &tw_op_pool,
 };
 
 /* Names of earlier versions, which problems may have. */
-static const struct {
-  const char *old, *now;
-} old_names[] = {{"maxpool", "pool"}};
+static const struct { const char *old, *now; } old_names[] = {{"maxpool", "pool"}};
 
 static tw_registry added = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

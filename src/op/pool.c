@@ -95,8 +95,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   const tw_operand bands = tw_operand_dense("x", l.type, 2, (int64_t[]){lines / band, band * w}),
                    rest = tw_operand_dense("x", l.type, 2, (int64_t[]){1, (lines - whole) * w});
   if (whole) tw_fill_rows(seed, X, &bands, spread, buffers[X]);
-  if (lines > whole)
-    tw_fill_rows(~seed, X, &rest, spread, (char *)buffers[X] + whole * w * (tw_type_bits(l.type) / 8));
+  if (lines > whole) tw_fill_rows(~seed, X, &rest, spread, (char *)buffers[X] + whole * w * (tw_type_bits(l.type) / 8));
 }
 
 typedef struct job {

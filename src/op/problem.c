@@ -21,12 +21,9 @@ const tw_key *tw_problem_key(const tw_problem *p, size_t i, const tw_value **val
 
 static const struct {
   const char *op, *old, *now; /* `now`: each of these words has the value */
-} old_keys[] = {{"conv2d", "images", "image_layout"},
-                {"conv2d", "layout", "weight_layout"},
-                {"conv3d", "images", "image_layout"},
-                {"conv3d", "layout", "weight_layout"},
-                {"gemm", "rule", "scale_rule"},
-                {"pool", "pool", "r s"}};
+} old_keys[] = {{"conv2d", "images", "image_layout"}, {"conv2d", "layout", "weight_layout"},
+                {"conv3d", "images", "image_layout"}, {"conv3d", "layout", "weight_layout"},
+                {"gemm", "rule", "scale_rule"},       {"pool", "pool", "r s"}};
 static const struct {
   const char *op, *key, *old, *now;
 } old_choices[] = {{"gemm", "arithmetic", "fast8", "fast_accum"}};
@@ -64,7 +61,8 @@ char *tw_problem_renamed(const char *text) {
     const char *word = at + blanks, *value = word + key + (key < length);
     const size_t value_length = length - (size_t)(value - word);
     const char *new_key = current_key(op, op_length, word, key),
-               *choice = current_choice(op, op_length, word, key, value, value_length), *left = new_key ? new_key : word;
+               *choice = current_choice(op, op_length, word, key, value, value_length),
+               *left = new_key ? new_key : word;
     size_t end = new_key ? strlen(new_key) : key;
     do {
       const size_t blank = strcspn(left, " "), n = blank < end ? blank : end;

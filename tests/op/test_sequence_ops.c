@@ -33,8 +33,9 @@ static void answers_that_are_known(void **state) {
                 (int64_t[]){3}, (double[]){5, 3, 0}, 3);
   expect_answer("transpose rows=2 cols=3 a=f32", 1, (const double *[]){(double[]){1, 2, 3, 4, 5, 6}}, (int64_t[]){6},
                 (double[]){1, 4, 2, 5, 3, 6}, 6);
-  expect_answer("maxpool h=3 w=3 pool=2 a=f32" /* its name before */, 1, (const double *[]){(double[]){-9, -8, -7, -1, -2, -3, -6, -5, -4}},
-                (int64_t[]){9}, (double[]){-1, -2, -1, -2}, 4);
+  expect_answer("maxpool h=3 w=3 pool=2 a=f32" /* its name before */, 1,
+                (const double *[]){(double[]){-9, -8, -7, -1, -2, -3, -6, -5, -4}}, (int64_t[]){9},
+                (double[]){-1, -2, -1, -2}, 4);
   expect_answer("depthwise c=1 w=4 taps=3 pad=1 a=f32", 2,
                 (const double *[]){(double[]){1, 2, 3, 4}, (double[]){10, 100, 1000}}, (int64_t[]){4, 3},
                 (double[]){2100, 3210, 4320, 430}, 4);

@@ -101,7 +101,8 @@ static int64_t pad(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT *
 static int64_t shared_bytes(const tw_gemm *g, const tw_tile_gemm_plan *p, int stages) {
   const int64_t stage = (int64_t)(p->m + p->n) * p->k * element_bytes(tw_tile_gemm_factor(p, g->a));
   const int64_t results = p->copies_c ? (int64_t)p->groups * p->staging * pad(64 * p->width * element_bytes(g->c)) : 0;
-  const int64_t parts = (int64_t)(p->split - 1) * ((p->groups + p->split - 1) / p->split) * (p->m / p->groups) * p->n * 4;
+  const int64_t parts =
+      (int64_t)(p->split - 1) * ((p->groups + p->split - 1) / p->split) * (p->m / p->groups) * p->n * 4;
   const int64_t scales = p->scales_staged ? (p->m / 256 + 1) * 1024 : 0;
   return ALIGNMENT + stages * (stage + scales) + results + parts + (2 * stages + p->groups + 1) * BARRIER_BYTES;
 }

@@ -11,9 +11,7 @@
 
 enum { BLOCKS_MAX = 4096, REGISTERS_MAX = 1 << 16 /* elements of a row that a block keeps in registers */ };
 
-static int count_of(const tw_problem *p) {
-  return tw_tile_piece(tw_problem_type(p, "a"), tw_problem_int(p, "cols"));
-}
+static int count_of(const tw_problem *p) { return tw_tile_piece(tw_problem_type(p, "a"), tw_problem_int(p, "cols")); }
 
 static bool is_softmax(const tw_problem *p) { return strcmp(p->op->name, "softmax") == 0; }
 
@@ -22,10 +20,12 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
   const int count = count_of(p);
   if (cols > INT32_MAX / 2 || rows > INT32_MAX / BLOCKS_MAX / 2)
-    return tw_fail(error, TW_USAGE, "unsupported rows=%lld cols=%lld; split_row supports up to %d rows of 2^30 elements",
+    return tw_fail(error, TW_USAGE,
+                   "unsupported rows=%lld cols=%lld; split_row supports up to %d rows of 2^30 elements",
                    (long long)rows, (long long)cols, INT32_MAX / BLOCKS_MAX / 2);
   if (!is_softmax(p) && tw_problem_int(p, "span") > 1 && tw_problem_int(p, "span") % count)
-    return tw_fail(error, TW_USAGE, "unsupported span=%lld; expected 1 or a multiple of %d elements, which are 16 bytes",
+    return tw_fail(error, TW_USAGE,
+                   "unsupported span=%lld; expected 1 or a multiple of %d elements, which are 16 bytes",
                    (long long)tw_problem_int(p, "span"), count);
   if (!is_softmax(p) && (tw_problem_int(p, "residual") || tw_problem_real(p, "dropout") > 0))
     return tw_fail(error, TW_USAGE, "split_row does not support residual and dropout; use 'row warps=4'");

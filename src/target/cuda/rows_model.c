@@ -51,7 +51,8 @@ double cuda_predict_rows_split(const void *with, const void *plan) {
   const double once = cuda_predict_rows(m, &all), bytes = m->problem->op->bytes(m->problem);
   const double again = rows * cols * tw_type_bits(tw_problem_type(m->problem, "a")) / 8;
   const double clock = (double)m->config->clock_mhz * 1e6, l2 = CUDA_L2_BYTES_ALL * clock;
-  return once + (is_kept(m->config, p, again / rows) ? again / l2 : once * again / bytes) + 4 * CUDA_DRAM_LATENCY / clock;
+  return once + (is_kept(m->config, p, again / rows) ? again / l2 : once * again / bytes) +
+         4 * CUDA_DRAM_LATENCY / clock;
 }
 
 /* As rows; a second kernel joins the parts of lines. Fewer neighbours than a warp load parts of lines of memory. */

@@ -79,7 +79,7 @@ void trn_copy_slots(const trn_subject *, tw_slots *, const char *call, const cha
 void trn_offer_powers(tw_menu_builder *, const char *lever, const char *why, const char *format, int least, int most);
 void trn_offer_copies(tw_menu_builder *); /* "copy ENGINE" */
 
-extern const trn_kind trn_gemm, trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_pool, trn_depthwise,
-    trn_rotary, trn_mamba, trn_attention, trn_conv2d;
+extern const trn_kind trn_gemm, trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_pool, trn_depthwise, trn_rotary,
+    trn_mamba, trn_attention, trn_conv2d;
 
 #endif

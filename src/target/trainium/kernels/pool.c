@@ -42,9 +42,8 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const plan *p = looked_at;
   const trn_config *c = s->config;
-  const double pool = (double)trn_key(s, "r"), h = (double)trn_key(s, "h") - pool + 1,
-               width = (double)trn_key(s, "w"), n = (double)trn_key(s, "n"),
-               blocks = n * ((double)(int64_t)(h / (128.0 * p->height)) + 1);
+  const double pool = (double)trn_key(s, "r"), h = (double)trn_key(s, "h") - pool + 1, width = (double)trn_key(s, "w"),
+               n = (double)trn_key(s, "n"), blocks = n * ((double)(int64_t)(h / (128.0 * p->height)) + 1);
   for (int k = 0; k < 2; k++) {
     const bool is_gpsimd = (k ? p->columns : p->rows) == TRN_CHOOSE_GPSIMD;
     const double elements = (pool - 1) * p->height * width;
