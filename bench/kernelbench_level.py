@@ -126,7 +126,7 @@ def main():
             new = Path(f"/tmp/kernelbench_{number}_new.py")
             report = kernelbench.work(path, "cuda", o.seconds, new)
             calls = report.get("calls", ())
-            kernels = [c["problem"] for c in calls if c["is_used"]] or [f"no kernel: {c['note'] or 'PyTorch is faster'}" for c in calls]
+            kernels = [f"{c['problem']}: {c['note']}" for c in calls if c["is_used"]] or [f"no kernel: {c['note'] or 'PyTorch is faster'}" for c in calls]
             if not report["file"]:
                 print(f"{number:4d} nothing is replaced", flush=True)
                 continue
