@@ -23,7 +23,7 @@ static void the_machine_is_read(void **state) {
   if (xd_config_parse(text(), "xdna2.txt", &c, &error) != TW_OK) fail_msg("%s", error.text);
   assert_string_equal(c.name, "xdna2");
   assert_int_equal(c.rows * c.columns, 32);
-  assert_int_equal(c.n_kernels, 30);
+  assert_int_equal(c.n_kernels, 31);
   assert_string_equal(c.kernel[0].name, "atb");
   assert_int_equal(c.kernel[0].b, TW_BFP16);
   assert_int_equal(xd_vmac_macs(&c.kernel[0]), 512); /* 58.98 Tflop/s of the array at 1.8 GHz */

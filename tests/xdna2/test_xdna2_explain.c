@@ -199,7 +199,7 @@ static void bad_choices_get_one_line(void **state) {
 
 static void bad_problems_get_one_line(void **state) {
   (void)state;
-  refused("m=64 n=64 k=64 a=f32", "tile=64x64x64", "no kernel has the types a=f32");
+  refused("m=64 n=64 k=64 a=f16", "tile=64x64x64", "no kernel has the types a=f16");
   refused("m=64 n=64 k=64 a=bf16 b=f32", "tile=64x64x64", "no kernel has the types a=bf16 b=f32");
   refused("m=64 n=64 k=64 a=bfp17", "tile=64x64x64", "not an element type");
   refused("m=0 n=64 k=64", "tile=64x64x64", "m=0 is out of range");

@@ -525,9 +525,35 @@ static void wrong_gemms_are_refused(void **state) {
   refused(deep, "memory (0,1): buffers need 630784 bytes, but the tile has 524288");
 }
 
+/* Nine products of parts keep 24 bits: results are as near as sums in f32 are. Without the
+ * third parts they are not. */
+static void f32_keeps_24_bits(void **state) {
+  (void)state;
+  enum { M = 70, N = 140, K = 100 };
+  static float a[M * K], b[K * N], c[M * N];
+  const xd_gemm g = gemm_of("f32", (tw_tile){16, 24, 16, 2}, M, N, K);
+  double worst = 0;
+  tw_random r;
+  tw_random_seed(&r, 3);
+  for (int i = 0; i < M * K; i++) a[i] = (float)ldexp(tw_random_real(&r) - 0.5, (int)tw_random_below(&r, 20) - 10);
+  for (int i = 0; i < K * N; i++) b[i] = (float)ldexp(tw_random_real(&r) - 0.5, (int)tw_random_below(&r, 20) - 10);
+  run(&g, a, b, c);
+  for (int i = 0; i < M; i++)
+    for (int j = 0; j < N; j++) {
+      double exact = 0, size = 0;
+      for (int p = 0; p < K; p++) {
+        exact += (double)a[i * K + p] * b[p * N + j];
+        size += fabs((double)a[i * K + p] * b[p * N + j]);
+      }
+      worst = fmax(worst, fabs(c[i * N + j] - exact) / size);
+    }
+  if (!(worst > 0 && worst < 0x1p-19)) fail_msg("2^%.2f", log2(worst)); /* 2^-16.7 without the third parts */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(int8_gemms_are_exact, setup),
+      cmocka_unit_test_setup(f32_keeps_24_bits, setup),
       cmocka_unit_test_setup(asymmetric_tiles_and_longer_runs_are_exact, setup),
       cmocka_unit_test_setup(sizes_that_do_not_divide_are_exact, setup),
       cmocka_unit_test_setup(small_sizes_are_exact, setup),

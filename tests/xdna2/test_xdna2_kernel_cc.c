@@ -73,6 +73,8 @@ static const design designs[] = {
     {"i16-narrow", {16, 12, 32, 1}, {2, 2, 1, false, 0}, TW_ROUND_EVEN, false, false},
     {"i16-acc16", {16, 12, 32, 2}, {2, 1, 2, false, 0}, TW_ROUND_FLOOR, false, false},
     {"i16-acc16", {16, 8, 32, 1}, {2, 2, 1, false, 0}, TW_ROUND_EVEN, true, false},
+    {"f32", {16, 24, 16, 2}, {2, 2, 1, false, 0}, TW_ROUND_EVEN, false, false},
+    {"f32", {8, 16, 24, 1}, {2, 2, 1, false, 0}, TW_ROUND_FLOOR, true, false},
     /* as many clusters as vectors; fewer vectors than clusters; more of them, so that a pass remains */
     {"ternary-int8", {32, 64, 32, 2}, {2, 2, 1, false, 0}, TW_ROUND_EVEN, false, true},
     {"ternary-int8-narrow", {64, 32, 48, 1}, {1, 2, 2, false, 0}, TW_ROUND_FLOOR, false, true},
@@ -182,6 +184,8 @@ static void fill(tw_random *r, const xd_call *c, int i, uint8_t *p, size_t n) {
   else if (!strcmp(name, "narrow_bf16") || !strncmp(name, "matmul_bf16_lanes", 17) ||
            !strncmp(name, "matmul_bf16_emulated", 20))
     fill_reals(r, p, n, !strcmp(name, "narrow_bf16") || (i == 2 && strstr(name, "_f32")));
+  else if (!strncmp(name, "matmul_f32", 10))
+    fill_reals(r, p, n, true);
   else if (!strcmp(name, "matmul_i16") || !strcmp(name, "matmul_i16_turned"))
     fill_i16(r, p, n, i == 2);
   else if (!strncmp(name, "narrow_", 7))
@@ -333,13 +337,15 @@ static const struct {
     {29, "to += 144", "to += 72"},
     {30, "* 16 + j % 4", "* 8 + j % 4"},
     {30, "floor", "conv_even"},
-    {38, "/ 16 * 4;", "/ 16 * 3;"},         /* the first vector of a sub-tile */
-    {38, "v / 4 * 1024", "v / 4 * 512"},    /* where a vector goes */
-    {39, "for (; i < 2;", "for (; i < 1;"}, /* rows of clusters that unpack */
-    {39, "v + j + 1)", "v + j + 0)"},
-    {40, "v + w)", "w)"}, /* the pass after the products */
-    {41, "out += v * 128", "out += v * 64"},
-    {42, "w < 20", "w < 19"},
+    {38, "b0 = aie::load_v<32>(b + 0)", "b0 = aie::load_v<32>(b + 32)"},
+    {38, "conv_even", "floor"},
+    {40, "/ 16 * 4;", "/ 16 * 3;"},         /* the first vector of a sub-tile */
+    {40, "v / 4 * 1024", "v / 4 * 512"},    /* where a vector goes */
+    {41, "for (; i < 2;", "for (; i < 1;"}, /* rows of clusters that unpack */
+    {41, "v + j + 1)", "v + j + 0)"},
+    {42, "v + w)", "w)"}, /* the pass after the products */
+    {43, "out += v * 128", "out += v * 64"},
+    {44, "w < 20", "w < 19"},
 };
 
 static void wrong_text_is_found(void **state) {

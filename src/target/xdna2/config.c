@@ -81,7 +81,7 @@ static const tw_config_key kernel_keys[] = {
     KERNEL(c, TYPE, 0, 0, 1),
     KERNEL(acc, TYPE, 0, 0, 1),
     KERNEL(vmac, PRODUCT, 1, 256, 3),
-    KERNEL(vmac_issues, INT, 1, 16, 1),
+    KERNEL(vmac_issues, INT, 1, 128, 1),
     KERNEL(vmac_distance, INT, 1, 64, 1),
     KERNEL(cluster, PRODUCT, 1, 16, 2),
     KERNEL(copies, LIST, 1, 16, 3),

@@ -97,7 +97,9 @@ typedef struct xd_config {
 } xd_config;
 
 /* Multiply-accumulates per cycle, of one instruction of the VMAC. */
-static inline int xd_vmac_macs(const xd_kernel *k) { return k->vmac[0] * k->vmac[1] * k->vmac[2] / k->vmac_issues; }
+static inline double xd_vmac_macs(const xd_kernel *k) {
+  return (double)k->vmac[0] * k->vmac[1] * k->vmac[2] / k->vmac_issues;
+}
 enum { XD_UNPACK_CODES = 256 }; /* 2-bit codes that are unpacked together: one vector of 512 bits holds them */
 
 /* B of 4 bits for A of bf16: codes in blocks of 8x8, and a scale of bf16 for each 16 codes along k (array/pack.h). */
@@ -107,7 +109,9 @@ static inline bool xd_scaled_weights(const xd_kernel *k) { return k->a == TW_BF1
 /* The type to which B is converted before it is multiplied. */
 static inline tw_type xd_multiplied_b(const xd_kernel *k) { return k->scratch_b != TW_TYPE_NONE ? k->scratch_b : k->b; }
 /* True if B is stored as plain elements, in rows or columns; otherwise it is packed in tiles. */
-static inline bool xd_reads_elements(const xd_kernel *k) { return k->b == TW_I8 || k->b == TW_I16 || k->b == TW_BF16; }
+static inline bool xd_reads_elements(const xd_kernel *k) {
+  return k->b == TW_I8 || k->b == TW_I16 || k->b == TW_BF16 || k->b == TW_F32;
+}
 /* True if sums have 32 bits: a narrower C is made from them after all of K. */
 static inline bool xd_wide_sums(const xd_kernel *k) { return k->acc == TW_I32 || k->acc == TW_F32; }
 /* Rows of A, depth (for codes: blocks in one vector of them) and columns of B of which tiles are multiples: a cluster

@@ -49,8 +49,8 @@ const xd_kernel *xd_find_kernel(const xd_config *machine, const char *name, tw_t
   return NULL;
 }
 
-int xd_peak_macs(const xd_config *c, const xd_kernel *k) {
-  int most = 0;
+double xd_peak_macs(const xd_config *c, const xd_kernel *k) {
+  double most = 0;
   for (size_t i = 0; i < c->n_kernels; i++)
     if (xd_find_kernel(c, c->kernel[i].name, k->a, k->b, k->c, k->acc) && xd_vmac_macs(&c->kernel[i]) > most)
       most = xd_vmac_macs(&c->kernel[i]);

@@ -30,7 +30,7 @@ const xd_kernel *xd_find_kernel(const xd_config *machine, const char *name, tw_t
                                 tw_type acc);
 
 /* Multiply-accumulates a cycle of the fastest kernel of the same types: a core's peak for them. */
-int xd_peak_macs(const xd_config *, const xd_kernel *);
+double xd_peak_macs(const xd_config *, const xd_kernel *);
 
 /* TW_USAGE with the error and the expected value: no tile, not the kernel's multiples, rho that does not divide. */
 tw_status xd_design_parse(const xd_config *, const tw_problem *, size_t n_words, const char *const words[],

@@ -110,7 +110,7 @@ static tw_status fill_types(const tw_target *t, tw_problem *p, tw_error *error) 
     const bool real = is_long_real(tw_problem_type(p, "a")) || is_long_real(tw_problem_type(p, "b"));
     return tw_fail(
         error, TW_USAGE, "%s: no kernel has the types%s%s; `tilewright targets %s` lists the kernels", t->name, asked,
-        real ? ", as cores cannot multiply f32 or f16; use a=bf16 with b=bf16 (c=f32 stores sums in f32)" : "",
+        real ? ", as cores cannot multiply f16, nor f32 by other types; use a=f32 b=f32, or a=bf16 b=bf16 (c=f32)" : "",
         t->name);
   }
   const tw_type types[KINDS] = {k->a, k->b, k->c, k->acc};

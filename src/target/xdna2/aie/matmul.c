@@ -66,6 +66,11 @@ static matmul matmul_of(const xd_call *c) {
     m.a_element = m.b_element = "int16";
     return m;
   }
+  if (c->micro->a == TW_F32) {
+    m.a_type = m.b_type = "const float";
+    m.a_element = m.b_element = m.c_type = "float";
+    return m;
+  }
   if (is_bf16(c)) {
     m.a_type = m.b_type = "const bfloat16";
     m.a_element = m.b_element = "bfloat16";
@@ -279,7 +284,7 @@ static void set_types(tw_slots *s, const matmul *m) {
   tw_slots_flag(s, "scratch", m->scratch);
   tw_slots_flag(s, "narrow", m->narrow);
   tw_slots_flag(s, "traced", m->call->traced);
-  tw_slots_flag(s, "rounds", is_bfp16(m) || m->narrow || !strcmp(m->c_type, "bfloat16"));
+  tw_slots_flag(s, "rounds", is_bfp16(m) || m->narrow || !strcmp(m->c_type, "bfloat16") || m->call->micro->a == TW_F32);
 }
 
 static void set_sizes(tw_slots *s, const matmul *m) {

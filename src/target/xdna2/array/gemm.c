@@ -77,6 +77,7 @@ const char *xd_gemm_function(const xd_kernel *k, bool turns_b) {
            : turns_b          ? "matmul_i8_turned"
                               : "matmul_i8";
   }
+  if (k->a == TW_F32) return turns_b ? "matmul_f32_turned" : "matmul_f32";
   if (k->a == TW_I16 && k->acc == TW_I16) return turns_b ? "matmul_i16_i16_turned" : "matmul_i16_i16";
   if (k->a == TW_I16) return turns_b ? "matmul_i16_turned" : "matmul_i16";
   if (k->b == TW_BF16)

@@ -1,6 +1,7 @@
 /* kernel.c - the table of kernels, and the integer kernels. */
 #include "target/xdna2/array/kernel.h"
 
+#include <stdalign.h>
 #include <string.h>
 
 #include "target/xdna2/array/kernel_bfp.h"
@@ -126,34 +127,39 @@ static void matmul_i8_i16(const xd_call *c, uint8_t *const arguments[]) { matmul
 static void matmul_i8_i8_turned(const xd_call *c, uint8_t *const arguments[]) { matmul_narrow(c, arguments, 1, true); }
 static void matmul_i8_i16_turned(const xd_call *c, uint8_t *const arguments[]) { matmul_narrow(c, arguments, 2, true); }
 
-/* ---- column-major B of 16 bits: the kernels above and of other files, with blocks of B by columns ---- */
+/* ---- column-major B of 16 and 32 bits: the kernels above and of other files, with blocks of B by columns ---- */
 
 typedef void compute(const xd_call *, uint8_t *const arguments[]);
 
-static void with_turned_b(compute *product, const xd_call *c, uint8_t *const arguments[]) {
-  enum { MOST = 65536 / 2 }; /* elements that L1 can hold */
+static void with_turned_b(compute *product, int size, const xd_call *c, uint8_t *const arguments[]) {
+  enum { MOST = 65536 }; /* bytes that L1 has */
   const int deep = c->block[1], wide = c->block[2], area = deep * wide;
-  const uint16_t *from = (const uint16_t *)(const void *)arguments[1];
-  uint16_t to[MOST];
+  alignas(4) uint8_t to[MOST];
   for (int first = 0; first < c->k * c->n; first += area)
-    for (int e = 0; e < area; e++) to[first + e] = from[first + e % wide * deep + e / wide];
-  product(c, (uint8_t *[]){arguments[0], (uint8_t *)to, arguments[2]});
+    for (int e = 0; e < area; e++)
+      memcpy(to + (int64_t)(first + e) * size,
+             arguments[1] + (int64_t)(first + e % wide * deep + e / wide) * size, (size_t)size);
+  product(c, (uint8_t *[]){arguments[0], to, arguments[2]});
 }
 
 static void matmul_i16_turned(const xd_call *c, uint8_t *const arguments[]) {
-  with_turned_b(xd_blocked_i16_i32, c, arguments);
+  with_turned_b(xd_blocked_i16_i32, 2, c, arguments);
 }
 static void matmul_i16_i16_turned(const xd_call *c, uint8_t *const arguments[]) {
-  with_turned_b(xd_blocked_i16_i16, c, arguments);
+  with_turned_b(xd_blocked_i16_i16, 2, c, arguments);
 }
 static void matmul_lanes_turned(const xd_call *c, uint8_t *const arguments[]) {
-  with_turned_b(xd_blocked_bf16_bf16, c, arguments);
+  with_turned_b(xd_blocked_bf16_bf16, 2, c, arguments);
 }
 static void matmul_lanes_f32_turned(const xd_call *c, uint8_t *const arguments[]) {
-  with_turned_b(xd_blocked_bf16_f32, c, arguments);
+  with_turned_b(xd_blocked_bf16_f32, 2, c, arguments);
 }
 static void matmul_emulated_turned(const xd_call *c, uint8_t *const arguments[]) {
-  with_turned_b(xd_matmul_bf16_emulated, c, arguments);
+  with_turned_b(xd_matmul_bf16_emulated, 2, c, arguments);
+}
+
+static void matmul_f32_turned(const xd_call *c, uint8_t *const arguments[]) {
+  with_turned_b(xd_blocked_f32_f32, 4, c, arguments);
 }
 
 /* ---- others ---- */
@@ -210,6 +216,8 @@ static const xd_function table[] = {
      {XD_READS, XD_READS, XD_READS | XD_WRITES},
      xd_blocked_i16_i16_bytes,
      matmul_i16_i16_turned},
+    {"matmul_f32", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_f32_f32_bytes, xd_blocked_f32_f32},
+    {"matmul_f32_turned", 3, {XD_READS, XD_READS, XD_READS | XD_WRITES}, xd_blocked_f32_f32_bytes, matmul_f32_turned},
     {"matmul_bf16_lanes_turned",
      3,
      {XD_READS, XD_READS, XD_READS | XD_WRITES},

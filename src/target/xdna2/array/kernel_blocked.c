@@ -14,6 +14,7 @@ int64_t xd_blocked_i8_i32_bytes(const xd_call *c, int argument) { return bytes(c
 int64_t xd_blocked_i16_i32_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 4); }
 int64_t xd_blocked_i16_i16_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 2); }
 int64_t xd_blocked_bf16_bf16_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 2); }
+int64_t xd_blocked_f32_f32_bytes(const xd_call *c, int argument) { return bytes(c, argument, 4, 4); }
 int64_t xd_blocked_bf16_f32_bytes(const xd_call *c, int argument) { return bytes(c, argument, 2, 4); }
 
 /* Blocks, and the starts of an element's block row and column. */
@@ -103,5 +104,40 @@ void xd_blocked_bf16_f32(const xd_call *call, uint8_t *const arguments[]) {
     for (int j = 0; j < call->n; j++) {
       const corner at = corner_of(&x, i, j);
       c[at.c] = dot_bf16(&x, &at, arguments, c[at.c]);
+    }
+}
+
+/* A float as the exact sum of three numbers with eight significant bits. */
+typedef struct parts {
+  float of[3];
+} parts;
+
+static parts parts_of(float x, tw_rounding rounding) {
+  parts p;
+  for (int i = 0; i < 3; i++) {
+    p.of[i] = tw_bf16_to_f32(xd_to_bf16(x, rounding));
+    x -= p.of[i];
+  }
+  return p;
+}
+
+/* Nine products of parts, the smallest first. */
+static float add_product(float sum, float x, float y, tw_rounding rounding) {
+  const parts a = parts_of(x, rounding), b = parts_of(y, rounding);
+  for (int order = 4; order >= 0; order--)
+    for (int i = order > 2 ? 2 : order; i >= 0 && order - i < 3; i--) sum += a.of[i] * b.of[order - i];
+  return sum;
+}
+
+void xd_blocked_f32_f32(const xd_call *call, uint8_t *const arguments[]) {
+  const float *a = (const float *)(const void *)arguments[0], *b = (const float *)(const void *)arguments[1];
+  float *c = (float *)(void *)arguments[2];
+  const blocks x = blocks_of(call);
+  for (int i = 0; i < call->m; i++)
+    for (int j = 0; j < call->n; j++) {
+      const corner at = corner_of(&x, i, j);
+      for (int p = 0; p < call->k; p++)
+        c[at.c] = add_product(c[at.c], a[at.a + (int64_t)(p / x.s) * x.r * x.s + p % x.s],
+                              b[at.b + ((int64_t)(p / x.s) * x.columns * x.s + p % x.s) * x.t], call->rounding);
     }
 }

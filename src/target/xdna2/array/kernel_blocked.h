@@ -18,6 +18,10 @@ int64_t xd_blocked_i16_i16_bytes(const xd_call *, int argument);
 void xd_blocked_i16_i16(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_blocked_bf16_bf16_bytes(const xd_call *, int argument);
 void xd_blocked_bf16_bf16(const xd_call *, uint8_t *const arguments[]);
+/* Each float is three parts of bf16, and a product nine products of parts, exact in f32 and added one by one: as AIE API
+ * emulates f32 with the accuracy "safe". */
+int64_t xd_blocked_f32_f32_bytes(const xd_call *, int argument);
+void xd_blocked_f32_f32(const xd_call *, uint8_t *const arguments[]);
 int64_t xd_blocked_bf16_f32_bytes(const xd_call *, int argument);
 void xd_blocked_bf16_f32(const xd_call *, uint8_t *const arguments[]);
 

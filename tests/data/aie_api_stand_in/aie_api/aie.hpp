@@ -340,6 +340,34 @@ template <> class mmul<4, 8, 8, bfloat16, bfloat16> {
   template <typename T> auto to_vector() const { return c.template to_vector<T>(); }
 };
 
+/* Each float is three parts of bf16; nine products of parts are added one by one, the smallest first. */
+template <> class mmul<4, 8, 4, float, float> {
+  accum<accfloat, 16> c;
+
+  static void split(float x, float part[3]) {
+    for (unsigned i = 0; i < 3; i++) {
+      part[i] = stand_in::from_bf16(stand_in::to_bf16(x));
+      x -= part[i];
+    }
+  }
+
+ public:
+  mmul(const vector<float, 16> &v) : c(v) {}
+  void mac(const vector<float, 32> &a, const vector<float, 32> &b) {
+    for (unsigned i = 0; i < 4; i++)
+      for (unsigned j = 0; j < 4; j++)
+        for (unsigned k = 0; k < 8; k++) {
+          float x[3], y[3];
+          split(a.get(8 * i + k), x);
+          split(b.get(4 * k + j), y);
+          static constexpr unsigned order[9][2] = {{2, 2}, {2, 1}, {1, 2}, {2, 0}, {1, 1},
+                                                   {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+          for (const auto &o : order) c.x[4 * i + j] += x[o[0]] * y[o[1]];
+        }
+  }
+  template <typename T> auto to_vector() const { return c.template to_vector<T>(); }
+};
+
 #ifdef AIE_API_EMULATE_BFLOAT16_MMUL_WITH_BFP16
 template <> class mmul<8, 8, 8, bfloat16, bfloat16> {
   mmul<8, 8, 8, bfp16ebs8, bfp16ebs8> blocks;
