@@ -17,6 +17,7 @@ file(CONFIGURE OUTPUT ${TW_EXPORT_MAP} CONTENT "{\n  global:\n${TW_EXPORTS}  loc
 
 # tw_show_only_the_api TARGET
 function(tw_show_only_the_api target)
-  target_link_options(${target} PRIVATE -Wl,--version-script=${TW_EXPORT_MAP})
+  # Helper threads of src/base/team.c stay in the library's code, so that a program must not unload it.
+  target_link_options(${target} PRIVATE -Wl,--version-script=${TW_EXPORT_MAP} -Wl,-z,nodelete)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${TW_EXPORT_MAP})
 endfunction()

@@ -13,8 +13,16 @@ static blas_buffer kept[KEPT]; /* in the order in which they were returned */
 static int n_kept;
 static size_t bytes_kept;
 
-void blas_buffers_lock(void) { pthread_mutex_lock(&lock); }
-void blas_buffers_unlock(void) { pthread_mutex_unlock(&lock); }
+static void unlock(void) { pthread_mutex_unlock(&lock); }
+
+/* No thread may be in here while the process forks. */
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+static void lock_for_fork(void) { pthread_mutex_lock(&lock); }
+static void watch_forks(void) { pthread_atfork(lock_for_fork, unlock, unlock); }
+static void take_lock(void) {
+  pthread_once(&watched, watch_forks);
+  pthread_mutex_lock(&lock);
+}
 
 static blas_buffer remove_at(int i) {
   const blas_buffer found = kept[i];
@@ -25,12 +33,12 @@ static blas_buffer remove_at(int i) {
 
 blas_buffer blas_buffer_take(size_t bytes) {
   blas_buffer found = {0};
-  blas_buffers_lock();
+  take_lock();
   int best = -1;
   for (int i = 0; i < n_kept; i++)
     if (kept[i].bytes >= bytes && (best < 0 || kept[i].bytes <= kept[best].bytes)) best = i;
   if (best >= 0) found = remove_at(best);
-  blas_buffers_unlock();
+  unlock();
   if (found.memory) return found;
   const size_t larger = bytes + bytes / 2; /* the next call may need slightly more */
   found.bytes = larger < LEAST ? LEAST : larger;
@@ -45,9 +53,9 @@ void blas_buffer_return(blas_buffer b) {
     tw_memory_free(b.memory);
     return;
   }
-  blas_buffers_lock();
+  take_lock();
   while (n_kept == KEPT || bytes_kept + b.bytes > MOST_KEPT) tw_memory_free(remove_at(0).memory);
   kept[n_kept++] = b;
   bytes_kept += b.bytes;
-  blas_buffers_unlock();
+  unlock();
 }

@@ -13,8 +13,4 @@ typedef struct blas_buffer {
 blas_buffer blas_buffer_take(size_t bytes);
 void blas_buffer_return(blas_buffer);
 
-/* Call before and after fork: no other thread may be in blas_buffer_take or blas_buffer_give. */
-void blas_buffers_lock(void);
-void blas_buffers_unlock(void);
-
 #endif

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/team.h"
 #include "blas/buffer.h"
-#include "blas/team.h"
+#include "blas/threads.h"
 #include "gemm/product.h"
 
 enum {
@@ -50,7 +51,7 @@ static const tw_product_plan *plan_of(const tw_gemm_spec *s, tw_error *error) {
 
 /* ---- one piece ---- */
 
-static void work(void *product, int member) { tw_product_compute(product, member, blas_team_thread()); }
+static void work(void *product, int member) { tw_product_compute(product, member); }
 
 static void complain(const char *text) { fprintf(stderr, "tilewright-blas: %s; C is not complete\n", text); }
 
@@ -64,7 +65,9 @@ typedef struct piece {
 static void run_in(const piece *p, char *memory) {
   tw_product product;
   tw_product_begin(&product, p->plan, p->a, p->b, p->c, p->scale, memory);
-  blas_team_run(tw_product_threads(p->plan), work, &product);
+  const int members = tw_product_threads(p->plan);
+  if (members > 1 && tw_team_run(members, work, &product) >= 0) return;
+  for (int i = 0; i < members; i++) work(&product, i);
 }
 
 static __attribute__((noinline)) void run_on_stack(const piece *p) {

@@ -28,8 +28,8 @@ typedef struct tw_product {
 /* Must be called before the threads start. `scale` is multiplied into elements of B if they are f32; otherwise 1. */
 void tw_product_begin(tw_product *, const tw_product_plan *, const void *a, const void *b, void *c, float scale,
                       char *memory);
-/* Called once by each participating thread, at most tw_product_threads; returns when no part is left. `member` is the
- * thread's number below that. `thread` is its number among all threads, best the same in each call. */
-void tw_product_compute(tw_product *, int member, int thread);
+/* Must be called once for each member below tw_product_threads, best by the same thread in each product; returns when
+ * the member has no part left. */
+void tw_product_compute(tw_product *, int member);
 
 #endif

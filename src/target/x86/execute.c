@@ -1,7 +1,9 @@
 /* execute.c - tw_gemm_plan_execute: arguments, workspaces, threads. */
+#define _GNU_SOURCE
 #include <string.h>
 
 #include "base/sized.h"
+#include "base/team.h"
 #include "target/x86/loops.h"
 
 /* ---- workspaces ---- */
@@ -74,25 +76,73 @@ static tw_status check_operands(const tw_gemm_plan *p, const tw_gemm_operands *o
 
 #ifdef _OPENMP
 #include <omp.h>
-static int this_thread(void) { return omp_get_thread_num(); }
+#include <sched.h>
+
+/* If OpenMP binds its threads to cores (OMP_PROC_BIND), helpers of the team are bound to the same ones. */
+static void bind_like_openmp(int member) {
+  int core[CPU_SETSIZE];
+  const int places = omp_get_num_places(), place = places ? member % places : 0;
+  if (omp_get_proc_bind() == omp_proc_bind_false || !places || omp_get_place_num_procs(place) > CPU_SETSIZE) return;
+  omp_get_place_proc_ids(place, core);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int i = 0; i < omp_get_place_num_procs(place); i++) CPU_SET(core[i], &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+static void watch_helpers(void) { tw_team_begin_with(bind_like_openmp); }
+
+/* Not within a parallel region: the program has divided its own work among the cores. */
+static bool may_use_team(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch_helpers);
+  return !omp_in_parallel();
+}
 #else
-static int this_thread(void) { return 0; }
+static bool may_use_team(void) { return true; }
 #endif
 
-/* Cores differ in speed: by their kind, or because another process or virtual machine uses the same core. Where there
- * are more parts than threads, each thread starts the next part when it is free. All parts are computed even if fewer
- * threads were started. */
-static void run_parts(const tw_gemm_plan *p, const tw_gemm_operands *o, char *workspace) {
-  const int parts = p->parts_m * p->parts_n;
-  if (p->threads == 1) {
-    for (int i = 0; i < parts; i++) x86_run_part(p, o, workspace, i);
-    return;
+/* The team serves one call at a time; another call at the same time gets OpenMP's threads. So does a program whose own
+ * threads leave the cores to helpers too late in many calls in succession: OpenMP's idle threads spin, and helpers
+ * of the team would share their cores. */
+void x86_run_on_threads(int threads, tw_team_work *work, void *context) {
+  enum { LATE_MOST = 200 };
+  static atomic_int late;
+  if (atomic_load(&late) < LATE_MOST && may_use_team()) {
+    const int joined = tw_team_run(threads, work, context);
+    if (joined >= 0) {
+      if (2 * joined >= threads - 1)
+        atomic_store(&late, 0);
+      else
+        atomic_fetch_add(&late, 1);
+      return;
+    }
   }
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+  for (int i = 0; i < threads; i++) work(context, i);
+}
+
+typedef struct execution {
+  const tw_gemm_plan *p;
+  const tw_gemm_operands *o;
+  char *workspace; /* of member 0 */
   x86_deal deal;
-  x86_deal_parts(&deal, p);
-#pragma omp parallel num_threads(p->threads)
-  for (int i, from = 0; (i = x86_next_part(&deal, this_thread(), &from)) >= 0;)
-    x86_run_part(p, o, workspace + (size_t)this_thread() * p->bytes_per_thread, i);
+} execution;
+
+static void run_member(void *context, int member) {
+  execution *x = context;
+  char *const workspace = x->workspace + (size_t)member * x->p->bytes_per_thread;
+  for (int i, from = 0; (i = x86_next_part(&x->deal, member, &from)) >= 0;) x86_run_part(x->p, x->o, workspace, i);
+}
+
+static void run_parts(const tw_gemm_plan *p, const tw_gemm_operands *o, char *workspace) {
+  execution x; /* not set to zero: large */
+  x.p = p, x.o = o, x.workspace = workspace;
+  x86_deal_parts(&x.deal, p);
+  if (p->threads == 1)
+    run_member(&x, 0);
+  else
+    x86_run_on_threads(p->threads, run_member, &x);
 }
 
 tw_status tw_gemm_plan_execute(const tw_gemm_plan *p, const tw_gemm_operands *given, tw_error *error) {

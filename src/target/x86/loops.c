@@ -377,16 +377,19 @@ void x86_run_part_on(const tw_gemm_plan *p, const tw_gemm_operands *o, const voi
 void x86_deal_parts(x86_deal *d, const tw_gemm_plan *p) {
   d->threads = p->threads;
   d->parts = p->parts_m * p->parts_n;
-  for (int i = 0; i < d->threads; i++) atomic_init(&d->taken[i], 0);
+  d->apart = (int)x86_min(X86_THREADS_MOST / d->threads, X86_LINE / (int)sizeof *d->taken);
+  for (int i = 0; d->threads < d->parts && i < d->threads; i++) atomic_init(&d->taken[i * d->apart], 0);
 }
 
 int x86_next_part(x86_deal *d, int thread, int *from) {
+  if (d->threads == d->parts) return (*from)++ ? -1 : thread;
   for (; *from < d->threads; ++*from) {
     const int owner = (thread + *from) % d->threads;
     const int first = (int)x86_part_start(d->parts, owner, d->threads);
     const int end = (int)x86_part_start(d->parts, owner + 1, d->threads);
-    if (first + atomic_load_explicit(&d->taken[owner], memory_order_relaxed) >= end) continue;
-    const int part = first + atomic_fetch_add_explicit(&d->taken[owner], 1, memory_order_relaxed);
+    atomic_int *taken = &d->taken[owner * d->apart];
+    if (first + atomic_load_explicit(taken, memory_order_relaxed) >= end) continue;
+    const int part = first + atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
     if (part < end) return part;
   }
   return -1;

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "base/team.h"
 #include "target/x86/plan.h"
 
 /* Computes part `part` of parts_m x parts_n of C. Parts do not overlap. `workspace`: bytes_per_thread of the calling
@@ -16,16 +17,20 @@ void x86_run_part_on(const tw_gemm_plan *, const tw_gemm_operands *, const void 
 
 /* The assignment of parts to threads. Each thread begins with the same parts in each call: the operands are in its
  * core's caches if the program computes the product again. A thread without remaining parts takes parts of other
- * threads, which may be slower. */
+ * threads, which may be slower: cores differ by their kind, or because another process or virtual machine uses the same
+ * core. A single part of each thread is its own. */
 typedef struct x86_deal {
   int threads, parts;
-  /* number of parts taken from each thread; adjacent, so that it is fast to read all of them */
-  atomic_int taken[X86_THREADS_MOST];
+  int apart; /* distance in `taken` from thread to thread: a line, unless there are too many threads */
+  atomic_int taken[X86_THREADS_MOST]; /* number of parts taken from each thread */
 } x86_deal;
+
+/* Calls work(context, i) for each i < threads, on the threads that execute plans. */
+void x86_run_on_threads(int threads, tw_team_work *, void *context);
 
 void x86_deal_parts(x86_deal *, const tw_gemm_plan *);
 /* The next part for a thread; -1: none. `*from`, initially 0, is how far the thread has looked. All parts are
- * computed with any number of threads, numbered from 0. */
+ * computed when each thread has been told -1. */
 int x86_next_part(x86_deal *, int thread, int *from);
 
 #endif

@@ -83,7 +83,7 @@ static void wait_for(const atomic_int *done, int64_t tasks) {
   for (int looks = 0; atomic_load(done) < tasks;) tw_look_again(&looks, LOOKS);
 }
 
-void tw_product_compute(tw_product *product, int member, int thread) {
+void tw_product_compute(tw_product *product, int member) {
   x86_product *x = (void *)product;
   const tw_gemm_plan *p = x->plan;
   const int64_t tasks = p->packs_b ? 0 : x->groups * p->blocks;
@@ -91,6 +91,6 @@ void tw_product_compute(tw_product *product, int member, int thread) {
     pack(x, i);
   wait_for(&x->packed_so_far, tasks);
   char *const workspace = x->workspaces + (size_t)member * p->bytes_per_thread;
-  for (int i, from = 0; (i = x86_next_part(&x->deal, thread, &from)) >= 0;)
+  for (int i, from = 0; (i = x86_next_part(&x->deal, member, &from)) >= 0;)
     x86_run_part_on(p, &x->operands, x->b, x->scale, workspace, i);
 }

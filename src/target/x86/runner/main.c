@@ -8,6 +8,7 @@
 #include "base/pages.h"
 #include "native/runner/process.h"
 #include "target/x86/cpu.h"
+#include "target/x86/loops.h"
 #include "target/x86/runner/task.h"
 #include "target/x86/tune/apply.h"
 
@@ -29,12 +30,16 @@ typedef struct runner {
   bool packs;
 } runner;
 
+static void do_nothing(void *context, int member) { (void)context, (void)member; }
+
+/* Nothing can start threads later: neither OpenMP, for whole products, nor plans. */
 static void make_threads(int threads) {
   int n = 0;
   omp_set_dynamic(0);
 #pragma omp parallel num_threads(threads) reduction(+ : n)
   n++;
   (void)n;
+  if (threads > 1) x86_run_on_threads(threads, do_nothing, NULL);
 }
 
 static void make_plan(runner *r, const x86_kernel *kernel, const x86_blocks *blocks) {
@@ -87,16 +92,22 @@ static void pack(void *context, uint32_t set) {
 }
 
 /* Fills the stack with NaN, for kernels that read it without writing first and expect zeros. */
-static __attribute__((noinline)) void dirty_stack(void) {
+static __attribute__((noinline)) void dirty_stack(void *context, int member) {
   enum { BYTES = 256 << 10 };
+  (void)context, (void)member;
   volatile char room[BYTES];
   memset((char *)room, TW_POISON, BYTES);
   __asm__ volatile("" : : "r"(room) : "memory");
 }
 
 static void dirty_stacks(const runner *r) {
-#pragma omp parallel num_threads(r->process.orders->threads)
-  dirty_stack();
+  const int threads = r->process.orders->threads;
+  if (!r->gemm && threads > 1) {
+    x86_run_on_threads(threads, dirty_stack, NULL);
+    return;
+  }
+#pragma omp parallel num_threads(threads)
+  dirty_stack(NULL, omp_get_thread_num());
 }
 
 /* The floating-point settings that a kernel must restore: rounding, flushing of subnormals, exceptions. */
