@@ -17,11 +17,13 @@ typedef struct arguments {
 } arguments;
 
 static void swap_operands(arguments *x) {
-  const arguments y = *x;
-  x->m = y.n, x->n = y.m;
-  x->a = y.b, x->b = y.a;
-  x->lda = y.ldb, x->ldb = y.lda;
-  x->a_transposed = y.b_transposed, x->b_transposed = y.a_transposed;
+  const int m = x->m, lda = x->lda;
+  const void *a = x->a;
+  const bool a_transposed = x->a_transposed;
+  x->m = x->n, x->n = m;
+  x->a = x->b, x->b = a;
+  x->lda = x->ldb, x->ldb = lda;
+  x->a_transposed = x->b_transposed, x->b_transposed = a_transposed;
 }
 
 /* Row-major. Without products C is only scaled: A and B are not read. */
@@ -31,20 +33,20 @@ static void multiply(const arguments *x, tw_type type) {
     blas_scale(x->c, x->m, x->n, x->ldc, x->beta);
     return;
   }
-  const tw_gemm_spec spec = {.size = sizeof spec,
-                             .m = x->m,
-                             .n = x->n,
-                             .k = x->k,
-                             .a = type,
-                             .b = type,
-                             .c = TW_F32,
-                             .a_transposed = x->a_transposed,
-                             .b_transposed = x->b_transposed,
-                             .lda = x->lda,
-                             .ldb = x->ldb,
-                             .ldc = x->ldc,
-                             .alpha = x->alpha,
-                             .beta = x->beta};
+  tw_gemm_spec spec = {.size = sizeof spec,
+                       .m = x->m,
+                       .n = x->n,
+                       .k = x->k,
+                       .a = type,
+                       .b = type,
+                       .c = TW_F32,
+                       .a_transposed = x->a_transposed,
+                       .b_transposed = x->b_transposed,
+                       .lda = x->lda,
+                       .ldb = x->ldb,
+                       .ldc = x->ldc,
+                       .alpha = x->alpha,
+                       .beta = x->beta};
   blas_multiply(&spec, x->a, x->b, x->c);
 }
 
@@ -60,9 +62,11 @@ typedef struct wrong {
 static wrong find_wrong(const arguments *x, bool by_rows) {
   const int a_length = x->a_transposed == by_rows ? x->m : x->k; /* elements that are neighbours in memory */
   const int b_length = x->b_transposed == by_rows ? x->k : x->n;
+  const int lda = at_least_one(a_length), ldb = at_least_one(b_length), ldc = at_least_one(by_rows ? x->n : x->m);
+  if ((x->m | x->n | x->k) >= 0 && x->lda >= lda && x->ldb >= ldb && x->ldc >= ldc) return (wrong){0};
   const wrong all[] = {{4, "M", x->m},     {5, "N", x->n},      {6, "K", x->k},
                        {9, "lda", x->lda}, {11, "ldb", x->ldb}, {14, "ldc", x->ldc}};
-  const int least[] = {0, 0, 0, at_least_one(a_length), at_least_one(b_length), at_least_one(by_rows ? x->n : x->m)};
+  const int least[] = {0, 0, 0, lda, ldb, ldc};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i].value < least[i]) return all[i];
   return (wrong){0};

@@ -75,19 +75,19 @@ static bool is_plain(const product *x) {
 
 static void multiply(const product *x, int64_t row, int64_t rows, int64_t first, int64_t k, int32_t *to,
                      int64_t pitch) {
-  const tw_gemm_spec spec = {.size = sizeof spec,
-                             .m = rows,
-                             .n = x->n,
-                             .k = k,
-                             .a = TW_U8,
-                             .b = TW_I8,
-                             .c = TW_I32,
-                             .a_transposed = x->u_transposed,
-                             .b_transposed = x->s_transposed,
-                             .lda = x->ldu,
-                             .ldb = x->lds,
-                             .ldc = pitch,
-                             .alpha = 1};
+  tw_gemm_spec spec = {.size = sizeof spec,
+                       .m = rows,
+                       .n = x->n,
+                       .k = k,
+                       .a = TW_U8,
+                       .b = TW_I8,
+                       .c = TW_I32,
+                       .a_transposed = x->u_transposed,
+                       .b_transposed = x->s_transposed,
+                       .lda = x->ldu,
+                       .ldb = x->lds,
+                       .ldc = pitch,
+                       .alpha = 1};
   blas_multiply(&spec, x->u + (x->u_transposed ? first * x->ldu + row : row * x->ldu + first),
                 x->s + (x->s_transposed ? first : first * x->lds), to);
 }

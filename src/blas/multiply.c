@@ -82,6 +82,7 @@ static void run(const tw_gemm_spec *s, float scale, const void *a, const void *b
     complain(error.text);
     return;
   }
+  if (tw_product_compute_small(p.plan, a, b, c, scale)) return;
   const size_t bytes = tw_product_bytes(p.plan);
   if (bytes <= ON_STACK) {
     run_on_stack(&p);
@@ -103,6 +104,7 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* n divided into pieces of at most `most`, all but the last of the same length, a multiple of `step`. */
 static int64_t piece_length(int64_t n, int64_t most, int64_t step) {
+  if (n <= most) return n;
   const int64_t pieces = ceil_div(n, most);
   return ceil_div(ceil_div(n, pieces), step) * step;
 }
@@ -110,27 +112,28 @@ static int64_t piece_length(int64_t n, int64_t most, int64_t step) {
 static const char *element(const void *matrix, tw_type type, int64_t row, int64_t column, int64_t pitch,
                            bool transposed) {
   const int64_t at = transposed ? column * pitch + row : row * pitch + column;
+  if (at == 0) return matrix;
   return (const char *)matrix + at * tw_type_bits(type) / 8;
 }
 
 /* If B is f32, alpha is multiplied into B, so that sums need no further scaling. The reference does the same. */
-void blas_multiply(const tw_gemm_spec *given, const void *a, const void *b, void *c) {
-  tw_gemm_spec s = *given;
-  s.threads = blas_threads();
-  const bool scales_b = s.a == TW_F32 && s.b == TW_F32;
-  const float scale = scales_b ? s.alpha : 1;
-  if (scales_b) s.alpha = 1;
-  const int64_t ks = piece_length(given->k, s.c == TW_I32 ? given->k : K_MOST, COLUMNS_STEP);
-  const int64_t most = PACKED_MOST / (int64_t)sizeof(float) / min(ks, given->k);
-  const int64_t columns = piece_length(given->n, most < COLUMNS_STEP ? COLUMNS_STEP : most, COLUMNS_STEP);
-  const int64_t rows = piece_length(given->m, ROWS_MOST, COLUMNS_STEP);
-  for (int64_t q = 0; q < given->k; q += ks)
-    for (int64_t j = 0; j < given->n; j += columns)
-      for (int64_t i = 0; i < given->m; i += rows) {
-        s.m = min(rows, given->m - i), s.n = min(columns, given->n - j), s.k = min(ks, given->k - q);
-        if (q) s.beta = 1;
-        run(&s, scale, element(a, s.a, i, q, s.lda, s.a_transposed), element(b, s.b, q, j, s.ldb, s.b_transposed),
-            (void *)element(c, s.c, i, j, s.ldc, false));
+void blas_multiply(tw_gemm_spec *s, const void *a, const void *b, void *c) {
+  const int64_t m = s->m, n = s->n, k = s->k;
+  s->threads = blas_threads();
+  const bool scales_b = s->a == TW_F32 && s->b == TW_F32;
+  const float scale = scales_b ? s->alpha : 1;
+  if (scales_b) s->alpha = 1;
+  const int64_t ks = piece_length(k, s->c == TW_I32 ? k : K_MOST, COLUMNS_STEP);
+  const int64_t most = PACKED_MOST / (int64_t)sizeof(float) / min(ks, k);
+  const int64_t columns = piece_length(n, most < COLUMNS_STEP ? COLUMNS_STEP : most, COLUMNS_STEP);
+  const int64_t rows = piece_length(m, ROWS_MOST, COLUMNS_STEP);
+  for (int64_t q = 0; q < k; q += ks)
+    for (int64_t j = 0; j < n; j += columns)
+      for (int64_t i = 0; i < m; i += rows) {
+        s->m = min(rows, m - i), s->n = min(columns, n - j), s->k = min(ks, k - q);
+        if (q) s->beta = 1;
+        run(s, scale, element(a, s->a, i, q, s->lda, s->a_transposed), element(b, s->b, q, j, s->ldb, s->b_transposed),
+            (void *)element(c, s->c, i, j, s->ldc, false));
       }
 }
 

@@ -6,6 +6,7 @@
 #ifndef TW_GEMM_PRODUCT_H
 #define TW_GEMM_PRODUCT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tilewright/gemm.h"
@@ -20,6 +21,9 @@ tw_status tw_product_plan_make(const tw_gemm_spec *, tw_product_plan *, tw_error
 int tw_product_threads(const tw_product_plan *);
 /* Size of the memory that a product needs, aligned to TW_GEMM_ALIGNMENT. */
 size_t tw_product_bytes(const tw_product_plan *);
+
+/* Computes the product on the calling thread, if it needs neither memory nor other threads. False: it does. */
+bool tw_product_compute_small(const tw_product_plan *, const void *a, const void *b, void *c, float scale);
 
 typedef struct tw_product {
   int64_t state[544];

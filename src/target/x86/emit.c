@@ -23,6 +23,8 @@ typedef struct tile {
   int rows, vectors; /* of sums */
   int vector;        /* bytes of a register */
   bool direct;
+  bool stored; /* B is read in place, too: `b_stride` is the distance of its rows */
+  bool masked; /* ... only its first columns */
 } tile;
 
 static tile tile_of(const x86_variant *s, int rows, bool direct, int vectors) {
@@ -44,6 +46,11 @@ static void emit_a(tw_text *t, const tile *k, int i, int u) {
 /* Vector j of a unit of the panel; the second panel begins `b_stride` bytes further. */
 static void emit_b(tw_text *t, const tile *k, const char *word, int j, int u) {
   const int columns = k->s->vectors;
+  if (k->stored) {
+    tw_text_add(t, k->masked ? "%s(b + %d, first(columns - %d))" : "%s(b + %d)", k->masked ? "load_part" : word,
+                k->vector * j, k->vector / X86_UNIT * j);
+    return;
+  }
   tw_text_add(t, "%s(b + %d%s)", word, k->vector * (u * columns + j % columns), j < columns ? "" : " + b_stride");
 }
 
@@ -54,7 +61,8 @@ static void emit_step(tw_text *t, const tile *k, int u) {
     tw_text_add(t, ";\n");
   }
   const int vectors = k->vectors < k->s->vectors ? k->s->vectors : k->vectors; /* of the panels */
-  for (int line = 0; line < k->vector * vectors; line += X86_LINE)
+  if (k->stored) tw_text_add(t, "    b += b_stride; one_by_one(b);\n");
+  for (int line = 0; !k->stored && line < k->vector * vectors; line += X86_LINE)
     tw_text_add(t, "    fetch_next(next); next += next_step; one_by_one(next);\n");
   const int begin = X86_UNIT * k->rows * u, end = X86_UNIT * k->rows * (u + 1);
   for (int line = (begin + X86_LINE - 1) / X86_LINE * X86_LINE; k->s->prefetch && !k->direct && line < end;
@@ -70,7 +78,8 @@ static void emit_step(tw_text *t, const tile *k, int u) {
 }
 
 static void emit_advance(tw_text *t, const tile *k, int steps) {
-  tw_text_add(t, "    b += %d;", steps * k->s->vectors * k->vector);
+  tw_text_add(t, "   ");
+  if (!k->stored) tw_text_add(t, " b += %d;", steps * k->s->vectors * k->vector);
   if (!k->direct) tw_text_add(t, " a += %d;", steps * k->rows * X86_UNIT);
   for (int i = 0; k->direct && i < k->rows; i += ROWS_OF_POINTER) tw_text_add(t, " a%d += %d;", i, steps * X86_UNIT);
   tw_text_add(t, "\n");
@@ -80,6 +89,16 @@ static void emit_loop(tw_text *t, const tile *k, int steps) {
   tw_text_add(t, "  for (; units >= %d; units -= %d) {\n", steps, steps);
   for (int u = 0; u < steps; u++) emit_step(t, k, u);
   emit_advance(t, k, steps);
+  tw_text_add(t, "  }\n");
+}
+
+/* Rows of B in place whose last vectors would end after the matrix: its last row, or all rows if they are short. */
+static void emit_last_rows(tw_text *t, const tile *k) {
+  tile masked = *k;
+  masked.masked = true;
+  tw_text_add(t, "  for (int64_t edge = masked; edge > 0; edge--) {\n");
+  emit_step(t, &masked, 0);
+  emit_advance(t, &masked, 1);
   tw_text_add(t, "  }\n");
 }
 
@@ -163,9 +182,16 @@ static void emit_fetch_soon(tw_text *t, const tile *k) {
 
 /* The loops over k; long ones are run in two parts. Before the second part, the last TAIL units, data for the following
  * code are prefetched: C, A, and the panel's beginning for the next strip. Earlier prefetches would be evicted by the
- * data that stream through L1 meanwhile. This part takes 700 to 900 cycles, as long as a memory access. */
+ * data that stream through L1 meanwhile. This part takes 700 to 900 cycles, as long as a memory access. A product whose
+ * B is read in place is small: its data are in caches. */
 static void emit_loops(tw_text *t, const tile *k) {
   enum { TAIL = 64, AGAIN = 4 /* units of the panel's beginning */ };
+  if (k->stored) {
+    tw_text_add(t, "    int64_t units = all_units;\n");
+    emit_loop(t, k, k->s->unroll);
+    emit_loop(t, k, 1);
+    return;
+  }
   tw_text_add(t,
               "    int64_t rest = all_units > %d ? %d + all_units %% %d : 0, units = all_units - rest;\n"
               "    if (rest == 0) {\n",
@@ -190,15 +216,22 @@ static void emit_tile(tw_text *t, const tile *k, const char *name) {
               name, k->rows);
   tw_text_add(t, "int64_t b_stride, void *c_first,\n    int64_t c_stride, int64_t columns, bool accumulate, "
                  "const void *next_first, int64_t next_step, int64_t strips) {\n");
-  tw_text_add(t, "  const char *a_start = a_first, *b_start = b_first, *next = next_first;\n  char *c = c_first;\n"
+  tw_text_add(t, "  const char *a_start = a_first, *b_start = b_first, *next = next_first;\n  char *c = c_first;\n");
+  if (k->stored)
+    tw_text_add(t,
+                "  const int64_t over = %d - columns * X86_UNIT, masked = over <= 0 ? 0 : over <= b_stride ? 1 : "
+                "all_units;\n  all_units -= masked;\n",
+                k->vectors * k->vector);
+  tw_text_add(t, ""
                  "  for (; strips > 0; strips--) {\n  const char *b = b_start, *a = a_start;\n  operand x");
   for (int j = 0; j < k->vectors; j++) tw_text_add(t, ", b%d", j);
   tw_text_add(t, ";\n");
   for (int i = 0; k->direct && i < k->rows; i += ROWS_OF_POINTER)
     tw_text_add(t, "  const char *a%d = a + %d * a_stride;\n", i, i);
   emit_start(t, k);
-  tw_text_add(t, "  (void)%s, (void)b_stride;\n", k->direct ? "a" : "a_stride");
+  tw_text_add(t, "  (void)%s, (void)b_stride, (void)next, (void)next_step;\n", k->direct ? "a" : "a_stride");
   emit_loops(t, k);
+  if (k->stored) emit_last_rows(t, k);
   emit_end(t, k);
   if (k->direct)
     tw_text_add(t, "  a_start += %d * a_stride;\n  }\n}\n\n", k->rows);
@@ -207,6 +240,9 @@ static void emit_tile(tw_text *t, const tile *k, const char *name) {
 }
 
 static bool has_narrow(const x86_variant *s) { return x86_narrow_vectors(s) && !s->narrow_left_out; }
+static bool has_stored(const x86_variant *s) {
+  return x86_wide_rows(s) && s->arithmetic == X86_F32 && !s->stored_left_out;
+}
 
 /* The tables of tile functions. */
 static void emit_tiles(tw_text *t, const x86_variant *s) {
@@ -216,16 +252,21 @@ static void emit_tiles(tw_text *t, const x86_variant *s) {
     bool direct;
     int rows, vectors;
     unsigned left_out;
-  } kinds[] = {{"packed", false, s->rows, one, s->packed_left_out},
-               {"direct", true, s->rows, one, s->direct_left_out},
-               {"wide_packed", false, x86_wide_rows(s), two, s->wide_packed_left_out},
-               {"wide_direct", true, x86_wide_rows(s), two, s->wide_direct_left_out},
-               {"narrow_packed", false, narrow, part, s->packed_left_out},
-               {"narrow_direct", true, narrow, part, s->direct_left_out}};
+    bool stored;
+  } kinds[] = {{"packed", false, s->rows, one, s->packed_left_out, false},
+               {"direct", true, s->rows, one, s->direct_left_out, false},
+               {"wide_packed", false, x86_wide_rows(s), two, s->wide_packed_left_out, false},
+               {"wide_direct", true, x86_wide_rows(s), two, s->wide_direct_left_out, false},
+               {"narrow_packed", false, narrow, part, s->packed_left_out, false},
+               {"narrow_direct", true, narrow, part, s->direct_left_out, false},
+               {"stored", true, has_stored(s) ? s->rows : 0, one, 0, true},
+               {"wide_stored", true, has_stored(s) ? x86_wide_rows(s) : 0, two, 0, true},
+               {"narrow_stored", true, has_stored(s) ? s->rows : 0, part, 0, true}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     const int rows = kinds[i].rows;
     for (int r = 1; r <= rows; r++) {
-      const tile k = tile_of(s, r, kinds[i].direct, kinds[i].vectors);
+      tile k = tile_of(s, r, kinds[i].direct, kinds[i].vectors);
+      k.stored = kinds[i].stored;
       if (!x86_left_out(kinds[i].left_out, r)) emit_tile(t, &k, kinds[i].name);
     }
     if (rows) x86_emit_table(t, "x86_tile", kinds[i].name, rows, kinds[i].left_out);
@@ -301,6 +342,9 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
     tw_text_add(
         t, "    .narrow_columns = %d, .narrow_packed = narrow_packed_tiles, .narrow_direct = narrow_direct_tiles,\n",
         x86_narrow_vectors(s) * lanes);
+  if (has_stored(s))
+    tw_text_add(
+        t, "    .stored = stored_tiles, .wide_stored = wide_stored_tiles, .narrow_stored = narrow_stored_tiles,\n");
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s};\n",
               quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");

@@ -199,8 +199,10 @@ typedef struct x86_kernel {
   x86_tile *const *wide_packed, *const *wide_direct; /* likewise */
   int narrow_columns; /* columns of tiles on the beginning of a panel, for the last columns of B; 0: no narrow tile */
   x86_tile *const *narrow_packed, *const *narrow_direct; /* likewise */
-  double operations_per_round;                           /* multiplications and additions in a round of `spin` */
-  void (*spin)(int64_t rounds);                          /* multiply-adds on registers only: the peak rate */
+  /* likewise, on rows in place and B in place, whose rows are `b_stride` apart; or NULL. */
+  x86_tile *const *stored, *const *wide_stored, *const *narrow_stored;
+  double operations_per_round;  /* multiplications and additions in a round of `spin` */
+  void (*spin)(int64_t rounds); /* multiply-adds on registers only: the peak rate */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
   /* packs rows of elements of the kernel's own type, one element of k in each row; s16 has no such type */
   x86_pack *interleave;

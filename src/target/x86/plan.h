@@ -82,6 +82,7 @@ struct tw_gemm_plan {
   bool wide;             /* tiles use two panels at once; an odd last panel uses a narrow tile */
   bool short_blocks;     /* along k: B is packed only for this product, and few rows use it */
   bool packs_b;          /* B is given unpacked, and each part packs the blocks that it needs */
+  bool reads_b;          /* if packs_b: tiles read B in place, unless its elements are scaled */
   int strip_rows;        /* rows of the largest tile that is used */
   int ahead;             /* prefetch distance in bytes of a single strip's codes */
   tw_packing packing;

@@ -55,6 +55,14 @@ size_t tw_product_bytes(const tw_product_plan *plan) {
   return packed_bytes(p) + (size_t)p->threads * p->bytes_per_thread;
 }
 
+bool tw_product_compute_small(const tw_product_plan *plan, const void *a, const void *b, void *c, float scale) {
+  const tw_gemm_plan *p = plan_of(plan);
+  if (!p->reads_b || scale != 1 || p->threads > 1) return false;
+  const tw_gemm_operands o = {.a = a, .c = c};
+  for (int i = 0; i < p->parts_m * p->parts_n; i++) x86_run_part_on(p, &o, b, scale, NULL, i);
+  return true;
+}
+
 /* Few panels are packed one at a time, so that all threads have some. */
 void tw_product_begin(tw_product *product, const tw_product_plan *plan, const void *a, const void *b, void *c,
                       float scale, char *memory) {
@@ -63,12 +71,13 @@ void tw_product_begin(tw_product *product, const tw_product_plan *plan, const vo
   x->b = b, x->scale = scale, x->memory = memory;
   x->operands = (tw_gemm_operands){.a = a, .packed_b = memory, .c = c};
   x->workspaces = x->memory + packed_bytes(p);
+  x86_deal_parts(&x->deal, p);
+  if (p->packs_b) return;
   x->together = X86_PANELS_AT_ONCE;
   while (x->together > 1 && x86_panels(p) * p->blocks < x->together * p->threads * TASKS_OF_A_THREAD) x->together /= 2;
   x->groups = x86_ceil_div(x86_panels(p), x->together);
   atomic_init(&x->next_packing, 0);
   atomic_init(&x->packed_so_far, 0);
-  x86_deal_parts(&x->deal, p);
 }
 
 static void pack(x86_product *x, int64_t task) {
@@ -83,13 +92,17 @@ static void wait_for(const atomic_int *done, int64_t tasks) {
   for (int looks = 0; atomic_load(done) < tasks;) tw_look_again(&looks, LOOKS);
 }
 
-void tw_product_compute(tw_product *product, int member) {
-  x86_product *x = (void *)product;
-  const tw_gemm_plan *p = x->plan;
-  const int64_t tasks = p->packs_b ? 0 : x->groups * p->blocks;
+static void pack_together(x86_product *x) {
+  const int64_t tasks = x->groups * x->plan->blocks;
   for (int64_t i; (i = atomic_fetch_add(&x->next_packing, 1)) < tasks; atomic_fetch_add(&x->packed_so_far, 1))
     pack(x, i);
   wait_for(&x->packed_so_far, tasks);
+}
+
+void tw_product_compute(tw_product *product, int member) {
+  x86_product *x = (void *)product;
+  const tw_gemm_plan *p = x->plan;
+  if (!p->packs_b) pack_together(x);
   char *const workspace = x->workspaces + (size_t)member * p->bytes_per_thread;
   for (int i, from = 0; (i = x86_next_part(&x->deal, member, &from)) >= 0;)
     x86_run_part_on(p, &x->operands, x->b, x->scale, workspace, i);

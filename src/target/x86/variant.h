@@ -15,6 +15,7 @@ typedef struct x86_variant {
   /* bit r - 1: no function for r rows */
   unsigned packed_left_out, direct_left_out, wide_packed_left_out, wide_direct_left_out, coded_left_out;
   bool narrow_left_out; /* no functions for the beginning of a panel */
+  bool stored_left_out; /* no functions on B in place */
 } x86_variant;
 
 /* How a kernel of the library was generated; false for other kernels. In a generated file (generate/generate.c). */

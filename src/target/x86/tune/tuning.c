@@ -240,6 +240,7 @@ static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error
   k->packed_left_out = ~used.packed, k->direct_left_out = ~used.direct, k->coded_left_out = ~used.coded;
   k->wide_packed_left_out = ~used.wide_packed, k->wide_direct_left_out = ~used.wide_direct;
   const int64_t last = s->n % kernel.columns; /* columns of the last panel; 0: all */
+  k->stored_left_out = true;
   k->narrow_left_out = last == 0 || last > x86_narrow_vectors(k) * x86_isa_lanes(k->isa);
   return TW_OK;
 }
