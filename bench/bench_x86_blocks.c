@@ -117,20 +117,28 @@ typedef struct shares {
   double busy, late;
 } shares;
 
+typedef struct execution {
+  const plan *x;
+  tw_gemm_operands o;
+  x86_deal deal;
+} execution;
+static double begun[THREADS_MAX], ended[THREADS_MAX];
+
+static void run_member(void *context, int member) {
+  execution *e = context;
+  const tw_gemm_plan *p = &e->x->p;
+  begun[member] = tw_now();
+  for (int i, from = 0; (i = x86_next_part(&e->deal, member, &from)) >= 0;)
+    x86_run_part(p, &e->o, e->x->workspace + (size_t)member * p->bytes_per_thread, i);
+  ended[member] = tw_now();
+}
+
 static double run(const plan *x, shares *out) {
-  static double begun[THREADS_MAX], ended[THREADS_MAX];
   const tw_gemm_plan *p = &x->p;
-  const tw_gemm_operands o = {.size = sizeof o, .a = given.a, .packed_b = x->packed, .c = given.c};
-  const int parts = p->parts_m * p->parts_n;
+  execution e = {.x = x, .o = {.size = sizeof e.o, .a = given.a, .packed_b = x->packed, .c = given.c}};
   const double start = tw_now(), began = x86_now_of(p->threads); /* one thread: processor time */
-#pragma omp parallel num_threads(p->threads)
-  {
-    const int id = omp_get_thread_num();
-    begun[id] = tw_now();
-#pragma omp for schedule(dynamic, 1) nowait
-    for (int i = 0; i < parts; i++) x86_run_part(p, &o, x->workspace + (size_t)id * p->bytes_per_thread, i);
-    ended[id] = tw_now();
-  }
+  x86_deal_parts(&e.deal, p);
+  x86_run_on_threads(p->threads, run_member, &e);
   const double took = x86_now_of(p->threads) - began, all = tw_now() - start;
   *out = (shares){0};
   for (int i = 0; i < p->threads; i++) {

@@ -151,14 +151,16 @@ static bool rows_spread(const tw_gemm_plan *p) {
 /* The number of parts for each thread. With more than one, a fast core computes parts that a slow core has not
  * begun. Measured on 16 virtual cores of an Intel server, some of which run at half speed at any time
  * (bench/bench_x86_cores.c): four parts instead of one are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096
- * of bf16. Smaller parts lose time, since parts that pack B pack it for few rows. With one thread one part is
- * enough. Large parts of kernels with vectors may be divided further. */
+ * of bf16. Smaller parts lose time, since parts that pack B pack it for few rows. Parts of AMX are four times as
+ * short: 784 x 512 x 256 of u8 takes 27 us in 63 parts, 21 us in 16 parts of rows, 25 us in 4 x 4. With one thread one part
+ * is enough. Large parts of kernels with vectors may be divided further. */
 static int parts_for_each_thread(const tw_gemm_plan *p, int threads, double worth) {
-  enum { MOST = 4, MOST_LARGE = 8, LARGE = 400, WORTH_A_PART = 4, WORTH_PACKING = 50 };
+  enum { MOST = 4, MOST_LARGE = 8, LARGE = 400, WORTH_A_PART = 4, WORTH_A_PART_OF_AMX = 16, WORTH_PACKING = 50 };
+  const bool amx = p->kernel->isa == X86_AMX;
   const double each = worth / threads;
   if (threads == 1) return 1;
-  if (p->kernel->isa != X86_AMX && each >= LARGE * MOST_LARGE) return MOST_LARGE;
-  const double parts = each / (p->packs_b ? WORTH_PACKING : WORTH_A_PART);
+  if (!amx && each >= LARGE * MOST_LARGE) return MOST_LARGE;
+  const double parts = each / (p->packs_b ? WORTH_PACKING : amx ? WORTH_A_PART_OF_AMX : WORTH_A_PART);
   return parts < 2 ? 1 : parts > MOST ? MOST : (int)parts;
 }
 
@@ -181,22 +183,33 @@ static fetches fetches_of(const tw_gemm_plan *p) {
   return (fetches){p->packs_b ? 20 : 4, fits ? 0 : 0.4, 0.01};
 }
 
-/* Threads that a product is worth; `worth` is its instructions over INSTRUCTIONS_WORTH_A_THREAD. Starting and joining a
- * thread takes about as long as 1300 cycles of multiply-adds, two instructions each. Measured on two cores of a Zen 5:
- * 64 x 64 x 64 of u8 x i8, 4096 instructions, takes 0.7 us on one thread and 0.8 us on two; bf16, with 8192, takes the
- * same time on both. On 16 cores of an Intel server f32, with 16384, is as fast on one thread as on four. A tile of AMX
- * does the work of eight instructions, four with its loads. Where parts pack B, each thread also waits for lines that
- * other cores wrote. */
+/* Instructions for which the team starts one more thread, 0.8 us of vectors at two instructions a cycle. Measured on 16
+ * cores of an Intel server (bench_x86_blocks, docs/lab/2026-11-x86-all-cores-6.md): a call of two threads costs 0.5 us
+ * beside its work, one of 16 threads 0.9 us. Four threads instead of two are 1.48 times as fast at 80^3 of f32, 16 instead
+ * of seven 1.6 times at 112^3. */
 static const double INSTRUCTIONS_WORTH_A_THREAD = 4000;
+
+/* The instructions of a product. A tile of AMX is whole: products smaller than it take as long. */
+static double instructions(const tw_gemm_plan *p) {
+  const x86_kernel *k = p->kernel;
+  const tw_gemm_spec *s = &p->spec;
+  const bool whole = k->step > 1;
+  const int64_t m = whole ? x86_ceil_div(s->m, p->strip_rows) * p->strip_rows : s->m;
+  const int64_t n = whole ? x86_panels(p) * k->columns : s->n, units = x86_ceil_div(p->units, k->step) * k->step;
+  return (double)m * (double)n * (double)units / x86_isa_lanes(k->isa);
+}
+
+/* Threads that a product is worth; `worth` is its instructions over INSTRUCTIONS_WORTH_A_THREAD. In small products AMX
+ * computes twice as fast as vectors per instruction: 112^3 takes 18.3 us with f32 and 6.2 us with bf16 on one thread. Where parts pack B, each thread also waits for lines that other cores
+ * wrote. */
 static int threads_worth(const tw_gemm_plan *p, double worth) {
-  worth /= p->kernel->isa == X86_AMX || p->packs_b ? 4 : 3;
+  worth /= p->kernel->isa == X86_AMX || p->packs_b ? 2 : 1;
   return worth >= p->spec.threads ? p->spec.threads : worth < 1 ? 1 : (int)worth;
 }
 
 static void choose_parts(tw_gemm_plan *p) {
   const tw_gemm_spec *s = &p->spec;
-  const double at_once = (double)(x86_isa_lanes(p->kernel->isa) * x86_kernel_group(p->kernel));
-  const double worth = (double)s->m * (double)s->n * (double)s->k / at_once / INSTRUCTIONS_WORTH_A_THREAD;
+  const double worth = instructions(p) / INSTRUCTIONS_WORTH_A_THREAD;
   const int threads = threads_worth(p, worth);
   const int most = threads * parts_for_each_thread(p, threads, worth);
   const int64_t tiles = x86_ceil_div(s->m, p->strip_rows), panels = x86_panels(p);
