@@ -260,6 +260,7 @@ def opchecks():
                 (_rows.layer_norm, (new(4, 16), new(16), new(16), 1e-5)),
                 (_rows.rms_norm, (new(4, 16), new(16), 1e-5)),
                 (_rows.group_norm, (new(2, 4, 8), 2, new(4), new(4), 1e-5)),
+                (_rows.normalize, (new(4, 16), "l2", 0.1)),
                 (_rows.softmax, (new(4, 16),)),
                 (_rows.log_softmax, (new(4, 16),)),
                 (_rows.cumsum, (new(4, 16), True, False)),
