@@ -67,6 +67,8 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
     return tw_fail(error, TW_USAGE, "prioritize_loads excludes hand_scheduled, whose loop orders its own loads");
   if (p->nontemporal && p->split > 1)
     return tw_fail(error, TW_USAGE, "nontemporal_stores excludes split_k, whose partial sums are read again");
+  if (p->share && p->hand_scheduled)
+    return tw_fail(error, TW_USAGE, "share_a excludes hand_scheduled, whose waves share both operands already");
   if (p->hand_scheduled && g->shuffled)
     return tw_fail(error, TW_USAGE, "hand_scheduled requires codes in rows; leave out shuffle=aiter, or this step");
   if (p->hand_scheduled) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
@@ -83,12 +85,15 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
   p->lines = tw_is_mx(g->a) ? (g->m + PAIR - 1) / PAIR * PAIR : 0;
   if (p->lines && p->m % PAIR)
     return tw_fail(error, TW_USAGE, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
-  p->shared_bytes = p->lines ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
+  if (p->share && (!p->lines || p->groups == 1))
+    return tw_fail(error, TW_USAGE, "share_a requires a packed A and at least 2 waves (found %d waves)", p->groups);
+  const bool alone = p->lines && !p->share;
+  p->shared_bytes = alone ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
   const int each = (blocks + p->groups - 1) / p->groups;
   const int numbers = fresh == 16 && words_a == 4 ? 0 : 32;                /* registers of a block as floats */
-  const int left = p->lines ? (4 * words_a + 1) * rows / 2 : fresh * each; /* of a step */
+  const int left = alone ? (4 * words_a + 1) * rows / 2 : p->share ? (words_a + 1) * each : fresh * each; /* of a step */
   const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + left) +
-                   (p->lines ? 0 : 2 * (words_a + 1) + numbers) + REGISTERS_BESIDE;
+                   (alone ? 0 : p->share ? blocks * (words_a + 1) : 2 * (words_a + 1) + numbers) + REGISTERS_BESIDE;
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
     return tw_fail(error, TW_USAGE,
@@ -170,13 +175,13 @@ static const tw_verb verbs[] = {
              sums_in_vgprs)},
     {TW_FLAG("prioritize_loads", "Raise the priority of a wave while it issues its loads of A (s_setprio).", PLAN,
              prioritize)},
+    {TW_FLAG("share_a", "Load a packed A once for all waves of a workgroup, through LDS.", PLAN, share)},
     {TW_FLAG("nontemporal_stores", "Store C without keeping it in the caches.", PLAN, nontemporal)},
 };
 static const tw_language language = {"block-scaled gemm on AMD GPUs", sizeof verbs / sizeof *verbs, verbs};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const PLAN *now = m->now;
-  (void)c;
   for (int i = 16; i <= 256; i *= 2)
     for (int j = 32; j <= 512; j *= 2)
       tw_menu_offer(m, "tile", "large tiles read operands less often; small tiles keep every processor busy",
@@ -195,6 +200,8 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   tw_menu_offer(m, "sums_in_vgprs", "sums need no copies between AGPRs and VGPRs", "sums_in_vgprs");
   tw_menu_offer(m, "prioritize_loads", "loads of one wave need not wait for the arithmetic of another",
                 "prioritize_loads");
+  if (tw_is_mx(tw_gemm_of(c->problem).a) && now->groups > 1)
+    tw_menu_offer(m, "share_a", "waves of a workgroup need the same rows of A: L1 serves them once", "share_a");
   tw_menu_offer(m, "nontemporal_stores", "C leaves the caches to operands", "nontemporal_stores");
   tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop; all waves share both operands in LDS",
                 "hand_scheduled");
@@ -272,6 +279,8 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   set_places(&s, &g, p);
   tw_slots_number(&s, "ahead", p->ahead);
   tw_slots_number_or_empty(&s, "lines", p->lines);
+  tw_slots_flag(&s, "alone", p->lines && !p->share);
+  tw_slots_flag(&s, "share", p->share);
   tw_slots_text(&s, "left", tw_type_name(tw_tile_block_scaled_left(&g)));
   tw_slots_text(&s, "right", tw_type_name(g.b));
   const char *const plain = g.packed && !g.shuffled ? "mx_in_rows, mx_in_rows" : "mx_in_tiles, mx_in_tiles";

@@ -13,6 +13,7 @@
  *   fixed_shape             sizes and pitches are constants of the source: no division by variables, fewer arguments
  *   preload_arguments       arguments are in scalar registers when a wave starts
  *   prioritize_loads        a wave has priority while it issues its loads of A
+ *   share_a                 waves load a packed A together and share it through LDS
  *   nontemporal_stores      C is not kept in the caches
  *   sums_in_vgprs           matrix instructions keep their sums in VGPRs
  *
@@ -32,7 +33,7 @@
 typedef struct tw_tile_block_scaled_plan {
   /* `groups` are waves, `ahead` is register_prefetch, `split` is split_k. */
   int m, n, groups, ahead, split, window, chunk;
-  bool hand_scheduled, fixed_shape, preload, sums_in_vgprs, nontemporal, prioritize;
+  bool hand_scheduled, fixed_shape, preload, sums_in_vgprs, nontemporal, prioritize, share;
   /* With hand_scheduled: the side of a matrix instruction, and the pipeline depth. */
   int side, stages;
   /* Columns and depth of the packed weights: n and k rounded up. */

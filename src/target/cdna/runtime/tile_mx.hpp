@@ -189,6 +189,18 @@ template <class Type, int Count> struct mx_shared {
     mx_lay<Type>(at + (u32)i * each, lane % 16, lane / 16, x.codes);
     *(TW_LOCAL u32 *)(at + (u32)i * each + scales + (u32)lane * 4u) = x.scale;
   }
+  /* A block that is in the order of the matrix instruction already. */
+  TW_FN void put(int i, const mx_left<Type> &x) const {
+    if constexpr (Type::words == 8) {
+      const u32 lane = (u32)thread_of_group();
+      TW_LOCAL u8 *const to = at + (u32)i * each;
+      *(TW_LOCAL u32x4 *)(to + lane * 16u) = (u32x4){x.codes[0], x.codes[1], x.codes[2], x.codes[3]};
+      *(TW_LOCAL u32x4 *)(to + 1024 + lane * 16u) = (u32x4){x.codes[4], x.codes[5], x.codes[6], x.codes[7]};
+      *(TW_LOCAL u32 *)(to + scales + lane * 4u) = x.scale;
+    } else {
+      lay(i, x);
+    }
+  }
   TW_FN mx_left<Type> get(int i) const {
     const TW_LOCAL u8 *const from = at + (u32)i * each;
     const u32 lane = (u32)thread_of_group();
@@ -251,27 +263,31 @@ template <class Type, int Count, int Codes = mx_in_tiles, int Scales = mx_in_til
   /* `packed`, `scales_at`: addresses of all weights and scales; `deep` is k rounded up to whole steps. Elements after
    * `end` steps are 0. In tiles, `cols` is a multiple of 32. */
   TW_FN void load(const u8 *packed, const u8 *scales_at, int col, int cols, int deep, int step, int end = 1 << 30) {
-    constexpr u32 block = Type::words * 4, tile = block * 64;
-    const u32 lane = (u32)thread_of_group(), tiles = (u32)deep / mx_deep, pitch = (u32)deep / mx_block * block;
 #pragma unroll
     for (int i = 0; i < Count; i++) {
       const int first = col + 32 * i;
       const u32 there = first < cols && step * mx_step < deep && step < end ? 0xffffffffu : 0;
-      const u32 have = Codes == mx_in_tiles ? 32u : (u32)min(cols - first, 32);
-      const __amdgpu_buffer_rsrc_t of = __builtin_amdgcn_make_buffer_rsrc((void *)(packed + (i64)first * pitch), 0,
-                                                                          there & (have * pitch), 0x00020000);
+      const __amdgpu_buffer_rsrc_t of = rows_from(packed, first, cols, deep, there);
 #pragma unroll
       for (int n = 0; n < 2; n++)
 #pragma unroll
-        for (int k = 0; k < 2; k++)
-          if constexpr (Codes == mx_in_tiles)
-            part(codes[i][n][k], of, lane * 16u, 1024u + lane * (Type::words == 6 ? 8u : 16u),
-                 ((u32)n * tiles + (u32)step * 2 + (u32)k) * tile);
-          else
-            part(codes[i][n][k], of, from_row(n, pitch), from_row(n, pitch) + (Type::words == 8 ? 64u : 16u),
-                 ((u32)step * 2 + (u32)k) * (block * 4));
+        for (int k = 0; k < 2; k++) load_block(codes[i][n][k], of, n, k, deep, step);
       scales[i].load(scales_at, first, cols, deep, step, there);
     }
+  }
+  /* 32 rows (columns of C) from `first` on. */
+  static TW_FN __amdgpu_buffer_rsrc_t rows_from(const u8 *packed, int first, int cols, int deep, u32 there) {
+    const u32 pitch = (u32)deep / mx_block * (Type::words * 4), have = Codes == mx_in_tiles ? 32u : (u32)min(cols - first, 32);
+    return __builtin_amdgcn_make_buffer_rsrc((void *)(packed + (i64)first * pitch), 0, there & (have * pitch), 0x00020000);
+  }
+  /* 16 of their rows, 128 deep. */
+  static TW_FN void load_block(u32 (&to)[Type::words], __amdgpu_buffer_rsrc_t of, int n, int k, int deep, int step) {
+    constexpr u32 block = Type::words * 4, tile = block * 64;
+    const u32 lane = (u32)thread_of_group(), tiles = (u32)deep / mx_deep, pitch = (u32)deep / mx_block * block;
+    if constexpr (Codes == mx_in_tiles)
+      part(to, of, lane * 16u, 1024u + lane * (Type::words == 6 ? 8u : 16u), ((u32)n * tiles + (u32)step * 2 + (u32)k) * tile);
+    else
+      part(to, of, from_row(n, pitch), from_row(n, pitch) + (Type::words == 8 ? 64u : 16u), ((u32)step * 2 + (u32)k) * (block * 4));
   }
   /* A lane's first byte of its row, which begins `pitch` bytes after the previous one: a lane has a block of 4 or 6 bits,
    * or 16 of each 64 bytes. */
@@ -300,6 +316,24 @@ template <class Type, int Count, int Codes = mx_in_tiles, int Scales = mx_in_til
       const u32x2 rest = __builtin_amdgcn_raw_buffer_load_b64(of, second, at, 0);
       to[4] = rest[0], to[5] = rest[1];
     }
+  }
+};
+
+/* A block of an A that is packed: block i of 16 rows x 128 of a tile, in the order in which waves quantize blocks. */
+template <class Type, int Codes, int Scales> struct mx_given {
+  mx_left<Type> codes;
+  mx_scales<Scales> scales;
+  TW_FN void load(const u8 *packed, const u8 *scales_at, int row, int i, int rows, int deep, int step, int end) {
+    using all = mx_right<Type, 1, Codes, Scales>;
+    const int first = row + i / 4 * 32;
+    const u32 there = first < rows && step * mx_step < deep && step < end ? 0xffffffffu : 0;
+    all::load_block(codes.codes, all::rows_from(packed, first, rows, deep, there), i / 2 % 2, i % 2, deep, step);
+    scales.load(scales_at, first, rows, deep, step, there);
+  }
+  TW_FN mx_left<Type> block(int i) const {
+    mx_left<Type> x = codes;
+    x.scale = scales.word() >> 8 * (i / 2 % 2 + i % 2 * 2);
+    return x;
   }
 };
 
