@@ -241,20 +241,31 @@ static void test_integers(void **state) {
                const int16_t p = (int16_t)A, q = (int16_t)B, last = (int16_t)C, least = p < q ? p : q;
                (uint16_t)(last < least ? last : least);
              }))
-      EXPECT("v_perm_b32", ({
-               uint32_t v = 0;
-               for (int n = 0; n < 4; n++) {
-                 const uint32_t s = C >> 8 * n & 0xFF;
-                 const uint32_t byte = s < 4     ? B >> 8 * s
-                                       : s < 8   ? A >> 8 * (s - 4)
-                                       : s < 10  ? (B >> (16 * (s - 8) + 15) & 1 ? 0xFF : 0)
-                                       : s < 12  ? (A >> (16 * (s - 10) + 15) & 1 ? 0xFF : 0)
-                                       : s == 12 ? 0
-                                                 : 0xFF;
-                 v |= (byte & 0xFF) << 8 * n;
-               }
-               v;
-             }))
+#define PERMUTED                                                                                                       \
+  ({                                                                                                                   \
+    uint32_t v = 0;                                                                                                    \
+    for (int n = 0; n < 4; n++) {                                                                                      \
+      const uint32_t s = C >> 8 * n & 0xFF;                                                                            \
+      const uint32_t byte = s < 4     ? B >> 8 * s                                                                     \
+                            : s < 8   ? A >> 8 * (s - 4)                                                               \
+                            : s < 10  ? (B >> (16 * (s - 8) + 15) & 1 ? 0xFF : 0)                                      \
+                            : s < 12  ? (A >> (16 * (s - 10) + 15) & 1 ? 0xFF : 0)                                     \
+                            : s == 12 ? 0                                                                              \
+                                      : 0xFF;                                                                          \
+      v |= (byte & 0xFF) << 8 * n;                                                                                     \
+    }                                                                                                                  \
+    v;                                                                                                                 \
+  })
+      EXPECT("v_perm_b32", PERMUTED)
+      static const uint32_t selectors[] = {0x07060302, 0x05040100, 0x0C0C0D00, 0x0B0A0908, 0x0306FF0C, 0x00000008};
+      for (size_t x = 0; x < sizeof selectors / sizeof *selectors; x++) { /* the same in all lanes */
+        uint32_t kept[CDNA_LANES];
+        memcpy(kept, c, sizeof kept);
+        for (int l = 0; l < CDNA_LANES; l++) c[l] = selectors[x];
+        EXPECT("v_perm_b32", PERMUTED)
+        memcpy(c, kept, sizeof kept);
+      }
+#undef PERMUTED
       EXPECT("v_bfrev_b32", ({
                uint32_t v = 0;
                for (int n = 0; n < 32; n++) v |= (A >> n & 1) << (31 - n);

@@ -90,10 +90,15 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
   const bool alone = p->lines && !p->share;
   p->shared_bytes = alone ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
   const int each = (blocks + p->groups - 1) / p->groups;
-  const int numbers = fresh == 16 && words_a == 4 ? 0 : 32;                /* registers of a block as floats */
-  const int left = alone ? (4 * words_a + 1) * rows / 2 : p->share ? (words_a + 1) * each : fresh * each; /* of a step */
+  const int numbers = fresh == 16 && words_a == 4 ? 0 : 32; /* registers of a block as floats */
+  const int left = alone      ? (4 * words_a + 1) * rows / 2
+                   : p->share ? (words_a + 1) * each
+                              : fresh * each; /* of a step */
   const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + left) +
-                   (alone ? 0 : p->share ? blocks * (words_a + 1) : 2 * (words_a + 1) + numbers) + REGISTERS_BESIDE;
+                   (alone      ? 0
+                    : p->share ? blocks * (words_a + 1)
+                               : 2 * (words_a + 1) + numbers) +
+                   REGISTERS_BESIDE;
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
     return tw_fail(error, TW_USAGE,

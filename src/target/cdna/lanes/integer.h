@@ -109,11 +109,37 @@ static inline uint32_t permuted(uint64_t both, uint32_t selector) {
   const uint32_t sign = both >> (sign_bit & 63) & 1 ? 0xFF : 0;
   return selector < 8 ? byte : selector < 12 ? sign : selector == 12 ? 0 : 0xFF;
 }
-U3(perm_b32, ({
-     const uint64_t both = (uint64_t)A << 32 | B;
-     permuted(both, C & 0xFF) | permuted(both, C >> 8 & 0xFF) << 8 | permuted(both, C >> 16 & 0xFF) << 16 |
-         permuted(both, C >> 24) << 24;
-   }))
+/* One selector for all lanes, without signs: each byte has one source and one shift. */
+static void permute_alike(uint32_t *d, const uint32_t *a, const uint32_t *b, uint32_t selector) {
+  const uint32_t *from[4];
+  uint32_t down[4], keep[4], ones = 0;
+  for (int n = 0; n < 4; n++) {
+    const uint32_t s = selector >> 8 * n & 0xFF;
+    from[n] = s < 4 ? b : a;
+    down[n] = 8 * (s & 3);
+    keep[n] = s < 8 ? 0xFF : 0;
+    ones |= s > 12 ? 0xFFu << 8 * n : 0;
+  }
+  const uint32_t *p = from[0], *q = from[1], *r = from[2], *s = from[3];
+  LOOP d[l] = ones | (p[l] >> down[0] & keep[0]) | (q[l] >> down[1] & keep[1]) << 8 |
+              (r[l] >> down[2] & keep[2]) << 16 | (s[l] >> down[3] & keep[3]) << 24;
+}
+FUNCTION(perm_b32) {
+  ROWS3;
+  uint32_t differ = 0, signs = 0;
+  for (int l = 0; l < CDNA_LANES; l++) differ |= c[l] ^ c[0];
+  for (int n = 0; n < 4; n++) signs |= (c[0] >> 8 * n & 0xFC) == 8;
+  if (!differ && !signs) {
+    permute_alike(d, a, b, c[0]);
+    return;
+  }
+  LOOP {
+    const uint64_t both = (uint64_t)a[l] << 32 | b[l];
+    const uint32_t C = c[l];
+    d[l] = permuted(both, C & 0xFF) | permuted(both, C >> 8 & 0xFF) << 8 | permuted(both, C >> 16 & 0xFF) << 16 |
+           permuted(both, C >> 24) << 24;
+  }
+}
 static inline uint32_t byte_difference(uint32_t p, uint32_t q) { return p > q ? p - q : q - p; }
 #define SAD_BYTES(A_, B_)                                                                                              \
   (byte_difference((A_)&0xFF, (B_)&0xFF) + byte_difference((A_) >> 8 & 0xFF, (B_) >> 8 & 0xFF) +                       \
