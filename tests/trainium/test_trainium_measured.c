@@ -17,7 +17,7 @@
 #include "../../bench/trainium_operands.h"
 #include "base/files.h"
 #include "page.h"
-#include "target/trainium/timing/races.h"
+#include "target/trainium/timing/hazards.h"
 #include "target/trainium/timing/timing.h"
 
 enum { CASES_MAX = 512, FIELDS = 7, PLACES = 8 };

@@ -1,5 +1,5 @@
 /* export.c - see export.h. The driver is export/driver.template.py; data are NumPy's files. */
-#include "target/trainium/export.h"
+#include "target/trainium/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -123,7 +123,7 @@ typedef struct trn_program {
   size_t n_waits, wait_capacity;
   trn_scope *scope; /* the first entry is the kernel outside of such loops */
   size_t n_scopes, scope_capacity;
-  bool is_older; /* dialect: its compiler fuses loops and moves tensors that do not fit (timing/spill.h) */
+  bool is_older; /* dialect: its compiler fuses loops and moves tensors that do not fit (timing/spill.c) */
 } trn_program;
 
 /* Room for one more than n elements of `size` bytes; false without memory. */

@@ -1,5 +1,5 @@
 /* report.c - counters and timelines. */
-#include "target/trainium/report.h"
+#include "target/trainium/target.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -13,13 +13,10 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/exact.h"
-#include "target/trainium/export.h"
 #include "target/trainium/kernels/kind.h"
 #include "target/trainium/nki/kernel.h"
-#include "target/trainium/report.h"
 #include "target/trainium/rewrite/rewrite.h"
 #include "target/trainium/timing/hazards.h"
-#include "target/trainium/timing/races.h"
 
 /* Results of a problem with more multiply-adds are compared at a random sample. */
 static const double sample_above = 3e10;

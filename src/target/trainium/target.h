@@ -15,4 +15,11 @@ trn_compiler trn_compiler_of(const tw_problem *);
 /* The instructions of a source on the case's operands; nothing is computed. The caller frees the program. */
 tw_status trn_program_of(const tw_target *, const char *source, const tw_case *, trn_program *out, tw_error *);
 
+/* What `--out` writes beside a kernel: a driver for an instance, with inputs and expected outputs of small problems. */
+extern const tw_exporter trn_exporter;
+/* Counters of a run on the machine's model. */
+void trn_report(const trn_config *, const trn_program *, const trn_timing *, tw_measurement *out);
+/* The timeline in the form that tw_evaluation.trace documents, to a file. */
+tw_status trn_report_trace(const trn_program *, const trn_timing *, const char *path, tw_error *);
+
 #endif

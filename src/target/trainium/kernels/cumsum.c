@@ -14,10 +14,7 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"cumsum on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
-static void start(const trn_subject *s, void *out) {
-  (void)s;
-  ((plan *)out)->split = 1;
-}
+TRN_START(.split = 1)
 
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;

@@ -23,10 +23,7 @@ static int64_t out_width(const trn_subject *s) {
   return trn_key(s, "w") + 2 * trn_key(s, "pad") - trn_key(s, "taps") + 1;
 }
 
-static void start(const trn_subject *s, void *out) {
-  (void)s;
-  *(plan *)out = (plan){.width = 2048};
-}
+TRN_START(.width = 2048)
 
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;

@@ -38,6 +38,10 @@ typedef struct trn_kind {
   void (*fill)(const trn_subject *, const void *plan, tw_slots *);
 } trn_kind;
 
+/* A start that does not depend on the problem. */
+#define TRN_START(...)                                                                                                 \
+  static void start(const trn_subject *s, void *out) { (void)s, *(plan *)out = (plan){__VA_ARGS__}; }
+
 /* The kind of op NAME in kernels/NAME.c, whose functions have the names of their fields. */
 #define TRN_KIND(NAME, KEYS)                                                                                           \
   const trn_kind trn_##NAME = {                                                                                        \

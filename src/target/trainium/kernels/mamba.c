@@ -27,11 +27,7 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"mamba on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
-static void start(const trn_subject *s, void *out) {
-  (void)s;
-  *(plan *)out =
-      (plan){.width = 512, .b_engine = TRN_CHOOSE_VECTOR, .c_engine = TRN_CHOOSE_VECTOR, .sum = TRN_CHOOSE_VECTOR};
-}
+TRN_START(.width = 512, .b_engine = TRN_CHOOSE_VECTOR, .c_engine = TRN_CHOOSE_VECTOR, .sum = TRN_CHOOSE_VECTOR)
 
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;

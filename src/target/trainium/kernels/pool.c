@@ -18,10 +18,7 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"pool on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
-static void start(const trn_subject *s, void *out) {
-  (void)s;
-  *(plan *)out = (plan){.height = 1, .rows = TRN_CHOOSE_VECTOR, .columns = TRN_CHOOSE_VECTOR};
-}
+TRN_START(.height = 1, .rows = TRN_CHOOSE_VECTOR, .columns = TRN_CHOOSE_VECTOR)
 
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;

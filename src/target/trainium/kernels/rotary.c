@@ -17,10 +17,7 @@ static const tw_verb verbs[] = {
 };
 static const tw_language language = {"rotary on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
-static void start(const trn_subject *s, void *out) {
-  (void)s;
-  *(plan *)out = (plan){.width = 2048};
-}
+TRN_START(.width = 2048)
 
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;

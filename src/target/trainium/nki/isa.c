@@ -21,13 +21,7 @@ static nki_result result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_v
     if (out.into->tensor->memory == TRN_HBM) nki_fail(r, "'dst' is in HBM; expected a tile in SBUF or PSUM");
     return out;
   }
-  out.into = a->into;
-  if (a->into) a->used_into = true;
-  if (nki_given(dtype)) {
-    out.has_type = true;
-    out.type = nki_dtype(r, dtype);
-  }
-  return out;
+  return nki_result_of(r, a, dtype, mask, engine);
 }
 
 static bool flag(nki_run *r, nki_value v) { return nki_given(v) && nki_truth(r, v); }

@@ -6,14 +6,18 @@
 
 #include "target/trainium/nki/value.h"
 
-static nki_result result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_value mask) {
-  nki_result out = {.into = a->into, .mask = mask, .engine = TRN_ENGINE_ANY};
+nki_result nki_result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_value mask, trn_engine engine) {
+  nki_result out = {.into = a->into, .mask = mask, .engine = engine};
   if (a->into) a->used_into = true;
   if (nki_given(dtype)) {
     out.has_type = true;
     out.type = nki_dtype(r, dtype);
   }
   return out;
+}
+
+static nki_result result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_value mask) {
+  return nki_result_of(r, a, dtype, mask, TRN_ENGINE_ANY);
 }
 
 /* ---- tensors ---- */

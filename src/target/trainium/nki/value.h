@@ -380,6 +380,7 @@ typedef struct nki_result { /* the destination of an instruction */
   nki_value mask;
   trn_engine engine;
 } nki_result;
+nki_result nki_result_of(nki_run *, nki_arguments *, nki_value dtype, nki_value mask, trn_engine);
 int64_t nki_free_elements(const nki_view *); /* of each partition */
 nki_view *nki_do_copy(nki_run *, nki_view *src, nki_result);
 nki_view *nki_do_dma(nki_run *, nki_view *src, nki_result);

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/trainium/timing/merge.h"
-
 enum { MERGED_MAX = 16, LONG_LIFE = 16 };
 
 const trn_compiler trn_compiler_usual = {.allocate = true,

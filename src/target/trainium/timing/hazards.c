@@ -273,11 +273,7 @@ static void follow_operand(finder *f, int i, int operand) {
         if (t->quadrants > 1 && !(a.quadrants >> q & 1)) continue;
         cell *c = &t->cell[k * (size_t)t->quadrants + (size_t)q];
         if (c->writer < 0 && c->readers < 0) is_fresh = true;
-        if (!r->is_written || (r->is_read && !accumulates)) {
-          add_edge(f, i, c->writer, false);
-        } else {
-          add_edge(f, i, c->writer, true);
-        }
+        add_edge(f, i, c->writer, r->is_written && (!r->is_read || accumulates));
         if (r->is_written) {
           follow_list(f, i, c->readers, visit_reader);
           *c = (cell){i, -1};

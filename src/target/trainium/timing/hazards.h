@@ -23,6 +23,9 @@ tw_status trn_find_hazards(const trn_compiled *, trn_hazards *out, tw_error *);
 tw_status trn_find_program_hazards(const trn_program *, trn_hazards *out, tw_error *);
 void trn_hazards_free(trn_hazards *);
 
+/* TW_FAILED, with both lines, if an iteration of a parallel loop reads data that another has written (races.c). */
+tw_status trn_check_races(const trn_program *, tw_error *);
+
 /* Picks a random byte in each of TRN_SLICE_PARTS equal parts of each output, and marks in needed[i] (malloc'ed) the
  * instructions that these bytes depend on. NULL: the whole program has to run, because a slice is unknown or saves
  * little. */

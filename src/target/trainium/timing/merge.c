@@ -6,7 +6,7 @@
  * they have the same depth, the number of candidates of the line on the longest path to them. After each line the order
  * is made anew, by the least number in the program first, so that what comes next sees paths through merged
  * instructions. */
-#include "target/trainium/timing/merge.h"
+#include "target/trainium/timing/compiler.h"
 
 #include <string.h>
 

@@ -2,8 +2,6 @@
  * the iterations of nl.affine_range in any order, splits and merges them.
  *
  * Only sums may cross iterations: matrix products in PSUM, and sums in place, element by element. */
-#include "target/trainium/timing/races.h"
-
 #include "target/trainium/timing/hazards.h"
 
 /* The two different iterations of one loop that hold a and b; false: no loop has them. */

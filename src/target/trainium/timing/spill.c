@@ -2,7 +2,7 @@
  * copy is there, and is loaded to a new place before that access: Belady's rule. Copies of PSUM are in SBUF, copies of SBUF
  * in HBM. neuronx-cc spills kernels of the older dialect: its profiles count bytes that were saved and reloaded. Which
  * tensors it chooses is not documented. */
-#include "target/trainium/timing/spill.h"
+#include "target/trainium/timing/compiler.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "base/strings.h"
 #include "target/trainium/timing/compiler.h"
 #include "target/trainium/timing/machine.h"
-#include "target/trainium/timing/spill.h"
 
 static int compare_changes(const void *x, const void *y) {
   const trn_change *a = x, *b = y;
