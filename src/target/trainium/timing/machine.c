@@ -186,7 +186,7 @@ static void run_on_array(machine *m, int i, double start) {
     multiply = fmax(load + t->load_ns, m->array_free);
     end = trn_clock_run(&m->clock, multiply, cost.rows / cost.passes, cost.fill);
     m->array_free = end + t->issue_ns;
-    if (cost.is_32) m->array_free = fmax(m->array_free, multiply + t->load_interval_32_ns);
+    if (cost.is_32) m->array_free = fmax(m->array_free, multiply + t->load_interval_32_ns / m->clock.rate);
     m->load_free = load = multiply;
   }
   m->out->start[i] = start;
