@@ -269,6 +269,29 @@ static void tensors_that_do_not_fit_move_to_hbm_and_back(void **state) {
   (void)state;
 }
 
+/* Three loaded tiles of half of SBUF, read twice in turn: a tile that returns is loaded again, and nothing is stored. */
+static void loaded_tiles_that_do_not_fit_are_loaded_again(void **state) {
+  trn_program p = {.is_older = true};
+  const int64_t half = trn2.memory.sbuf_bytes / 2 / 4096 * 4096;
+  const int psum = tensor(&p, TRN_PSUM, 2048), hbm = tensor(&p, TRN_HBM, 128 * half);
+  int large[3];
+  for (int i = 0; i < 3; i++) {
+    large[i] = tensor(&p, TRN_SBUF, half);
+    add(&p, TRN_DMA, TRN_SYNC, half / 4, OPERANDS(out(part(large[i], 0, half / 4)), rows(hbm, 128, half / 4)));
+  }
+  for (int i = 0; i < 6; i++)
+    add(&p, TRN_COPY, TRN_VECTOR, 512, OPERANDS(out(part(psum, 0, 512)), part(large[i % 3], 0, 512)));
+  trn_compiler compiler = trn_compiler_usual;
+  compiler.remove_loads = false;
+  trn_timing t = timed(&p, compiler);
+  assert_int_equal(t.spilled_bytes, 0);
+  assert_int_equal(t.hbm_written, 0);
+  assert_int_equal(t.hbm_read, (3 + 3) * 128 * half);
+  trn_timing_free(&t);
+  trn_program_free(&p);
+  (void)state;
+}
+
 static void a_tensor_that_does_not_fit_is_named_with_its_line(void **state) {
   trn_program p = {0};
   tw_error error;
@@ -504,6 +527,37 @@ static void what_is_in_sbuf_is_not_loaded_again(void **state) {
   trn_program_free(&p);
 }
 
+/* Loads `tensors` of `tiles` tiles of 4096 bytes of a partition in turn, twice; each load has a tile of its own. */
+static trn_timing passes(int tensors, int tiles) {
+  trn_program p = {0};
+  const int psum = tensor(&p, TRN_PSUM, 2048);
+  int hbm[2];
+  for (int i = 0; i < tensors; i++) hbm[i] = tensor(&p, TRN_HBM, (int64_t)128 * 4096 * tiles);
+  for (int pass = 0; pass < 2; pass++)
+    for (int k = 0; k < tensors * tiles; k++) {
+      const int tile = tensor(&p, TRN_SBUF, 4096);
+      trn_region from = rows(hbm[k / tiles], 128, 1024);
+      from.offset = (int64_t)128 * 4096 * (k % tiles);
+      add(&p, TRN_DMA, TRN_SYNC, 1024, OPERANDS(out(part(tile, 0, 1024)), from));
+      add(&p, TRN_COPY, TRN_VECTOR, 512, OPERANDS(out(part(psum, 0, 512)), part(tile, 0, 512)));
+    }
+  trn_timing t = timed(&p, (trn_compiler){.remove_loads = true, .allocate = true, .look_ahead = 1});
+  trn_program_free(&p);
+  return t;
+}
+
+static void operands_that_a_loop_loads_again_stay_as_far_as_they_fit(void **state) {
+  const int most = (int)(trn2.memory.sbuf_bytes / 4096 * 3 / 4);
+  trn_timing t = passes(2, most * 3 / 4); /* each fits, but not both */
+  assert_in_range(t.loads_removed, most / 2, most);
+  assert_int_equal(t.hbm_read, (int64_t)128 * 4096 * (4 * (most * 3 / 4) - (int)t.loads_removed));
+  trn_timing_free(&t);
+  t = passes(1, most * 3 / 2); /* does not fit: a profile of transpose_matmul reads all of it in each pass */
+  assert_int_equal(t.loads_removed, 0);
+  trn_timing_free(&t);
+  (void)state;
+}
+
 static void what_is_needed_first_is_loaded_first(void **state) {
   trn_program p = {0};
   const int hbm = tensor(&p, TRN_HBM, 128 * 2048), a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 2048),
@@ -612,6 +666,7 @@ int main(void) {
       cmocka_unit_test(f32_multiplies_twice_at_half_speed),
       cmocka_unit_test(a_change_of_function_loads_a_table),
       cmocka_unit_test(tensors_that_do_not_fit_move_to_hbm_and_back),
+      cmocka_unit_test(loaded_tiles_that_do_not_fit_are_loaded_again),
       cmocka_unit_test(a_tensor_that_does_not_fit_is_named_with_its_line),
       cmocka_unit_test(bytes_that_are_used_again_wait_for_their_last_reader),
       cmocka_unit_test(look_ahead_takes_what_is_ready),
@@ -620,6 +675,7 @@ int main(void) {
       cmocka_unit_test(small_instructions_of_iterations_become_one),
       cmocka_unit_test(small_transfers_of_iterations_become_one),
       cmocka_unit_test(what_is_in_sbuf_is_not_loaded_again),
+      cmocka_unit_test(operands_that_a_loop_loads_again_stay_as_far_as_they_fit),
       cmocka_unit_test(what_is_needed_first_is_loaded_first),
       cmocka_unit_test(arguments_have_software_descriptors),
       cmocka_unit_test(the_engine_that_is_free_first_takes_what_several_can),

@@ -139,7 +139,19 @@ static bool can_be_removed(const trn_compiled *c, const uses *u, int i) {
   return true;
 }
 
-/* Readers of a copy read its source instead. */
+/* Removes a transfer or copy: the readers of what it writes read the same bytes at another place. */
+static void read_instead(trn_compiled *c, const uses *u, int i, const trn_region *there) {
+  const trn_program *p = c->program;
+  const trn_region *to = &p->instruction[i].operand[0];
+  for (size_t k = u->first[to->tensor]; k < u->first[to->tensor + 1]; k++) {
+    const entry e = u->entry[k];
+    if (overlap_of(&p->instruction[e.instruction].operand[e.operand], to) == APART) continue;
+    c->place[c->first_operand[e.instruction] + (size_t)e.operand] =
+        (trn_place){there->tensor, there->offset - to->offset, there->first_partition - to->first_partition};
+  }
+  c->is_removed[i] = true;
+}
+
 static void remove_copies(trn_compiled *c, const uses *u) {
   const trn_program *p = c->program;
   for (size_t i = 0; i < p->n_instructions; i++) {
@@ -149,13 +161,7 @@ static void remove_copies(trn_compiled *c, const uses *u) {
         u->first[from->tensor + 1] - u->first[from->tensor] > ACCESSES_MAX)
       continue;
     if (!is_plain_copy(c, u, (int)i) || !can_be_removed(c, u, (int)i)) continue;
-    for (size_t k = u->first[to->tensor]; k < u->first[to->tensor + 1]; k++) {
-      const entry e = u->entry[k];
-      if (overlap_of(&p->instruction[e.instruction].operand[e.operand], to) == APART) continue;
-      c->place[c->first_operand[e.instruction] + (size_t)e.operand] =
-          (trn_place){from->tensor, from->offset - to->offset, from->first_partition - to->first_partition};
-    }
-    c->is_removed[i] = true;
+    read_instead(c, u, (int)i, from);
     c->copies_removed++;
   }
 }
@@ -195,16 +201,30 @@ static bool is_plain_load(const trn_compiled *c, const uses *u, const bool *is_c
   return u->first[to->tensor + 1] - u->first[to->tensor] <= ACCESSES_MAX && can_be_removed(c, u, i);
 }
 
-/* Readers of bytes that an earlier load has brought to SBUF read them there, if no more than `budget` bytes per
- * partition were loaded since their last use. */
-static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant, int64_t budget, int *table,
-                        size_t slots, int64_t *last_use) {
+/* Loads of the same bytes, and which of them are in SBUF. */
+typedef struct loads {
+  int *before, *next;    /* the load before and after an instruction; -1, INT_MAX: none */
+  int *holder;           /* the load whose destination has an instruction's bytes */
+  int *resident, *place; /* the latest loads of kept bytes; an instruction's place there, or -1 */
+  int64_t *used;         /* bytes loaded before an instruction */
+  int64_t *distinct;     /* of a tensor, bytes that loads bring to a partition */
+  size_t n;
+  int64_t bytes, budget, loaded;
+} loads;
+
+static int64_t loaded_bytes(const trn_compiled *c, int i) {
+  const trn_region *to = &c->program->instruction[i].operand[0];
+  return trn_region_elements(to) * trn_element_bytes(to->type);
+}
+
+static void link_loads(const trn_compiled *c, const uses *u, const bool *is_constant, int *table, size_t slots,
+                       loads *k) {
   const trn_program *p = c->program;
-  int64_t loaded = 0;
-  if (slots == 0) return; /* for the analyzer: there is one more than instructions */
   for (size_t i = 0; i < slots; i++) table[i] = -1;
   for (size_t i = 0; i < p->n_instructions; i++) {
     const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
+    k->before[i] = k->holder[i] = k->place[i] = -1;
+    k->next[i] = INT_MAX;
     if (c->is_removed[i] || !is_plain_load(c, u, is_constant, (int)i)) continue;
     size_t slot = hash_of(from) % slots;
     while (table[slot] >= 0) {
@@ -214,37 +234,84 @@ static void reuse_loads(trn_compiled *c, const uses *u, const bool *is_constant,
         break;
       slot = (slot + 1) % slots;
     }
-    const int first = table[slot];
-    if (first < 0 || loaded - last_use[first] > budget) {
-      loaded += trn_region_elements(to) * trn_element_bytes(to->type);
-      table[slot] = (int)i;
-      last_use[i] = loaded;
-      continue;
+    k->holder[i] = (int)i;
+    k->before[i] = table[slot];
+    if (table[slot] >= 0)
+      k->next[table[slot]] = (int)i;
+    else
+      k->distinct[from->tensor] += loaded_bytes(c, (int)i);
+    table[slot] = (int)i;
+  }
+}
+
+static void forget(const trn_compiled *c, loads *k, int i) {
+  const int last = k->resident[--k->n];
+  k->resident[k->place[i]] = last;
+  k->place[last] = k->place[i];
+  k->place[i] = -1;
+  k->bytes -= loaded_bytes(c, i);
+}
+
+/* Keeps a load's bytes, unless all kept bytes are needed earlier. */
+static void keep(const trn_compiled *c, loads *k, int i) {
+  const int64_t bytes = loaded_bytes(c, i);
+  if (k->next[i] == INT_MAX || bytes > k->budget) return;
+  while (k->bytes + bytes > k->budget) {
+    int last = k->resident[0];
+    for (size_t r = 1; r < k->n; r++)
+      if (k->next[k->resident[r]] > k->next[last]) last = k->resident[r];
+    if (k->next[last] <= k->next[i]) return;
+    forget(c, k, last);
+  }
+  k->place[i] = (int)k->n;
+  k->resident[k->n++] = i;
+  k->bytes += bytes;
+}
+
+/* Whether the bytes of the load before are there. A tensor that does not fit in SBUF is not kept for long. */
+static bool is_kept(const trn_compiled *c, const loads *k, int i) {
+  const int before = k->before[i];
+  if (before < 0 || k->place[before] < 0) return false;
+  return k->distinct[c->program->instruction[i].operand[1].tensor] <= k->budget ||
+         k->loaded - k->used[before] <= k->budget;
+}
+
+/* Readers of bytes that an earlier load has brought to SBUF read them there, if the bytes were kept. */
+static void reuse_loads(trn_compiled *c, const uses *u, loads *kept) {
+  const trn_program *p = c->program;
+  for (int i = 0; i < (int)p->n_instructions; i++) {
+    const int before = kept->before[i];
+    if (kept->holder[i] < 0) continue;
+    if (before >= 0 && kept->place[before] >= 0 && !is_kept(c, kept, i)) forget(c, kept, before);
+    if (is_kept(c, kept, i)) {
+      kept->holder[i] = kept->holder[before];
+      read_instead(c, u, i, p->instruction[kept->holder[i]].operand);
+      forget(c, kept, before);
+      c->loads_removed++;
+    } else {
+      kept->loaded += loaded_bytes(c, i);
     }
-    const trn_region *there = &p->instruction[first].operand[0];
-    for (size_t k = u->first[to->tensor]; k < u->first[to->tensor + 1]; k++) {
-      const entry e = u->entry[k];
-      if (overlap_of(&p->instruction[e.instruction].operand[e.operand], to) == APART) continue;
-      c->place[c->first_operand[e.instruction] + (size_t)e.operand] =
-          (trn_place){there->tensor, there->offset - to->offset, there->first_partition - to->first_partition};
-    }
-    c->is_removed[i] = true;
-    c->loads_removed++;
-    last_use[first] = loaded;
+    kept->used[i] = kept->loaded;
+    keep(c, kept, i);
   }
 }
 
 static bool remove_loads(trn_compiled *c, const uses *u, int64_t budget) {
   const trn_program *p = c->program;
-  const size_t slots = 2 * p->n_instructions + 1;
+  const size_t n = p->n_instructions + 1, slots = 2 * n;
   tw_blocks memory = {0};
   bool *is_constant = tw_blocks_take(&memory, p->n_tensors + 1);
   int *table = tw_blocks_take(&memory, slots * sizeof *table);
-  int64_t *last_use = tw_blocks_take(&memory, (p->n_instructions + 1) * sizeof *last_use);
-  const bool has_memory = is_constant && table && last_use;
-  for (size_t t = 0; has_memory && t < p->n_tensors; t++)
-    is_constant[t] = p->tensor[t].memory == TRN_HBM && !is_written_at_all(p, u, (int)t);
-  if (has_memory) reuse_loads(c, u, is_constant, budget, table, slots, last_use);
+  int *each = tw_blocks_take(&memory, 5 * n * sizeof *each);
+  int64_t *bytes = tw_blocks_take(&memory, (n + p->n_tensors) * sizeof *bytes);
+  const bool has_memory = is_constant && table && each && bytes;
+  if (has_memory) {
+    loads k = {each, each + n, each + 2 * n, each + 3 * n, each + 4 * n, bytes, bytes + n, 0, 0, budget, 0};
+    for (size_t t = 0; t < p->n_tensors; t++)
+      is_constant[t] = p->tensor[t].memory == TRN_HBM && !is_written_at_all(p, u, (int)t);
+    link_loads(c, u, is_constant, table, slots, &k);
+    reuse_loads(c, u, &k);
+  }
   tw_blocks_free(&memory);
   return has_memory;
 }
@@ -592,12 +659,12 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
 
 tw_status trn_compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler, trn_compiled *out,
                       tw_error *error) {
-  int64_t reused_bytes = compiler->remove_loads ? config->memory.sbuf_bytes : 0;
+  int64_t reused_bytes = compiler->remove_loads ? config->memory.sbuf_bytes * 3 / 4 : 0;
   trn_compiler c = *compiler;
   tw_status status = compile(config, p, &c, reused_bytes, out, error);
   /* if a load or a copy is removed, its source lives longer and may not fit */
   while (status != TW_OK && (out->loads_removed || out->copies_removed)) {
-    reused_bytes = reused_bytes > config->memory.sbuf_bytes / 16 ? reused_bytes / 2 : 0;
+    reused_bytes = reused_bytes > config->memory.sbuf_bytes / 16 ? reused_bytes * 3 / 4 : 0;
     if (!out->loads_removed) c.remove_copies = false;
     trn_compiled_free(out);
     status = compile(config, p, &c, reused_bytes, out, error);

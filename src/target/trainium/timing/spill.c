@@ -1,7 +1,7 @@
 /* spill.c - walks a program in order. When a memory is full, the tensor whose next access is last moves out of it, unless a
  * copy is there, and is loaded to a new place before that access: Belady's rule. Copies of PSUM are in SBUF, copies of SBUF
- * in HBM. neuronx-cc spills kernels of the older dialect: its profiles count bytes that were saved and reloaded. Which
- * tensors it chooses is not documented. */
+ * in HBM. A tile that one transfer loaded from an argument is loaded again: a published profile of a GEMM on a trn1 reads
+ * 9.06 GB and spills nothing. neuronx-cc spills in the older dialect; which tensors it chooses is not documented. */
 #include "target/trainium/timing/compiler.h"
 
 #include <stdlib.h>
@@ -10,9 +10,10 @@
 #include "base/blocks.h"
 
 typedef struct state {
-  int place, copy;   /* its tensors in the memory and outside; -1: none */
-  size_t next, used; /* instructions of its next access (SIZE_MAX: none) and of its last one */
-  bool is_changed;   /* since it was copied */
+  int place, copy;             /* its tensors in the memory and outside; -1: none */
+  size_t next, used;           /* instructions of its next access (SIZE_MAX: none) and of its last one */
+  bool is_changed;             /* since it was copied; a tensor in HBM: by any instruction */
+  const trn_instruction *load; /* the only write to it, from HBM that no instruction changes; NULL: none */
 } state;
 
 typedef struct spiller {
@@ -70,7 +71,7 @@ static tw_status make_room(spiller *s, int64_t bytes, size_t i, const trn_instru
     if (victim == SIZE_MAX)
       return tw_fail(error, TW_FAILED, "line %d: the operands do not fit in %s", at->line, trn_memory_name(s->memory));
     state *t = &s->tensor[s->resident[victim]];
-    if (t->is_changed) {
+    if (t->is_changed && !t->load) {
       trn_tensor copy = s->out->tensor[t->place];
       copy.memory = s->memory == TRN_SBUF ? TRN_HBM : TRN_SBUF;
       if (copy.memory == TRN_HBM) copy.bytes *= copy.partitions, copy.partitions = 1;
@@ -94,14 +95,20 @@ static tw_status add_instruction(spiller *s, const trn_instruction *in, size_t i
     if (t->place < 0) {
       const tw_status status = make_room(s, own.bytes, i, in, error);
       if (status != TW_OK) return status;
-      t->place = t->copy < 0 ? index : trn_program_add_tensor(s->out, &own);
+      t->place = t->copy < 0 && !t->load ? index : trn_program_add_tensor(s->out, &own);
       if (t->place < 0 || (t->copy >= 0 && !add_transfer(s, t->place, t->copy, in))) return tw_no_memory(error, NULL);
+      trn_instruction again = t->load ? *t->load : *in;
+      again.operand[0].tensor = t->place;
+      if (t->load && trn_program_add(s->out, &again) < 0) return tw_no_memory(error, NULL);
       s->resident[s->n_resident++] = index;
       s->bytes += own.bytes;
     }
     placed.operand[k].tensor = t->place;
     t->next = next[k];
-    t->is_changed |= in->operand[k].is_written;
+    if (!in->operand[k].is_written) continue;
+    const bool loads = s->memory == TRN_SBUF && in->opcode == TRN_DMA && in->n_operands == 2 && !t->is_changed;
+    t->load = loads && t->copy < 0 && !s->tensor[in->operand[1].tensor].is_changed ? in : NULL;
+    t->is_changed = true;
   }
   if (trn_program_add(s->out, &placed) < 0) return tw_no_memory(error, NULL);
   for (size_t k = s->n_resident; k-- > 0;)
@@ -126,7 +133,11 @@ tw_status trn_spill(const trn_program *p, trn_memory memory_of, int64_t limit, t
     const trn_instruction *in = &p->instruction[i];
     for (int k = 0; k < in->n_operands; k++)
       next[i * TRN_OPERANDS_MAX + (size_t)k] = s.tensor[in->operand[k].tensor].next;
-    for (int k = 0; k < in->n_operands; k++) s.tensor[in->operand[k].tensor].next = i;
+    for (int k = 0; k < in->n_operands; k++) {
+      state *t = &s.tensor[in->operand[k].tensor];
+      t->next = i;
+      t->is_changed |= in->operand[k].is_written && p->tensor[in->operand[k].tensor].memory == TRN_HBM;
+    }
   }
   for (size_t i = 0; i < p->n_instructions && status == TW_OK; i++)
     status = add_instruction(&s, &p->instruction[i], i, next + i * TRN_OPERANDS_MAX, error);
