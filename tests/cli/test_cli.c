@@ -953,7 +953,7 @@ static void steps_within_the_error_are_shown_on_request(void **state) {
   for (int seed = 1; seed <= 12 && !within; seed++) {
     char words[200];
     snprintf(words, sizeof words,
-             "$T tune gemm m=64 n=64 k=64" ON " --no-wisdom --iterations 2 --fresh --out hidden --seed %d", seed);
+             "$T tune gemm m=96 n=96 k=96" ON " --no-wisdom --iterations 2 --fresh --out hidden --seed %d", seed);
     outcome brief = run(words);
     within = count_within_error();
     strcat(words, " --verbose");

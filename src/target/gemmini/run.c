@@ -70,8 +70,8 @@ static tw_status run_before(const gm_config *c, rv64_memory *memory, const tw_ca
 
 /* A wrong result often comes from a row that no command has filled. */
 static tw_status name_unwritten(const gm_unwritten *u, tw_status status, tw_error *error) {
+  if (status != TW_FAILED || !u->command || !error) return status;
   const tw_error why = *error;
-  if (status != TW_FAILED || !u->command) return status;
   return tw_fail(error, status, "%s; %s read %s row 0x%x, which was never written", why.text, u->command,
                  u->acc ? "accumulator" : "scratchpad", u->row);
 }
