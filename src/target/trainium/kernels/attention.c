@@ -22,10 +22,8 @@ static const tw_verb verbs[] = {
     {TW_VERB("load", "load 8",
              "Transfer this many tiles of keys and of values at once; neighbours go to one partition.", 1,
              TW_NUMBER("", plan, load, 1, 32))},
-    {TW_VERB("copy", "copy vector", "Copy transposed tiles of P out of PSUM on this engine.", 1,
-             TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
-    {TW_VERB("key", "key scalar", "Copy transposed keys out of PSUM on this engine.", 1,
-             TW_CHOICE("", plan, key, TRN_CHOOSE_ANY, "any|vector|scalar"))},
+    {TRN_ENGINE(copy, "vector", TRN_CHOICES_PSUM, "Copy transposed tiles of P out of PSUM on this engine.")},
+    {TRN_ENGINE(key, "scalar", TRN_CHOICES_PSUM, "Copy transposed keys out of PSUM on this engine.")},
 };
 static const tw_language language = {"attention on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
@@ -83,17 +81,10 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const double row = (tw_type_bits(inner(s)) > 16 ? c->tensor.row_cycles_32 : c->tensor.row_cycles_16) / c->tensor.ghz;
   w->tensor = n * row * (2 + d / 128);
   const double maxima = (n * c->vector.reduce + blocks * c->vector.start_cycles) / c->vector.ghz,
-               by_vector = (n * c->vector.psum + blocks * c->vector.start_cycles) / c->vector.ghz,
-               by_scalar = n / c->scalar.ghz + blocks * c->scalar.psum_ns,
                carried = 6 * sections * (d / 4 + c->vector.start_cycles) / c->vector.ghz;
   w->vector = maxima + carried;
-  w->scalar = by_scalar + blocks * (c->scalar.accumulate_ns + c->scalar.pointer_ns);
-  if (p->copy == TRN_CHOOSE_SCALAR)
-    w->scalar += by_scalar;
-  else if (p->copy == TRN_CHOOSE_VECTOR)
-    w->vector += by_vector;
-  else
-    w->scalar += by_scalar / 2, w->vector += by_vector / 2;
+  const double exponentials = trn_add_copies(s, w, (trn_choice)p->copy, n, blocks); /* as long as copies on Scalar */
+  w->scalar += exponentials + blocks * (c->scalar.accumulate_ns + c->scalar.pointer_ns);
   w->bytes = s->problem->op->bytes(s->problem);
   const bool adjacent = !trn_key(s, "causal") && trn_key(s, "hkv") == 1;
   w->run_bytes = d * trn_key_bytes(s, "a") * (adjacent ? p->load : 1);
@@ -111,14 +102,10 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   trn_offer_powers(m, "load", "fewer and longer transfers", "load ", 1, 32);
   static const tw_offer offers[] = {{"ahead", "ahead 0", "one section has all of PSUM"},
                                     {"ahead", "ahead 1", "the Tensor engine has work while Scalar makes exponentials"},
-                                    {"ahead", "ahead 2", "two sections hide longer waits"},
-                                    {"copy", "copy vector", "Scalar is free for exponentials"},
-                                    {"copy", "copy scalar", "Vector is free for maxima"},
-                                    {"copy", "copy any", "the engine that is free first copies"},
-                                    {"key", "key vector", "Scalar begins with exponentials"},
-                                    {"key", "key scalar", "Vector begins with maxima"},
-                                    {"key", "key any", "the engine that is free first copies"}};
+                                    {"ahead", "ahead 2", "two sections hide longer waits"}};
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  trn_offer_engines(m, "copy", "copy");
+  trn_offer_engines(m, "key", "key");
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {

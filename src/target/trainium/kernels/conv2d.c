@@ -16,8 +16,7 @@ static const tw_verb verbs[] = {
              TW_NUMBER("", plan, block, 1, 256))},
     {TW_VERB("lines", "lines 4", "Multiply this many rows of the output with one instruction.", 1,
              TW_NUMBER("", plan, lines, 1, 512))},
-    {TW_VERB("copy", "copy vector", "Copy sums out of PSUM on this engine.", 1,
-             TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
+    {TRN_ENGINE(copy, "vector", TRN_CHOICES_PSUM, "Copy sums out of PSUM on this engine.")},
 };
 static const tw_language language = {"conv2d on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
@@ -64,12 +63,7 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const bool is_16 = is_cut(s) || trn_key_bytes(s, "a") < 4;
   w->tensor = c_tiles * taps *
               (columns * (is_16 ? c->tensor.row_cycles_16 : c->tensor.row_cycles_32) / c->tensor.ghz + calls * 5);
-  const double vector = (columns * c->vector.psum + calls * c->vector.start_cycles) / c->vector.ghz,
-               scalar = columns / c->scalar.ghz + calls * c->scalar.psum_ns;
-  if (p->copy == TRN_CHOOSE_ANY)
-    w->vector = w->scalar = vector / 2;
-  else
-    *(p->copy == TRN_CHOOSE_VECTOR ? &w->vector : &w->scalar) = p->copy == TRN_CHOOSE_VECTOR ? vector : scalar;
+  trn_add_copies(s, w, (trn_choice)p->copy, columns, calls);
   const double blocks = images * ceil((double)out_h(s) / p->block);
   w->bytes = s->problem->op->bytes(s->problem) +
              blocks * (double)((trn_key(s, "r") - 1) * trn_key(s, "w") * trn_key(s, "c") * trn_key_bytes(s, "a"));
@@ -83,7 +77,7 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   trn_offer_powers(m, "block", "larger blocks load fewer rows twice, and their transfers are longer", "block ", 1, 256);
   for (int64_t n = 512 / (out_w(s) < 512 ? out_w(s) : 512); n >= 1; n = n > 8 ? n / 2 : n - 1)
     tw_menu_offer(m, "lines", "wide tiles need fewer instructions", "lines %d", (int)n);
-  trn_offer_copies(m);
+  trn_offer_engines(m, "copy", "copy");
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {

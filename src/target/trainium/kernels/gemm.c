@@ -25,8 +25,7 @@ static const tw_verb verbs[] = {
              TW_CHOICE("", plan, keep, KEEP_NOTHING, "nothing|columns|rows"))},
     {TW_VERB("load", "load k=4", "Transfer this many rows of k to each partition in one DMA.", 1,
              TW_NUMBER("k", plan, load, 1, LOAD_MAX))},
-    {TW_VERB("copy", "copy vector", "Copy sums out of PSUM on this engine.", 1,
-             TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
+    {TRN_ENGINE(copy, "vector", TRN_CHOICES_PSUM, "Copy sums out of PSUM on this engine.")},
 };
 static const tw_language language = {"gemm on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
@@ -72,13 +71,11 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const double m = (double)trn_key(s, "m"), n = (double)trn_key(s, "n"), k = (double)trn_key(s, "k"),
                m_blocks = m / (TILE * p->m), n_blocks = n / (p->tile_n * p->n);
   const double a_loads = p->keep == KEEP_ROWS ? 1 : n_blocks, b_loads = p->keep == KEEP_COLUMNS ? 1 : m_blocks;
-  const double by_vector = m / TILE * n * c->vector.psum / c->vector.ghz,
-               turned = turns(s) ? m / TILE * k * a_loads * c->vector.psum / c->vector.ghz : 0;
   const double row = (trn_key_bytes(s, "a") > 2 ? c->tensor.row_cycles_32 : c->tensor.row_cycles_16) / c->tensor.ghz;
   /* a narrow product ends before the next stationary tile is there */
   w->tensor = m / TILE * (k / TILE) * n / p->tile_n * fmax(p->tile_n * row, c->tensor.load_ns);
-  w->vector = turned + by_vector * (p->copy == TRN_CHOOSE_ANY ? 0.6 : p->copy == TRN_CHOOSE_VECTOR ? 1 : 0);
-  w->scalar = m / TILE * n / c->scalar.ghz * (p->copy == TRN_CHOOSE_ANY ? 0.4 : p->copy == TRN_CHOOSE_SCALAR ? 1 : 0);
+  w->vector = turns(s) ? m / TILE * k * a_loads * c->vector.psum / c->vector.ghz : 0;
+  trn_add_copies(s, w, (trn_choice)p->copy, m / TILE * n, m / TILE * n / p->tile_n);
   w->bytes =
       m * k * trn_key_bytes(s, "a") * a_loads + k * n * trn_key_bytes(s, "b") * b_loads + m * n * trn_key_bytes(s, "c");
   w->run_bytes = fmin(p->m * TILE * trn_key_bytes(s, "a"), p->n * p->tile_n * trn_key_bytes(s, "b")) * p->load;
@@ -99,7 +96,7 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
       {"keep", "keep nothing", "SBUF holds two generations of both panels"},
   };
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
-  trn_offer_copies(m);
+  trn_offer_engines(m, "copy", "copy");
   trn_offer_powers(m, "load", "fewer and longer transfers", "load k=", 1, LOAD_MAX);
 }
 

@@ -29,6 +29,16 @@ void trn_copy_slots(const trn_subject *s, tw_slots *slots, const char *call, con
   tw_slots_text(slots, engine, by_activation ? "" : trn_engine_argument(c));
 }
 
+double trn_add_copies(const trn_subject *s, trn_work *w, trn_choice c, double n, double calls) {
+  const trn_config_vector *v = &s->config->vector;
+  const double by_vector = (n * v->psum + calls * v->start_cycles) / v->ghz,
+               by_scalar = n / s->config->scalar.ghz + calls * s->config->scalar.psum_ns,
+               share = c == TRN_CHOOSE_ANY ? by_scalar / (by_vector + by_scalar) : c == TRN_CHOOSE_VECTOR;
+  w->vector += share * by_vector;
+  w->scalar += (1 - share) * by_scalar;
+  return by_scalar;
+}
+
 tw_status trn_needs(const trn_subject *s, const trn_needed needed[], size_t n, tw_error *error) {
   for (size_t i = 0; i < n; i++)
     if (trn_key(s, needed[i].key) != needed[i].value)
@@ -48,11 +58,11 @@ void trn_offer_powers(tw_menu_builder *m, const char *lever, const char *why, co
   for (int n = least; n <= most; n *= 2) tw_menu_offer(m, lever, why, "%s%d", format, n);
 }
 
-void trn_offer_copies(tw_menu_builder *m) {
-  static const tw_offer offers[] = {{"copy", "copy vector", "Scalar stays free"},
-                                    {"copy", "copy scalar", "Vector stays free"},
-                                    {"copy", "copy any", "the engine that is free first copies"}};
-  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+void trn_offer_engines(tw_menu_builder *m, const char *lever, const char *verb) {
+  static const char *const engines[] = {"vector", "scalar", "gpsimd"};
+  tw_menu_offer(m, lever, "the engine that is free first does the work", "%s any", verb);
+  for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+    tw_menu_offer(m, lever, "the other engines have less to do", "%s %s", verb, engines[i]);
 }
 
 typedef struct context {
@@ -67,11 +77,12 @@ static tw_status plan_of(const context *c, const tw_schedule *schedule, void *pl
   return status == TW_OK ? c->kind->legal(&c->subject, plan, error) : status;
 }
 
-/* Seconds: the part of the machine that is busy longest, plus a twentieth of the other parts. */
-static double cost_of(const context *c, const void *plan) {
-  const trn_config_dma *d = &c->subject.config->dma;
+/* The part of the machine that is busy longest, plus a twentieth of the other parts. */
+double trn_predicted(const trn_kind *kind, const trn_subject *s, const void *plan) {
+  const trn_config_dma *d = &s->config->dma;
   trn_work w = {.run_bytes = d->packet_bytes};
-  c->kind->work(&c->subject, plan, &w);
+  if (kind->legal(s, plan, NULL) != TW_OK) return 0;
+  kind->work(s, plan, &w);
   const double run = fmin(w.run_bytes, (double)d->packet_bytes);
   const double rate = fmin(d->engines * run / (d->packet_ns + run / d->engine_gbs), d->total_gbs);
   const double issue = d->hardware ? d->hardware_issue_ns : d->static_issue_ns;
@@ -81,12 +92,12 @@ static double cost_of(const context *c, const void *plan) {
     most = fmax(most, part[i]);
     all += part[i];
   }
-  return 1e-9 * (c->subject.config->launch_ns + d->static_first_ns + w.first + w.last + most + 0.05 * (all - most));
+  return 1e-9 * (s->config->launch_ns + d->static_first_ns + w.first + w.last + most + 0.05 * (all - most));
 }
 
 static double judge(const void *given, const void *plan) {
   const context *c = given;
-  return c->kind->legal(&c->subject, plan, NULL) == TW_OK ? cost_of(c, plan) : 0;
+  return trn_predicted(c->kind, &c->subject, plan);
 }
 
 tw_status trn_kind_predict(const trn_kind *kind, const tw_target *t, const tw_problem *p, const tw_schedule *schedule,
@@ -94,7 +105,7 @@ tw_status trn_kind_predict(const trn_kind *kind, const tw_target *t, const tw_pr
   const context c = {{t->config, p}, kind};
   _Alignas(8) char plan[TRN_PLAN_MAX];
   const tw_status status = plan_of(&c, schedule, plan, error);
-  if (status == TW_OK) *cost = cost_of(&c, plan);
+  if (status == TW_OK) *cost = trn_predicted(kind, &c.subject, plan);
   return status;
 }
 
@@ -111,7 +122,7 @@ tw_status trn_kind_steps(const trn_kind *kind, const tw_target *t, const tw_prob
                        .next = next,
                        .plan_size = kind->plan_size,
                        .judge = judge,
-                       .now_cost = cost_of(&c, now)};
+                       .now_cost = trn_predicted(kind, &c.subject, now)};
   kind->offer(&c.subject, now, &m);
   return tw_menu_finish(&m, out, error);
 }

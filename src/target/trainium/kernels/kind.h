@@ -59,6 +59,8 @@ void trn_add_older(tw_text *, const char *source);
 
 /* ---- for kinds ---- */
 
+/* Predicted seconds of a plan, 0 for a plan that is not legal. */
+double trn_predicted(const trn_kind *, const trn_subject *, const void *plan);
 int64_t trn_key(const trn_subject *, const char *key);
 int trn_key_bytes(const trn_subject *, const char *key);
 static inline int64_t trn_row_tiles(const trn_subject *s) { return (trn_key(s, "rows") + 127) / 128; }
@@ -74,14 +76,22 @@ tw_status trn_needs(const trn_subject *, const trn_needed[], size_t n, tw_error 
 tw_status trn_fits(const trn_subject *, const char *what, int64_t value, int64_t bytes, tw_error *);
 /* The engine's argument of an instruction: ", engine=nisa.vector_engine"; empty for any. */
 typedef enum trn_choice { TRN_CHOOSE_ANY, TRN_CHOOSE_VECTOR, TRN_CHOOSE_SCALAR, TRN_CHOOSE_GPSIMD } trn_choice;
+/* The verb of a plan's field that is an engine, for TW_VERB's table. GpSimd has no access to PSUM. */
 #define TRN_CHOICES "any|vector|scalar|gpsimd"
+#define TRN_CHOICES_PSUM "any|vector|scalar"
+#define TRN_ENGINE(field, engine, choices, help)                                                                       \
+  TW_VERB(#field, #field " " engine, help, 1, TW_CHOICE("", plan, field, TRN_CHOOSE_ANY, choices))
 const char *trn_engine_argument(trn_choice);
+/* Adds the time of copies out of PSUM to their engine: n columns in all. With any, two engines share them and end at
+ * once. Returns the nanoseconds on Scalar alone. */
+double trn_add_copies(const trn_subject *, trn_work *, trn_choice, double n, double calls);
 /* Slots of a copy on an engine: "{{call}}dst=x, {{from}}=y{{engine}})". NeuronCore-v2 has no tensor_copy on Scalar. */
 void trn_copy_slots(const trn_subject *, tw_slots *, const char *call, const char *from, const char *engine,
                     trn_choice);
 /* Offers "NAME 1", "NAME 2", ... by powers of two up to `most`. */
 void trn_offer_powers(tw_menu_builder *, const char *lever, const char *why, const char *format, int least, int most);
-void trn_offer_copies(tw_menu_builder *); /* "copy ENGINE" */
+/* Offers "VERB ENGINE" for each engine. The language and the plan decide which of them VERB may have. */
+void trn_offer_engines(tw_menu_builder *, const char *lever, const char *verb);
 
 extern const trn_kind trn_gemm, trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_pool, trn_depthwise, trn_rotary,
     trn_mamba, trn_attention, trn_conv2d;

@@ -12,18 +12,15 @@ typedef struct plan {
 
 enum { BY_PRODUCT, BY_TRANSFER };
 
-#define ENGINE(name, help)                                                                                             \
-  TW_VERB(#name, #name " gpsimd", help, 1, TW_CHOICE("", plan, name, TRN_CHOOSE_ANY, TRN_CHOICES))
-
 static const tw_verb verbs[] = {
     {TW_VERB("width", "width 512", "Process this many positions at once.", 1, TW_NUMBER("", plan, width, 64, 4096))},
     {TW_VERB("b", "b transfer", "Broadcast B to all partitions by DMA (transfer) or by a product with ones.", 1,
              TW_CHOICE("", plan, b, BY_PRODUCT, "product|transfer"))},
     {TW_VERB("c", "c transfer", "Broadcast C to all partitions by DMA (transfer) or by a product with ones.", 1,
              TW_CHOICE("", plan, c, BY_PRODUCT, "product|transfer"))},
-    {ENGINE(b_engine, "Multiply by B on this engine.")},
-    {ENGINE(c_engine, "Multiply by C on this engine.")},
-    {ENGINE(sum, "Sum over states on this engine.")},
+    {TRN_ENGINE(b_engine, "gpsimd", TRN_CHOICES, "Multiply by B on this engine.")},
+    {TRN_ENGINE(c_engine, "gpsimd", TRN_CHOICES, "Multiply by C on this engine.")},
+    {TRN_ENGINE(sum, "gpsimd", TRN_CHOICES, "Sum over states on this engine.")},
 };
 static const tw_language language = {"mamba on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
@@ -83,17 +80,11 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
       {"spread", "b transfer", "DMA broadcasts it into SBUF, which GpSimd can read"},
       {"spread", "b product", "one read from HBM; a product broadcasts it into PSUM, which is fast to read"},
       {"spread", "c transfer", "DMA broadcasts it into SBUF, which GpSimd can read"},
-      {"spread", "c product", "one read from HBM; a product broadcasts it into PSUM, which is fast to read"},
-      {"engines", "b_engine gpsimd", "Vector has less to do"},
-      {"engines", "b_engine vector", "GpSimd has less to do"},
-      {"engines", "b_engine any", "the engine that is free first multiplies"},
-      {"engines", "c_engine gpsimd", "Vector has less to do"},
-      {"engines", "c_engine vector", "GpSimd has less to do"},
-      {"engines", "c_engine any", "the engine that is free first multiplies"},
-      {"engines", "sum gpsimd", "Vector has less to do"},
-      {"engines", "sum vector", "GpSimd has less to do"},
-      {"engines", "sum any", "the engine that is free first adds"}};
+      {"spread", "c product", "one read from HBM; a product broadcasts it into PSUM, which is fast to read"}};
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  trn_offer_engines(m, "engines", "b_engine");
+  trn_offer_engines(m, "engines", "c_engine");
+  trn_offer_engines(m, "engines", "sum");
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {

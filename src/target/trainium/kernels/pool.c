@@ -11,10 +11,8 @@ typedef struct plan {
 static const tw_verb verbs[] = {
     {TW_VERB("height", "height 4", "Compute this many output rows in each partition.", 1,
              TW_NUMBER("", plan, height, 1, 16))},
-    {TW_VERB("rows", "rows vector", "Compute maxima over rows on this engine.", 1,
-             TW_CHOICE("", plan, rows, TRN_CHOOSE_ANY, TRN_CHOICES))},
-    {TW_VERB("columns", "columns gpsimd", "Compute maxima over columns on this engine.", 1,
-             TW_CHOICE("", plan, columns, TRN_CHOOSE_ANY, TRN_CHOICES))},
+    {TRN_ENGINE(rows, "vector", TRN_CHOICES, "Compute maxima over rows on this engine.")},
+    {TRN_ENGINE(columns, "gpsimd", TRN_CHOICES, "Compute maxima over columns on this engine.")},
 };
 static const tw_language language = {"pool on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
@@ -57,13 +55,8 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
   trn_offer_powers(m, "height", "taller parts reuse each loaded row in more windows", "height ", 1, 16);
-  static const tw_offer offers[] = {{"columns", "columns gpsimd", "Vector has less to do"},
-                                    {"columns", "columns any", "the engine that is free first compares"},
-                                    {"columns", "columns vector", "GpSimd is slow to start"},
-                                    {"rows", "rows gpsimd", "Vector has less to do"},
-                                    {"rows", "rows any", "the engine that is free first compares"},
-                                    {"rows", "rows vector", "GpSimd is slow to start"}};
-  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  trn_offer_engines(m, "columns", "columns");
+  trn_offer_engines(m, "rows", "rows");
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {

@@ -20,9 +20,8 @@ enum { BY_PRODUCT, BY_TRANSFER };
   TW_VERB("split", "split 4", "Divide the columns into this many parts, each with its own transfer.", 1,               \
           TW_NUMBER("", plan, split, 1, 64))
 #define MULTIPLY                                                                                                       \
-  TW_VERB("multiply", "multiply gpsimd",                                                                               \
-          "Multiply by the weights (softmax: by the reciprocal of the sum) on this engine.", 1,                        \
-          TW_CHOICE("", plan, multiply, TRN_CHOOSE_ANY, TRN_CHOICES))
+  TRN_ENGINE(multiply, "gpsimd", TRN_CHOICES,                                                                          \
+             "Multiply by the weights (softmax: by the reciprocal of the sum) on this engine.")
 
 static const tw_verb verbs[] = {
     {SPLIT},
@@ -33,8 +32,7 @@ static const tw_verb verbs[] = {
     {TW_VERB("scale", "scale scalar", "Scale rows on Scalar, or on Vector in one instruction with the weights.", 1,
              TW_CHOICE("", plan, scale, 0, "vector|scalar"))},
     {MULTIPLY},
-    {TW_VERB("add", "add gpsimd", "Add the bias on this engine.", 1,
-             TW_CHOICE("", plan, add, TRN_CHOOSE_ANY, TRN_CHOICES))},
+    {TRN_ENGINE(add, "gpsimd", TRN_CHOICES, "Add the bias on this engine.")},
 };
 static const tw_language rows_language = {"layernorm on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
@@ -95,8 +93,11 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   if (!is_norm(s)) {
     w->vector = c->vector.reduce * vector;
     w->scalar = scalar;
-    *(p->multiply == TRN_CHOOSE_GPSIMD ? &w->gpsimd : &w->vector) +=
-        p->multiply == TRN_CHOOSE_GPSIMD ? gpsimd : c->vector.copy_32 * vector;
+    if (p->multiply == TRN_CHOOSE_SCALAR)
+      w->scalar += scalar;
+    else
+      *(p->multiply == TRN_CHOOSE_GPSIMD ? &w->gpsimd : &w->vector) +=
+          p->multiply == TRN_CHOOSE_GPSIMD ? gpsimd : c->vector.copy_32 * vector;
     return;
   }
   if (p->spread == BY_TRANSFER)
@@ -116,20 +117,17 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)now;
   trn_offer_powers(m, "split", "one part is computed while the next is loaded", "split ", 1, 64);
   static const tw_offer offers[] = {
-      {"multiply", "multiply gpsimd", "Vector has less to do"},
-      {"multiply", "multiply vector", "GpSimd is slow to start"},
-      {"multiply", "multiply any", "the engine that is free first multiplies"},
       {"spread", "spread transfer", "no multiplications before the first rows"},
       {"spread", "spread product", "weights are read from HBM once"},
       {"sums", "sums vector", "Scalar has less to do"},
       {"sums", "sums scalar", "Vector has less to do"},
       {"scale", "scale scalar", "Vector has less to do"},
       {"scale", "scale vector", "one pass less"},
-      {"add", "add gpsimd", "Vector has less to do"},
-      {"add", "add vector", "GpSimd is slow to start"},
-      {"add", "add any", "the engine that is free first adds"},
   };
-  tw_menu_offer_all(m, is_norm(s) ? sizeof offers / sizeof *offers : 3, offers);
+  trn_offer_engines(m, "multiply", "multiply");
+  if (!is_norm(s)) return;
+  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  trn_offer_engines(m, "add", "add");
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {

@@ -11,8 +11,7 @@ typedef struct plan {
 static const tw_verb verbs[] = {
     {TW_VERB("near", "near rows=4 columns=4", "Keep this many neighbouring rows of x and of y in each partition.", 2,
              TW_NUMBER("rows", plan, rows, 1, 4), TW_NUMBER("columns", plan, columns, 1, 16))},
-    {TW_VERB("copy", "copy vector", "Copy tiles out of PSUM on this engine.", 1,
-             TW_CHOICE("", plan, copy, TRN_CHOOSE_ANY, "any|vector|scalar"))},
+    {TRN_ENGINE(copy, "vector", TRN_CHOICES_PSUM, "Copy tiles out of PSUM on this engine.")},
 };
 static const tw_language language = {"transpose on Trainium", sizeof verbs / sizeof *verbs, verbs};
 
@@ -34,15 +33,9 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const plan *p = looked_at;
   const trn_config *c = s->config;
   const int64_t rows = trn_key(s, "rows"), cols = trn_key(s, "cols"), size = trn_key_bytes(s, "a");
-  const double tiles = (double)trn_key(s, "b") * (double)(rows / 128) * (double)(cols / 128), copies = tiles;
+  const double tiles = (double)trn_key(s, "b") * (double)(rows / 128) * (double)(cols / 128);
   w->tensor = tiles * 128 * (size < 4 ? c->tensor.row_cycles_16 : c->tensor.transpose_cycles_32) / c->tensor.ghz;
-  const double vector = copies * (128 * c->vector.psum + c->vector.start_cycles) / c->vector.ghz,
-               scalar = copies * (128 / c->scalar.ghz + c->scalar.psum_ns);
-  if (p->copy == TRN_CHOOSE_ANY) {
-    w->vector = w->scalar = vector * scalar / (vector + scalar);
-  } else {
-    *(p->copy == TRN_CHOOSE_VECTOR ? &w->vector : &w->scalar) = p->copy == TRN_CHOOSE_VECTOR ? vector : scalar;
-  }
+  trn_add_copies(s, w, (trn_choice)p->copy, 128 * tiles, tiles);
   w->bytes = s->problem->op->bytes(s->problem);
   const int64_t run_in = p->rows * cols * size, run_out = p->columns * rows * size;
   w->run_bytes = (double)(run_in < run_out ? run_in : run_out);
@@ -56,7 +49,7 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
     for (int columns = 1; columns <= 16; columns *= 2)
       tw_menu_offer(m, "near", "neighbouring rows give fewer and longer DMA descriptors", "near rows=%d columns=%d",
                     rows, columns);
-  trn_offer_copies(m);
+  trn_offer_engines(m, "copy", "copy");
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
