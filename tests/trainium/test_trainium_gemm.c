@@ -60,6 +60,27 @@ static void every_offered_step_is_correct(void **state) {
   }
 }
 
+/* A baseline of one tile reads its operands again for each tile, and a short search does not leave it. */
+static void the_start_reuses_operands(void **state) {
+  static const char *const machines[] = {"trn1", "trn2"}, *const one_tile[] = {"block m=1 n=1", "load k=1",
+                                                                               "keep nothing"};
+  (void)state;
+  for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+    const tw_target *t = tw_target_find(machines[i]);
+    tw_problem p;
+    tw_case k;
+    tw_error error = {0};
+    tw_schedule start = {0}, small = {0};
+    if (tw_problem_parse(t, "gemm m=512 n=2048 k=2048 a=bf16 b=bf16 a_transposed=1", &p, &error) != TW_OK ||
+        tw_target_supports(t, &p, &error) != TW_OK || tw_target_case(t, &p, 3, 1, &k, &error) != TW_OK)
+      fail_msg("%s", error.text);
+    for (size_t s = 0; s < sizeof one_tile / sizeof *one_tile; s++)
+      assert_int_equal(tw_schedule_add(&small, one_tile[s], &error), TW_OK);
+    assert_true(cost_of(t, &p, &k, &start) < 0.95 * cost_of(t, &p, &k, &small));
+    tw_case_free(&k);
+  }
+}
+
 static void what_does_not_fit_is_named(void **state) {
   static const struct {
     const char *problem, *step, *expected;
@@ -162,8 +183,8 @@ static void a_part_of_a_kernel_computes_the_same(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_offered_step_is_correct),
-                                     cmocka_unit_test(what_does_not_fit_is_named),
-                                     cmocka_unit_test(a_part_of_a_kernel_computes_the_same)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_offered_step_is_correct), cmocka_unit_test(the_start_reuses_operands),
+      cmocka_unit_test(what_does_not_fit_is_named), cmocka_unit_test(a_part_of_a_kernel_computes_the_same)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

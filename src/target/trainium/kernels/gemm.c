@@ -58,13 +58,6 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   return trn_fits(s, "k=", trn_key(s, "k"), sbuf_bytes(s, p), error);
 }
 
-/* One tile at a time, as wide as n allows. */
-static void start(const trn_subject *s, void *out) {
-  plan p = {.m = 1, .n = 1, .tile_n = 512, .load = 1};
-  while (p.tile_n > 64 && trn_key(s, "n") % p.tile_n) p.tile_n /= 2;
-  *(plan *)out = p;
-}
-
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const plan *p = looked_at;
   const trn_config *c = s->config;
@@ -80,8 +73,28 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
       m * k * trn_key_bytes(s, "a") * a_loads + k * n * trn_key_bytes(s, "b") * b_loads + m * n * trn_key_bytes(s, "c");
   w->run_bytes = fmin(p->m * TILE * trn_key_bytes(s, "a"), p->n * p->tile_n * trn_key_bytes(s, "b")) * p->load;
   w->transfers = k / (TILE * p->load) * (m_blocks * a_loads + n_blocks * b_loads) + m / TILE * n_blocks;
-  /* the first block waits for its panels, the last one is copied out */
-  w->first = (w->bytes / c->dma.total_gbs + w->tensor) / (m_blocks * n_blocks) * 0.5;
+  /* the first product waits for one panel of each operand, with all of k if A is turned; the last block is copied out */
+  w->first = ((turns(s) ? k : TILE * p->load) * m / m_blocks * trn_key_bytes(s, "a") +
+              TILE * p->load * n / n_blocks * trn_key_bytes(s, "b")) /
+             c->dma.total_gbs;
+  w->last = p->m * n / n_blocks * c->vector.psum / c->vector.ghz;
+}
+
+/* Tiles as wide as n allows, and the block, the operand that stays and the transfers that the model prefers. */
+static void start(const trn_subject *s, void *out) {
+  plan best = {.m = 1, .n = 1, .tile_n = 512, .load = 1};
+  while (best.tile_n > 64 && trn_key(s, "n") % best.tile_n) best.tile_n /= 2;
+  double least = trn_predicted(&trn_gemm, s, &best);
+  for (plan p = best; p.m <= 4; p.m *= 2) /* copies and stores of more tiles of rows delay the next block */
+    for (p.n = 1; p.m * p.n <= BLOCKS_MAX; p.n *= 2)
+      for (p.keep = KEEP_NOTHING; p.keep <= KEEP_ROWS; p.keep++)
+        for (p.load = 1; p.load <= LOAD_MAX; p.load *= 2) {
+          const double cost = trn_predicted(&trn_gemm, s, &p);
+          if (cost <= 0 || cost >= least) continue;
+          least = cost;
+          best = p;
+        }
+  *(plan *)out = best;
 }
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
