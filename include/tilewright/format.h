@@ -54,6 +54,7 @@ typedef enum tw_format_id {
   TW_FORMAT_TQ2_0,      /* ggml: 256 ternary values in 66 bytes, four to a byte, f16 scale inside */
   TW_FORMAT_TL1,        /* BitNet's index of two values in 4 bits, row-major: 2 values to a nibble */
   TW_FORMAT_TL2,        /* BitNet's index and sign of three values, row-major: 96 values in 20 bytes */
+  TW_FORMAT_E4M3FNUZ,   /* gfx942's fp8: bias 8, NaN 0x80, no infinities, no -0, max 240 */
   TW_FORMAT_COUNT
 } tw_format_id;
 
@@ -107,8 +108,8 @@ typedef enum tw_rounding {
   TW_ROUND_FLOOR,    /* towards minus infinity: bfp16 only (XDNA2's default mode) */
 } tw_rounding;
 
-/* How e4m3 and e5m2 convert magnitudes that round beyond their largest value. MX elements always saturate; f16 and
- * bf16 always overflow to infinity. */
+/* How e4m3, e5m2 and e4m3fnuz convert magnitudes that round beyond their largest value. MX elements always saturate;
+ * f16 and bf16 always overflow to infinity. */
 typedef enum tw_overflow {
   TW_OVERFLOW_SATURATE = 0, /* to the largest finite value, infinities too (OFP8's SAT) */
   TW_OVERFLOW_SPECIAL,      /* to infinity, or to NaN if the format has none (OFP8's NONSAT, ml_dtypes, PyTorch) */
@@ -181,12 +182,14 @@ TW_API uint16_t tw_f32_to_bf16(float); /* overflow to infinity; NaN keeps sign a
 TW_API float tw_e8m0_to_f32(uint8_t);  /* 255: NaN; 0: 2^-127, a subnormal f32 */
 TW_API float tw_e4m3_to_f32(uint8_t);  /* 0x7F, 0xFF: NaN */
 TW_API float tw_e5m2_to_f32(uint8_t);
+TW_API float tw_e4m3fnuz_to_f32(uint8_t);          /* 0x80: NaN */
 TW_API float tw_e3m2_to_f32(uint8_t);              /* low 6 bits */
 TW_API float tw_e2m3_to_f32(uint8_t);              /* low 6 bits */
 TW_API float tw_e2m1_to_f32(uint8_t);              /* low 4 bits: 0 .5 1 1.5 2 3 4 6 and their negatives */
 TW_API uint8_t tw_f32_to_e4m3(float, tw_overflow); /* NaN: 0x7F with its sign */
 TW_API uint8_t tw_f32_to_e5m2(float, tw_overflow); /* NaN: 0x7E (quiet) with its sign; SATURATE never gives infinity */
-TW_API uint8_t tw_f32_to_e3m2(float);              /* saturates; NaN: the largest, with its sign */
+TW_API uint8_t tw_f32_to_e4m3fnuz(float, tw_overflow); /* NaN: 0x80; -0: 0 */
+TW_API uint8_t tw_f32_to_e3m2(float);                  /* saturates; NaN: the largest, with its sign */
 TW_API uint8_t tw_f32_to_e2m3(float);
 TW_API uint8_t tw_f32_to_e2m1(float);
 

@@ -29,6 +29,7 @@ typedef enum tw_type {
   TW_I16,
   TW_E2M3,
   TW_E3M2,
+  TW_E4M3FNUZ,
   TW_TYPE_COUNT
 } tw_type;
 

@@ -9,11 +9,25 @@ static const struct {
   const char *name;
   int bits;
 } types[TW_TYPE_COUNT] = {
-    [TW_TYPE_NONE] = {"none", 0}, [TW_F32] = {"f32", 32},    [TW_F16] = {"f16", 16},        [TW_BF16] = {"bf16", 16},
-    [TW_E4M3] = {"e4m3", 8},      [TW_E5M2] = {"e5m2", 8},   [TW_MXFP4] = {"mxfp4", 4},     [TW_MXFP6] = {"mxfp6", 6},
-    [TW_MXFP8] = {"mxfp8", 8},    [TW_BFP16] = {"bfp16", 8}, [TW_I8] = {"i8", 8},           [TW_U8] = {"u8", 8},
-    [TW_I4] = {"i4", 4},          [TW_I32] = {"i32", 32},    [TW_TERNARY] = {"ternary", 2}, [TW_I16] = {"i16", 16},
-    [TW_E2M3] = {"e2m3", 6},      [TW_E3M2] = {"e3m2", 6},
+    [TW_TYPE_NONE] = {"none", 0},
+    [TW_F32] = {"f32", 32},
+    [TW_F16] = {"f16", 16},
+    [TW_BF16] = {"bf16", 16},
+    [TW_E4M3] = {"e4m3", 8},
+    [TW_E5M2] = {"e5m2", 8},
+    [TW_MXFP4] = {"mxfp4", 4},
+    [TW_MXFP6] = {"mxfp6", 6},
+    [TW_MXFP8] = {"mxfp8", 8},
+    [TW_BFP16] = {"bfp16", 8},
+    [TW_I8] = {"i8", 8},
+    [TW_U8] = {"u8", 8},
+    [TW_I4] = {"i4", 4},
+    [TW_I32] = {"i32", 32},
+    [TW_TERNARY] = {"ternary", 2},
+    [TW_I16] = {"i16", 16},
+    [TW_E2M3] = {"e2m3", 6},
+    [TW_E3M2] = {"e3m2", 6},
+    [TW_E4M3FNUZ] = {"e4m3fnuz", 8},
 };
 
 static bool in_range(tw_type type) { return (int)type >= 0 && type < TW_TYPE_COUNT; }

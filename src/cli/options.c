@@ -172,7 +172,8 @@ static const cli_option table[] = {
     {"rounding", 0, TEXT, offsetof(cli_options, rounding), 0, 0, "MODE",
      "set the rounding of bfp16: even or floor [default: even]"},
     {"overflow", 0, TEXT, offsetof(cli_options, overflow), 0, 0, "MODE",
-     "set the result of overflow in e4m3 and e5m2: saturate or special (NaN or infinity) [default: saturate]"},
+     "set the result of overflow in e4m3, e5m2 and e4m3fnuz: saturate or special (NaN or infinity) [default: "
+     "saturate]"},
     {"verify", 0, FLAG, offsetof(cli_options, verify), 0, 0, NULL,
      "check and measure each entry on this machine first; skip wrong entries"},
     {"all", 0, FLAG, offsetof(cli_options, all), 0, 0, NULL, "convert tensors with fewer than two dimensions, too"},
@@ -209,7 +210,8 @@ const cli_option *cli_option_at(size_t i) { return i < N_OPTIONS ? &table[i] : N
 const char *cli_option_choices(const cli_option *o) {
   static const char *const choices[][2] = {
       {"to",
-       "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2"},
+       "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2 "
+       "e4m3fnuz"},
       {"scale-rule", "floor even up ceil absmax absmean"},
       {"group", "row tensor"},
       {"without", "menu isa feedback model examples"},

@@ -86,10 +86,10 @@ format_job format_job_of(const tw_packing *);
 void format_scale_of(float magnitude, float largest, float *scale, float *inverse);
 
 /* the references */
-format_encoder f32_encode, f16_encode, bf16_encode, e4m3_encode, e5m2_encode, mx_encode, bfp16_encode, i8_encode,
-    i4_encode, i2s_encode, tq1_encode, tq2_encode, tl1_encode, tl2_encode;
-format_decoder f32_decode, f16_decode, bf16_decode, e4m3_decode, e5m2_decode, mx_decode, bfp16_decode, i8_decode,
-    i4_decode, i2s_decode, tq1_decode, tq2_decode, tl1_decode, tl2_decode;
+format_encoder f32_encode, f16_encode, bf16_encode, e4m3_encode, e5m2_encode, e4m3fnuz_encode, mx_encode, bfp16_encode,
+    i8_encode, i4_encode, i2s_encode, tq1_encode, tq2_encode, tl1_encode, tl2_encode;
+format_decoder f32_decode, f16_decode, bf16_decode, e4m3_decode, e5m2_decode, e4m3fnuz_decode, mx_decode, bfp16_decode,
+    i8_decode, i4_decode, i2s_decode, tq1_decode, tq2_decode, tl1_decode, tl2_decode;
 uint32_t magnitude_bits(const float *x, size_t n);
 void compare_reference(const float *x, const float *y, const float *limit, size_t n, float *error, format_errors *);
 void count_reference(const float *error, size_t n, uint32_t *bin);

@@ -13,10 +13,11 @@ typedef struct minifloat {
   unsigned sign; /* the sign's bit */
 } minifloat;
 
-/* IEEE 754 binary16; OCP OFP8 1.0, table 1; OCP MX 1.0, tables 4 and 5. */
+/* IEEE 754 binary16; OCP OFP8 1.0, table 1; OCP MX 1.0, tables 4 and 5; e4m3fnuz: AMD's CDNA3 ISA, BF8 and FP8. */
 static const minifloat minifloat_f16 = {10, 15, 0x7BFF, 0x8000};
 static const minifloat minifloat_e4m3 = {3, 7, 0x7E, 0x80};
 static const minifloat minifloat_e5m2 = {2, 15, 0x7B, 0x80};
+static const minifloat minifloat_e4m3fnuz = {3, 8, 0x7F, 0x80};
 static const minifloat minifloat_e3m2 = {2, 3, 0x1F, 0x20};
 static const minifloat minifloat_e2m3 = {3, 1, 0x1F, 0x20};
 static const minifloat minifloat_e2m1 = {1, 1, 0x7, 0x8};

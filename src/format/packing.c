@@ -42,7 +42,7 @@ tw_status tw_packing_check(const tw_packing *p, tw_error *error) {
   if (p->rounding != TW_ROUND_EVEN && (p->rounding != TW_ROUND_FLOOR || f->id != TW_FORMAT_BFP16))
     return tw_fail(error, TW_USAGE, "%s rounds to nearest even only", f->name);
   if (p->overflow != TW_OVERFLOW_SATURATE &&
-      (p->overflow != TW_OVERFLOW_SPECIAL || (f->id != TW_FORMAT_E4M3 && f->id != TW_FORMAT_E5M2)))
+      (p->overflow != TW_OVERFLOW_SPECIAL || f->bits != 8 || f->scale != TW_SCALE_NONE))
     return tw_fail(error, TW_USAGE, "%s does not support overflow=special; leave it out", f->name);
   return check_group(p, error);
 }

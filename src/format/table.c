@@ -28,6 +28,7 @@ static const tw_format formats[TW_FORMAT_COUNT] = {
     {TW_FORMAT_TL1, "tl1", "ternary, BitNet: index of two in 4 bits", TW_TERNARY, 0, 4, 1, TW_SCALE_F32, 1},
     {TW_FORMAT_TL2, "tl2", "ternary, BitNet: index and sign of three in 5 bits", TW_TERNARY, 0, 96, 20, TW_SCALE_F32,
      1},
+    {TW_FORMAT_E4M3FNUZ, "e4m3fnuz", "gfx942's fp8: no infinities, no -0", TW_E4M3FNUZ, 8, 1, 1, TW_SCALE_NONE, 240},
 };
 
 static void copy(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
@@ -39,13 +40,16 @@ const format_kernels format_reference = {
     .isa = "reference",
     .format =
         {
-            [TW_FORMAT_F32] = BOTH(f32),       [TW_FORMAT_F16] = BOTH(f16),       [TW_FORMAT_BF16] = BOTH(bf16),
-            [TW_FORMAT_E4M3] = BOTH(e4m3),     [TW_FORMAT_E5M2] = BOTH(e5m2),     [TW_FORMAT_MXFP8_E4M3] = BOTH(mx),
-            [TW_FORMAT_MXFP8_E5M2] = BOTH(mx), [TW_FORMAT_MXFP6_E3M2] = BOTH(mx), [TW_FORMAT_MXFP6_E2M3] = BOTH(mx),
-            [TW_FORMAT_MXFP4] = BOTH(mx),      [TW_FORMAT_MXINT8] = BOTH(mx),     [TW_FORMAT_BFP16] = BOTH(bfp16),
-            [TW_FORMAT_I8] = BOTH(i8),         [TW_FORMAT_I4] = BOTH(i4),         [TW_FORMAT_I2_S] = BOTH(i2s),
-            [TW_FORMAT_TQ1_0] = BOTH(tq1),     [TW_FORMAT_TQ2_0] = BOTH(tq2),     [TW_FORMAT_TL1] = BOTH(tl1),
-            [TW_FORMAT_TL2] = BOTH(tl2),
+            [TW_FORMAT_F32] = BOTH(f32),       [TW_FORMAT_F16] = BOTH(f16),
+            [TW_FORMAT_BF16] = BOTH(bf16),     [TW_FORMAT_E4M3] = BOTH(e4m3),
+            [TW_FORMAT_E5M2] = BOTH(e5m2),     [TW_FORMAT_MXFP8_E4M3] = BOTH(mx),
+            [TW_FORMAT_MXFP8_E5M2] = BOTH(mx), [TW_FORMAT_MXFP6_E3M2] = BOTH(mx),
+            [TW_FORMAT_MXFP6_E2M3] = BOTH(mx), [TW_FORMAT_MXFP4] = BOTH(mx),
+            [TW_FORMAT_MXINT8] = BOTH(mx),     [TW_FORMAT_BFP16] = BOTH(bfp16),
+            [TW_FORMAT_I8] = BOTH(i8),         [TW_FORMAT_I4] = BOTH(i4),
+            [TW_FORMAT_I2_S] = BOTH(i2s),      [TW_FORMAT_TQ1_0] = BOTH(tq1),
+            [TW_FORMAT_TQ2_0] = BOTH(tq2),     [TW_FORMAT_TL1] = BOTH(tl1),
+            [TW_FORMAT_TL2] = BOTH(tl2),       [TW_FORMAT_E4M3FNUZ] = BOTH(e4m3fnuz),
         },
     .magnitude = magnitude_bits,
     .stream = copy,
@@ -80,6 +84,7 @@ const tw_format *tw_format_of_type(tw_type type) {
       [TW_BF16] = TW_FORMAT_BF16,
       [TW_E4M3] = TW_FORMAT_E4M3,
       [TW_E5M2] = TW_FORMAT_E5M2,
+      [TW_E4M3FNUZ] = TW_FORMAT_E4M3FNUZ,
       [TW_MXFP4] = TW_FORMAT_MXFP4,
       [TW_MXFP6] = TW_FORMAT_MXFP6_E2M3,
       [TW_MXFP8] = TW_FORMAT_MXFP8_E4M3,

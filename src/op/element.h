@@ -20,13 +20,14 @@ static inline void tw_set_code6(void *data, int64_t i, unsigned code) {
   for (int b = 0; b < 3; b++) at[b] = (uint8_t)(four >> 8 * b);
 }
 
-/* f32 f16 bf16 e4m3 e5m2 e2m3 e3m2 i8 u8 i16 i32; exact. Arrays of 6-bit codes have a multiple of four. */
+/* f32 f16 bf16 e4m3 e5m2 e4m3fnuz e2m3 e3m2 i8 u8 i16 i32; exact. Arrays of 6-bit codes have a multiple of four. */
 static inline double tw_element(tw_type type, const void *data, int64_t i) {
   switch (type) {
   case TW_F16: return (double)tw_f16_to_f32(((const uint16_t *)data)[i]);
   case TW_BF16: return (double)tw_bf16_to_f32(((const uint16_t *)data)[i]);
   case TW_E4M3: return (double)tw_e4m3_to_f32(((const uint8_t *)data)[i]);
   case TW_E5M2: return (double)tw_e5m2_to_f32(((const uint8_t *)data)[i]);
+  case TW_E4M3FNUZ: return (double)tw_e4m3fnuz_to_f32(((const uint8_t *)data)[i]);
   case TW_E2M3: return (double)tw_e2m3_to_f32((uint8_t)tw_code6(data, i));
   case TW_E3M2: return (double)tw_e3m2_to_f32((uint8_t)tw_code6(data, i));
   case TW_I8: return ((const int8_t *)data)[i];
@@ -44,6 +45,7 @@ static inline void tw_set_element(tw_type type, void *data, int64_t i, double va
   case TW_BF16: ((uint16_t *)data)[i] = tw_f32_to_bf16((float)value); break;
   case TW_E4M3: ((uint8_t *)data)[i] = tw_f32_to_e4m3((float)value, TW_OVERFLOW_SATURATE); break;
   case TW_E5M2: ((uint8_t *)data)[i] = tw_f32_to_e5m2((float)value, TW_OVERFLOW_SATURATE); break;
+  case TW_E4M3FNUZ: ((uint8_t *)data)[i] = tw_f32_to_e4m3fnuz((float)value, TW_OVERFLOW_SATURATE); break;
   case TW_E2M3: tw_set_code6(data, i, tw_f32_to_e2m3((float)value)); break;
   case TW_E3M2: tw_set_code6(data, i, tw_f32_to_e3m2((float)value)); break;
   case TW_I8: ((int8_t *)data)[i] = (int8_t)value; break;

@@ -28,9 +28,9 @@
  * glu makes C = act(G) * U of the sums G and U: B has 2 n columns, n of G and then n of U, as the gate and up
  * projections of a gated MLP stacked.
  *
- * gelu applies to C as relu does. a and b of e4m3 and e5m2 are arrays of bytes; with scales, factors of f32 for them
- * are the operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up), transposed if A
- * or B has k first.
+ * gelu applies to C as relu does. a and b of e4m3, e5m2 and e4m3fnuz are arrays of bytes; with scales, factors of f32
+ * for them are the operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up),
+ * transposed if A or B has k first.
  *
  * a and b of e2m3 and e3m2 are rows of codes along k, four in three bytes: A and B are arrays of bytes.
  *
@@ -117,9 +117,8 @@ static const tw_key keys[] = {
      .kind = TW_KEY_CHOICE,
      .fallback = "none",
      .choices = "none|tensor|row|block",
-     .help = "scale operands of A and B (e4m3, e5m2): one for the tensor, one for each row of A and column of B, or "
-             "one for "
-             "each block (1 x 128 of A, 128 x 128 of B)"},
+     .help = "scale operands of A and B (e4m3, e5m2, e4m3fnuz): one for the tensor, one for each row of A and column "
+             "of B, or one for each block (1 x 128 of A, 128 x 128 of B)"},
     {.name = "quantize",
      .kind = TW_KEY_CHOICE,
      .fallback = "none",
@@ -254,8 +253,8 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
                    "glu needs a, b and c of f32, f16 or bf16, and no gelu, relu, bias, scale, packed or quantize");
   if (g->d != g->acc && (g->bias == TW_GEMM_BIAS_NONE || !tw_is_real(g->c) || g->acc != TW_F32))
     return tw_fail(error, TW_USAGE, "d=c needs a bias, and c of f32, f16 or bf16 (found c=%s)", tw_type_name(g->c));
-  if (g->scales && !tw_is_float8(g->a))
-    return tw_fail(error, TW_USAGE, "scales needs a and b of e4m3 or e5m2, not a=%s b=%s", tw_type_name(g->a),
+  if (g->scales && !tw_is_float8(g->a) && g->a != TW_E4M3FNUZ)
+    return tw_fail(error, TW_USAGE, "scales needs a and b of e4m3, e5m2 or e4m3fnuz, not a=%s b=%s", tw_type_name(g->a),
                    tw_type_name(g->b));
   const bool mx = tw_is_mx(g->b);
   if (g->quantize && (!tw_is_real(g->a) || !mx || g->a_rounding))

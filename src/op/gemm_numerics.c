@@ -23,6 +23,7 @@ static const struct {
 } known[] = {
     {REAL, REAL | WEIGHTS, REAL, SET(TW_F32)},
     {FLOAT8, FLOAT8, REAL, SET(TW_F32)},
+    {SET(TW_E4M3FNUZ), SET(TW_E4M3FNUZ), REAL, SET(TW_F32)},
     {FLOAT6, FLOAT6, REAL, SET(TW_F32)},
     {MX, MX, REAL, SET(TW_F32)},
     {SET(TW_BF16) | SET(TW_BFP16), SET(TW_BFP16), REAL | SET(TW_BFP16), SET(TW_F32) | SET(TW_BF16) | SET(TW_BFP16)},
@@ -86,7 +87,9 @@ tw_status tw_gemm_wide_sums(const char *machine, tw_type acc, tw_error *error) {
                  acc == TW_BF16 ? "real numbers require acc=f32" : "integers require acc=i32");
 }
 
-static bool real_a(const tw_gemm *g) { return has(REAL | FLOAT8 | FLOAT6 | MX | SET(TW_BFP16), g->a); }
+static bool real_a(const tw_gemm *g) {
+  return has(REAL | FLOAT8 | FLOAT6 | MX | SET(TW_BFP16) | SET(TW_E4M3FNUZ), g->a);
+}
 
 bool tw_gemm_weights_only(const tw_gemm *g) { return real_a(g) && tw_gemm_scaled(g->b); }
 
@@ -162,7 +165,7 @@ tw_gemm_numerics tw_gemm_numerics_of(const tw_gemm *g) {
 /* True for plain products of real types if sums stay far below 2^23 (no sum of 49 k comes near it) and no factor
  * needs more than 3 bits. */
 bool tw_gemm_has_whole(const tw_gemm *g) {
-  const unsigned holds = REAL | SET(TW_E4M3) | FLOAT6;
+  const unsigned holds = REAL | SET(TW_E4M3) | SET(TW_E4M3FNUZ) | FLOAT6;
   const bool plain = has(holds, g->a) && has(holds, g->b) && g->acc == TW_F32 && has(REAL, g->c);
   return plain && g->arithmetic == TW_ARITHMETIC_FULL && g->a_rounding == TW_GEMM_A_EXACT && !g->scales &&
          !g->quantize && !g->glu && g->bias == TW_GEMM_BIAS_NONE && g->scale == 1 && g->k <= 1 << 17;

@@ -12,7 +12,7 @@
 #include "tilewright/type.h"
 
 bool tw_is_real(tw_type);      /* f32, f16 or bf16: a plain floating-point type of operands */
-bool tw_is_float8(tw_type);    /* e4m3 or e5m2 */
+bool tw_is_float8(tw_type);    /* e4m3 or e5m2 of OCP */
 bool tw_is_float6(tw_type);    /* e2m3 or e3m2 */
 bool tw_is_mx(tw_type);        /* mxfp4, mxfp6 or mxfp8 */
 double tw_unit(tw_type);       /* u of a floating-point type; 0 of integers */

@@ -20,13 +20,14 @@ typedef struct small {
   unsigned finite; /* codes 0..finite are finite magnitudes */
   float (*decode)(unsigned);
   unsigned (*encode)(float);
-  bool has_infinity, has_nan, saturates;
+  bool has_infinity, has_nan, saturates, fnuz; /* fnuz: the code of -0 is the only NaN */
 } small;
 
 static float f16_value(unsigned c) { return tw_f16_to_f32((uint16_t)c); }
 static float bf16_value(unsigned c) { return tw_bf16_to_f32((uint16_t)c); }
 static float e4m3_value(unsigned c) { return tw_e4m3_to_f32((uint8_t)c); }
 static float e5m2_value(unsigned c) { return tw_e5m2_to_f32((uint8_t)c); }
+static float e4m3fnuz_value(unsigned c) { return tw_e4m3fnuz_to_f32((uint8_t)c); }
 static float e3m2_value(unsigned c) { return tw_e3m2_to_f32((uint8_t)c); }
 static float e2m3_value(unsigned c) { return tw_e2m3_to_f32((uint8_t)c); }
 static float e2m1_value(unsigned c) { return tw_e2m1_to_f32((uint8_t)c); }
@@ -36,20 +37,24 @@ static unsigned e4m3_code(float x) { return tw_f32_to_e4m3(x, TW_OVERFLOW_SATURA
 static unsigned e5m2_code(float x) { return tw_f32_to_e5m2(x, TW_OVERFLOW_SATURATE); }
 static unsigned e4m3_code_special(float x) { return tw_f32_to_e4m3(x, TW_OVERFLOW_SPECIAL); }
 static unsigned e5m2_code_special(float x) { return tw_f32_to_e5m2(x, TW_OVERFLOW_SPECIAL); }
+static unsigned e4m3fnuz_code(float x) { return tw_f32_to_e4m3fnuz(x, TW_OVERFLOW_SATURATE); }
+static unsigned e4m3fnuz_code_special(float x) { return tw_f32_to_e4m3fnuz(x, TW_OVERFLOW_SPECIAL); }
 static unsigned e3m2_code(float x) { return tw_f32_to_e3m2(x); }
 static unsigned e2m3_code(float x) { return tw_f32_to_e2m3(x); }
 static unsigned e2m1_code(float x) { return tw_f32_to_e2m1(x); }
 
 static const small smalls[] = {
-    {"f16", 5, 10, 15, 0x7BFF, f16_value, f16_code, true, true, false},
-    {"bf16", 8, 7, 127, 0x7F7F, bf16_value, bf16_code, true, true, false},
-    {"e4m3", 4, 3, 7, 0x7E, e4m3_value, e4m3_code, false, true, true},
-    {"e4m3 special", 4, 3, 7, 0x7E, e4m3_value, e4m3_code_special, false, true, false},
-    {"e5m2", 5, 2, 15, 0x7B, e5m2_value, e5m2_code, true, true, true},
-    {"e5m2 special", 5, 2, 15, 0x7B, e5m2_value, e5m2_code_special, true, true, false},
-    {"e3m2", 3, 2, 3, 0x1F, e3m2_value, e3m2_code, false, false, true},
-    {"e2m3", 2, 3, 1, 0x1F, e2m3_value, e2m3_code, false, false, true},
-    {"e2m1", 2, 1, 1, 0x07, e2m1_value, e2m1_code, false, false, true},
+    {"f16", 5, 10, 15, 0x7BFF, f16_value, f16_code, true, true, false, false},
+    {"bf16", 8, 7, 127, 0x7F7F, bf16_value, bf16_code, true, true, false, false},
+    {"e4m3", 4, 3, 7, 0x7E, e4m3_value, e4m3_code, false, true, true, false},
+    {"e4m3 special", 4, 3, 7, 0x7E, e4m3_value, e4m3_code_special, false, true, false, false},
+    {"e5m2", 5, 2, 15, 0x7B, e5m2_value, e5m2_code, true, true, true, false},
+    {"e5m2 special", 5, 2, 15, 0x7B, e5m2_value, e5m2_code_special, true, true, false, false},
+    {"e3m2", 3, 2, 3, 0x1F, e3m2_value, e3m2_code, false, false, true, false},
+    {"e2m3", 2, 3, 1, 0x1F, e2m3_value, e2m3_code, false, false, true, false},
+    {"e2m1", 2, 1, 1, 0x07, e2m1_value, e2m1_code, false, false, true, false},
+    {"e4m3fnuz", 4, 3, 8, 0x7F, e4m3fnuz_value, e4m3fnuz_code, false, true, true, true},
+    {"e4m3fnuz special", 4, 3, 8, 0x7F, e4m3fnuz_value, e4m3fnuz_code_special, false, true, false, true},
 };
 
 enum { N_SMALLS = sizeof smalls / sizeof *smalls };
@@ -70,6 +75,10 @@ static void every_code_has_the_value_of_its_definition(void **state) {
     for (unsigned code = 0; code < 2 * sign_bit(s); code++) {
       unsigned magnitude = code & (sign_bit(s) - 1);
       float value = s->decode(code);
+      if (s->fnuz && code == sign_bit(s)) {
+        assert_int_equal(tw_bits_of(value), 0x7FC00000);
+        continue;
+      }
       assert_int_equal(signbit(value) != 0, (code & sign_bit(s)) != 0);
       if (magnitude <= s->finite)
         assert_true((long double)fabsf(value) == value_by_definition(s, magnitude));
@@ -86,7 +95,9 @@ static void every_code_survives_a_round_trip(void **state) {
   for (const small *s = smalls; s < smalls + N_SMALLS; s++) {
     for (unsigned code = 0; code < 2 * sign_bit(s); code++) {
       unsigned magnitude = code & (sign_bit(s) - 1);
-      if (magnitude <= s->finite || (s->has_infinity && magnitude == s->finite + 1 && !s->saturates))
+      if (s->fnuz && code == sign_bit(s))
+        assert_int_equal(s->encode(s->decode(code)), code);
+      else if (magnitude <= s->finite || (s->has_infinity && magnitude == s->finite + 1 && !s->saturates))
         assert_int_equal(s->encode(s->decode(code)), code);
       else if (s->has_nan && isnan(s->decode(code)))
         assert_true(isnan(s->decode(s->encode(s->decode(code)))));
@@ -124,6 +135,8 @@ static void check_rounding(const small *s, float x) {
   unsigned magnitude = nearest_code(s, fabsl((long double)x));
   if (magnitude > s->finite) magnitude = s->saturates ? s->finite : s->finite + 1; /* infinity, or e4m3's NaN */
   unsigned expected = magnitude | (signbit(x) ? sign_bit(s) : 0), got = s->encode(x);
+  if (s->fnuz && !magnitude) expected = 0;
+  if (s->fnuz && magnitude > s->finite) expected = sign_bit(s);
   if (got != expected) fail_msg("%s of %a: %x, not %x", s->name, x, got, expected);
 }
 
@@ -179,6 +192,13 @@ static void nan_and_infinity_become_what_the_header_says(void **state) {
   assert_int_equal(tw_f32_to_e5m2(nan, TW_OVERFLOW_SATURATE), 0x7E);
   assert_int_equal(tw_f32_to_e5m2(-infinity, TW_OVERFLOW_SATURATE), 0xFB);
   assert_int_equal(tw_f32_to_e5m2(-infinity, TW_OVERFLOW_SPECIAL), 0xFC);
+  for (int overflow = TW_OVERFLOW_SATURATE; overflow <= TW_OVERFLOW_SPECIAL; overflow++) {
+    assert_int_equal(tw_f32_to_e4m3fnuz(nan, (tw_overflow)overflow), 0x80);
+    assert_int_equal(tw_f32_to_e4m3fnuz(negative_nan, (tw_overflow)overflow), 0x80);
+    assert_int_equal(tw_f32_to_e4m3fnuz(-0.0f, (tw_overflow)overflow), 0);
+  }
+  assert_int_equal(tw_f32_to_e4m3fnuz(-infinity, TW_OVERFLOW_SATURATE), 0xFF);
+  assert_int_equal(tw_f32_to_e4m3fnuz(infinity, TW_OVERFLOW_SPECIAL), 0x80);
   assert_int_equal(tw_f32_to_e2m1(negative_nan), 0xF);
   assert_int_equal(tw_f32_to_e3m2(infinity), 0x1F);
   assert_int_equal(tw_f32_to_e2m3(-infinity), 0x3F);

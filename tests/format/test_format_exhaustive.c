@@ -56,16 +56,23 @@ static void every_fp8_of_a_matrix(void **state) {
   uint8_t codes[256], back[256];
   float x[256];
   for (int i = 0; i < 256; i++) codes[i] = (uint8_t)i;
-  for (int id = TW_FORMAT_E4M3; id <= TW_FORMAT_E5M2; id++) {
+  static const struct {
+    tw_format_id id;
+    float (*decode)(uint8_t);
+    uint8_t (*encode)(float, tw_overflow);
+  } all[] = {{TW_FORMAT_E4M3, tw_e4m3_to_f32, tw_f32_to_e4m3},
+             {TW_FORMAT_E5M2, tw_e5m2_to_f32, tw_f32_to_e5m2},
+             {TW_FORMAT_E4M3FNUZ, tw_e4m3fnuz_to_f32, tw_f32_to_e4m3fnuz}};
+  for (size_t f = 0; f < sizeof all / sizeof *all; f++) {
     for (int overflow = TW_OVERFLOW_SATURATE; overflow <= TW_OVERFLOW_SPECIAL; overflow++) {
-      tw_packing p = packing_of((tw_format_id)id);
+      tw_packing p = packing_of(all[f].id);
       p.overflow = (tw_overflow)overflow;
       decode(&p, 1, 256, codes, NULL, x);
       encode(&p, 1, 256, x, back, NULL);
       for (unsigned i = 0; i < 256; i++) {
-        const float one = id == TW_FORMAT_E4M3 ? tw_e4m3_to_f32((uint8_t)i) : tw_e5m2_to_f32((uint8_t)i);
+        const float one = all[f].decode((uint8_t)i);
         must_be(p.format->name, i, 0, x[i], one);
-        const uint8_t code = id == TW_FORMAT_E4M3 ? tw_f32_to_e4m3(one, p.overflow) : tw_f32_to_e5m2(one, p.overflow);
+        const uint8_t code = all[f].encode(one, p.overflow);
         assert_int_equal(back[i], code);
         if (isfinite(one)) assert_int_equal(code, i);
       }

@@ -274,6 +274,7 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("gemm m=4 n=4 k=4 packed=1 a=i8 b=i4 c=i32 acc=i32", "packed=1 needs");
   op_expect_refused("gemm m=4 n=4 k=64 packed=1 ldb=96 a=bf16 b=mxfp4 c=f32 acc=f32", "have no gaps");
   op_expect_refused("gemm m=4 n=4 k=4 a=e4m3 b=bf16 c=f32 acc=f32", "with a=e4m3 it knows b=e4m3|e5m2");
+  op_expect_refused("gemm m=4 n=4 k=4 a=e4m3fnuz b=e4m3 c=f32 acc=f32", "with a=e4m3fnuz it knows b=e4m3fnuz");
 }
 
 int main(void) {

@@ -28,6 +28,8 @@ static const char *const problems[] = {
     "gemm m=256 n=256 k=256 a=e4m3 b=e4m3 c=bf16 acc=f32 scales=block",
     "gemm m=16 n=16 k=16 a=e5m2 b=e4m3 c=f32 acc=f32 scales=row",
     "gemm m=16 n=16 k=16 a=e4m3 b=e4m3 c=f32 acc=f32 scales=tensor",
+    "gemm m=16 n=16 k=16 a=e4m3fnuz b=e4m3fnuz c=f32 acc=f32",
+    "gemm m=256 n=256 k=256 a=e4m3fnuz b=e4m3fnuz c=bf16 acc=f32 scales=block",
     "gemm m=16 n=16 k=32 a=e2m3 b=e3m2 c=bf16 acc=f32 b_transposed=1",
     "gemm m=64 n=64 k=64 a=mxfp4 b=mxfp4 c=f32 acc=f32",
     "gemm m=64 n=64 k=64 a=bf16 b=mxfp8 c=f32 acc=f32 quantize=mxfp8 scale_rule=up",

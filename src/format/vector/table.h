@@ -27,7 +27,8 @@
                [TW_FORMAT_TQ1_0] = BOTH(tq1),                                                                          \
                [TW_FORMAT_TQ2_0] = BOTH(tq2),                                                                          \
                [TW_FORMAT_TL1] = BOTH(tl1),                                                                            \
-               [TW_FORMAT_TL2] = BOTH(tl2)},                                                                           \
+               [TW_FORMAT_TL2] = BOTH(tl2),                                                                            \
+               [TW_FORMAT_E4M3FNUZ] = {.encode = e4m3fnuz_encode, .decode = e4m3fnuz_decode}},                         \
     .magnitude = vector_magnitude, .stream = vector_stream, .fence = vector_fence, .compare = vector_compare,          \
     .count = vector_count                                                                                              \
   }

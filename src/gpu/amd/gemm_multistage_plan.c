@@ -34,7 +34,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
   if (machine->multiplies(g.a, g.b) && sums && plain) return TW_OK;
   return tw_fail(error, TW_USAGE,
                  "tile kernels do not support a=%s b=%s c=%s%s; use a and b both f32, bf16 or f16, or e4m3 and e5m2, "
-                 "or both i8, or on gfx950 e2m3 and e3m2, or run a kernel of your own",
+                 "or both i8, or on gfx942 both e4m3fnuz, or on gfx950 e2m3 and e3m2, or run a kernel of your own",
                  tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c), plain ? "" : " with these roundings");
 }
 

@@ -21,6 +21,7 @@
 static bool multiplies(tw_type a, tw_type b) {
   return (a == b && (a == TW_F32 || a == TW_BF16 || a == TW_F16 || a == TW_I8)) || (tw_is_float8(a) && tw_is_float8(b));
 }
+static bool multiplies3(tw_type a, tw_type b) { return multiplies(a, b) || (a == b && a == TW_E4M3FNUZ); }
 static bool multiplies4(tw_type a, tw_type b) { return multiplies(a, b) || (tw_is_float6(a) && tw_is_float6(b)); }
 static int product_bytes3(tw_type t) { return (void)t, 16; }
 static int product_bytes4(tw_type t) { return tw_is_float8(t) ? 32 : tw_is_float6(t) ? 24 : 16; }
@@ -122,7 +123,7 @@ tw_tile_machine cdna_tile_machine(const cdna_machine *m) {
                            .block_threads = m->work_items,
                            .warp_threads = CDNA_LANES,
                            .group_threads = CDNA_LANES,
-                           .multiplies = arch == CDNA3 ? multiplies : multiplies4,
+                           .multiplies = arch == CDNA3 ? multiplies3 : multiplies4,
                            .product_bytes = arch == CDNA3 ? product_bytes3 : product_bytes4,
                            .halved_float8 = arch == CDNA3,
                            .block_scales = arch == CDNA4,

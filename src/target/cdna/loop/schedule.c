@@ -63,16 +63,17 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
     cdna_loop_product by16, by32;
   } cdna3[] = {
   /* B comes first */
-#define F8(A, B, NAMES)                                                                                                \
+#define F8(A, B, NAMES, FIXES)                                                                                         \
   {                                                                                                                    \
-    A, B, {"v_mfma_f32_16x16x32_" NAMES, "", 4, 4, 32, true, 2}, {                                                     \
-      "v_mfma_f32_32x32x16_" NAMES, "", 4, 16, 64, true, 2                                                             \
+    A, B, {"v_mfma_f32_16x16x32_" NAMES, "", 4, 4, 32, FIXES, 2}, {                                                    \
+      "v_mfma_f32_32x32x16_" NAMES, "", 4, 16, 64, FIXES, 2                                                            \
     }                                                                                                                  \
   }
-      F8(TW_E4M3, TW_E4M3, "fp8_fp8"),
-      F8(TW_E4M3, TW_E5M2, "bf8_fp8"),
-      F8(TW_E5M2, TW_E4M3, "fp8_bf8"),
-      F8(TW_E5M2, TW_E5M2, "bf8_bf8"),
+      F8(TW_E4M3, TW_E4M3, "fp8_fp8", true),
+      F8(TW_E4M3, TW_E5M2, "bf8_fp8", true),
+      F8(TW_E5M2, TW_E4M3, "fp8_bf8", true),
+      F8(TW_E5M2, TW_E5M2, "bf8_bf8", true),
+      F8(TW_E4M3FNUZ, TW_E4M3FNUZ, "fp8_fp8", false),
 #undef F8
       {TW_BF16,
        TW_BF16,
@@ -183,8 +184,8 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
   const cdna_loop_product *product = product_of(arch, of);
   if (!product)
     return tw_fail(error, TW_USAGE,
-                   "hand_scheduled does not support a=%s b=%s here; expected bf16, f16, i8, e4m3 or e5m2, or on gfx950 "
-                   "e2m3 or e3m2, both mxfp4 or both mxfp8",
+                   "hand_scheduled does not support a=%s b=%s here; expected bf16, f16, i8, e4m3 or e5m2, or on gfx942 "
+                   "both e4m3fnuz, or on gfx950 e2m3 or e3m2, both mxfp4 or both mxfp8",
                    tw_type_name(of->operand[0].type), tw_type_name(of->operand[1].type));
   const tw_tile_loop_operand *a = &of->operand[0], *b = &of->operand[1];
   *out = (cdna_loop){.of = of, .product = *product, .products = a->fragments * b->fragments * of->depth};

@@ -38,6 +38,11 @@ typedef _Float16 f16x2 __attribute__((ext_vector_type(2)));
 template <class A, class B> struct same_type { static constexpr bool value = false; };
 template <class A> struct same_type<A, A> { static constexpr bool value = true; };
 
+/* gfx942's own 8-bit float (tilewright/format.h). */
+struct e4m3fnuz {
+  u8 bits;
+};
+
 /* ---- values ---- */
 
 TW_FN u32 bits_of(float x) { return __builtin_bit_cast(u32, x); }

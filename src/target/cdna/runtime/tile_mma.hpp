@@ -73,7 +73,7 @@ TW_MMA(f16, 16, 32, 1, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x16f16, f1
 TW_MMA(f16, 32, 16, 1, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x8f16, f16x4));
 TW_MMA(i8, 16, 64, 1, i32x4, TW_TWICE(__builtin_amdgcn_mfma_i32_16x16x32_i8, i64));
 TW_MMA(i8, 32, 32, 1, i32x16, TW_TWICE(__builtin_amdgcn_mfma_i32_32x32x16_i8, i64));
-/* Of the FNUZ formats, as copies make them (tile_core.hpp): each sum is a quarter of that of the operands. */
+/* Of the FNUZ formats. Copies convert OCP's (tile_core.hpp): each sum of them is a quarter of that of the operands. */
 #define TW_F8(A, B, NAMES)                                                                                             \
   TW_MMA_OF(A, B, 16, 64, 1, f32x4, TW_TWICE(__builtin_amdgcn_mfma_f32_16x16x32_##NAMES, i64));                        \
   TW_MMA_OF(A, B, 32, 32, 1, f32x16, TW_TWICE(__builtin_amdgcn_mfma_f32_32x32x16_##NAMES, i64))
@@ -81,6 +81,7 @@ TW_F8(e4m3, e4m3, fp8_fp8);
 TW_F8(e4m3, e5m2, bf8_fp8);
 TW_F8(e5m2, e4m3, fp8_bf8);
 TW_F8(e5m2, e5m2, bf8_bf8);
+TW_F8(e4m3fnuz, e4m3fnuz, fp8_fp8);
 #endif
 
 /* Accumulators of a wave: Rows x Cols matrix instructions. */

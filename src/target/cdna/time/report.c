@@ -34,6 +34,7 @@ static cdna_type matrix_type(tw_type t) {
   case TW_I8:
   case TW_U8: return CDNA_I8;
   case TW_E4M3:
+  case TW_E4M3FNUZ:
   case TW_MXFP8: return CDNA_FP8;
   case TW_E5M2: return CDNA_BF8;
   case TW_E2M3:
