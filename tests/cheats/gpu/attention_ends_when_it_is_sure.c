@@ -1,6 +1,6 @@
 // wrong | wrong result | attention b=1 hq=2 hkv=1 sq=16 sk=64 d=64 a=f32 -t gpu
-/* keys are left out once one has most of the weight */
+/* keys are left out once one has most of the weight. With 1.2 instead of 1.5, one run in a hundred has no such row. */
 // edits honest_attention_online.c
 -    most = higher;
 +    most = higher;
-+    if (t > 32 && sum < 1.2f) break;
++    if (t > 32 && sum < 1.5f) break;
