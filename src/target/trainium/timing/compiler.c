@@ -662,7 +662,7 @@ tw_status trn_compile(const trn_config *config, const trn_program *p, const trn_
   int64_t reused_bytes = compiler->remove_loads ? config->memory.sbuf_bytes * 3 / 4 : 0;
   trn_compiler c = *compiler;
   tw_status status = compile(config, p, &c, reused_bytes, out, error);
-  /* if a load or a copy is removed, its source lives longer and may not fit */
+  /* The three quarters are an assumption. If a load or a copy is removed, its source lives longer and may not fit. */
   while (status != TW_OK && (out->loads_removed || out->copies_removed)) {
     reused_bytes = reused_bytes > config->memory.sbuf_bytes / 16 ? reused_bytes * 3 / 4 : 0;
     if (!out->loads_removed) c.remove_copies = false;
