@@ -53,9 +53,10 @@ static void futex(atomic_uint *word, int operation, unsigned value) {
 
 /* ---- helpers ---- */
 
-/* May helper `number` join `call`, as far as `state` says? */
+/* May helper `number` join `call`, as far as `state` says? A helper that slept since it read `call` may find its seat closed
+ * by a later call. */
 static bool is_open(unsigned long long call, unsigned long long state, int number) {
-  return number < members_of(call) && state / 2 != call / CALL;
+  return number < members_of(call) && state / 2 < call / CALL;
 }
 
 /* Either this helper sees the call, or the caller sees the sleeper. */
