@@ -31,9 +31,10 @@ static void matrix_of(source *s) {
 
 static bool plain_source(const tensor *t, source *s) {
   static const tw_format_id format_of[DTYPE_COUNT] = {
-      [DTYPE_F32] = TW_FORMAT_F32,   [DTYPE_F64] = TW_FORMAT_F32,   [DTYPE_F16] = TW_FORMAT_F16,
-      [DTYPE_BF16] = TW_FORMAT_BF16, [DTYPE_E4M3] = TW_FORMAT_E4M3, [DTYPE_E5M2] = TW_FORMAT_E5M2};
-  if (t->dtype < DTYPE_F64 || t->dtype > DTYPE_E5M2) return false;
+      [DTYPE_F32] = TW_FORMAT_F32,          [DTYPE_F64] = TW_FORMAT_F32,   [DTYPE_F16] = TW_FORMAT_F16,
+      [DTYPE_BF16] = TW_FORMAT_BF16,        [DTYPE_E4M3] = TW_FORMAT_E4M3, [DTYPE_E5M2] = TW_FORMAT_E5M2,
+      [DTYPE_E4M3FNUZ] = TW_FORMAT_E4M3FNUZ};
+  if (t->dtype < DTYPE_F64 || t->dtype > DTYPE_E4M3FNUZ) return false;
   *s = (source){.codes = t, .is_f64 = t->dtype == DTYPE_F64, .rank = t->rank};
   s->packing.format = tw_format_at(format_of[t->dtype]);
   memcpy(s->shape, t->shape, sizeof s->shape);
@@ -95,6 +96,7 @@ static bool native_dtype(const tw_format *f, tensor *t) {
   case TW_FORMAT_BF16: set_dtype(t, DTYPE_BF16, "BF16"); return true;
   case TW_FORMAT_E4M3: set_dtype(t, DTYPE_E4M3, "F8_E4M3"); return true;
   case TW_FORMAT_E5M2: set_dtype(t, DTYPE_E5M2, "F8_E5M2"); return true;
+  case TW_FORMAT_E4M3FNUZ: set_dtype(t, DTYPE_E4M3FNUZ, "F8_E4M3FNUZ"); return true;
   case TW_FORMAT_I8: set_dtype(t, DTYPE_I8, "I8"); return true;
   default: set_dtype(t, DTYPE_U8, "U8"); return false;
   }

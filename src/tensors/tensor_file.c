@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 static const size_t bytes_of[DTYPE_COUNT] = {
-    [DTYPE_F64] = 8,  [DTYPE_F32] = 4, [DTYPE_F16] = 2, [DTYPE_BF16] = 2, [DTYPE_E4M3] = 1,
-    [DTYPE_E5M2] = 1, [DTYPE_I64] = 8, [DTYPE_I32] = 4, [DTYPE_I16] = 2,  [DTYPE_I8] = 1,
-    [DTYPE_U64] = 8,  [DTYPE_U32] = 4, [DTYPE_U16] = 2, [DTYPE_U8] = 1,   [DTYPE_BOOL] = 1,
+    [DTYPE_F64] = 8,      [DTYPE_F32] = 4, [DTYPE_F16] = 2, [DTYPE_BF16] = 2, [DTYPE_E4M3] = 1, [DTYPE_E5M2] = 1,
+    [DTYPE_E4M3FNUZ] = 1, [DTYPE_I64] = 8, [DTYPE_I32] = 4, [DTYPE_I16] = 2,  [DTYPE_I8] = 1,   [DTYPE_U64] = 8,
+    [DTYPE_U32] = 4,      [DTYPE_U16] = 2, [DTYPE_U8] = 1,  [DTYPE_BOOL] = 1,
 };
 
 size_t dtype_bytes(tensor_dtype type) { return bytes_of[type]; }

@@ -21,6 +21,7 @@ typedef enum tensor_dtype {
   DTYPE_BF16,
   DTYPE_E4M3,
   DTYPE_E5M2,
+  DTYPE_E4M3FNUZ,
   DTYPE_I64,
   DTYPE_I32,
   DTYPE_I16,
