@@ -21,7 +21,7 @@
 #include "target/x86/rates.h"
 #include "target/x86/runtime/convert.h"
 
-enum { DECODE_ROWS = 16, CHECKED = 64, COPIES_MAX = 256, PAIRS_MAX = 4096, ROUNDS_MAX = 16384 };
+enum { DECODE_ROWS = 16, CHECKED = 64, COPIES_MAX = 256, PAIRS_MAX = 4096, ROUNDS_LEAST = 5, ROUNDS_MAX = 16384 };
 static const size_t ROTATED_BYTES = (size_t)512 << 20;
 static const double LEAST_SECONDS = 0.5; /* of timing */
 
@@ -155,7 +155,7 @@ static times time_in_cache(const subject *s, int threads) {
   const double start = tw_now(), enough = 50e-6;
   size_t n = 0;
   long runs = 1;
-  while (n < ROUNDS_MAX && tw_now() - start < LEAST_SECONDS) {
+  while (n < ROUNDS_MAX && (n < ROUNDS_LEAST || tw_now() - start < LEAST_SECONDS)) {
     const double began = x86_now_of(threads);
     for (long i = 0; i < runs; i++) execute(s, 0);
     const double seconds = x86_now_of(threads) - began;
