@@ -29,7 +29,7 @@ typedef struct core_reader {
 
 /* core.c */
 void xd_core_add(core_reader *, const xd_op *);
-void xd_core_note(core_reader *, int lock, int line);           /* line of the next operation, for ports.c */
+void xd_core_note(core_reader *, int lock, int line); /* line of the next operation, for ports.c */
 /* Sets which object or buffer argument i of the operation is; its port is set. */
 void xd_core_take(core_reader *, const xd_value *, xd_op *, int i, int line);
 void xd_core_read_op(core_reader *);

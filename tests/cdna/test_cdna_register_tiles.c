@@ -76,29 +76,28 @@ static void launch(const char *machine, const char *source, float *x, size_t ite
   if (t->launcher->run(t, source, strlen(source), &l, &m, &error) != TW_OK) fail_msg("%s: %s", machine, error.text);
 }
 
-static const char
-    operators[] =
-        "#include \"tile.hpp\"\nusing namespace tw;\n"
-        "using tile = rt_fl<32, 64, LAYOUT>;\n"
-        "TW_KERNEL(64, 1) k(const float *x, float *y) {\n"
-        "  tile a, b, c;\n  tile::col_vec row, old_row;\n  tile::row_vec col, old_col;\n  int n = 0;\n"
-        "  const auto put = [&](const tile &t) { store(matrix_of<float>{y + n++ * 2048, 64, 32, 64}, t, 0, 0); };\n"
-        "  load(a, matrix_of<const float>{x, 64, 32, 64}, 0, 0);\n"
-        "  exp(b, a); put(b);\n"                                                                         /* 0 */
-        "  mul(b, a, a); add(b, b, 3); sub(b, b, a); put(b);\n"                                          /* 1 */
-        "  col_max(col, a); sub_col(b, a, col); put(b);\n"                                               /* 2 */
-        "  row_sum(row, a); mul_row(b, a, row); put(b);\n"                                               /* 3 */
-        "  fill(old_row, 3.5f); row_max(row, a, old_row); sub_row(b, a, row); put(b);\n"                 /* 4 */
-        "  col_sum(col, a); copy(old_col, col); col_sum(col, a, old_col); add_col(b, a, col); put(b);\n" /* 5 */
-        "  right_fill(b, a, 37, 9); put(b);\n"                                                           /* 6 */
-        "  rt<bf16, 32, 64, LAYOUT> rounded; copy(rounded, a); copy(b, rounded); put(b);\n"              /* 7 */
-        "  one(c); max(b, a, c); div(b, b, 4); put(b);\n"                                                /* 8 */
-        "  rt_fl<64, 32, OTHER> turned; swap_layout_and_transpose(turned, a);\n"
-        "  store(matrix_of<float>{y + n++ * 2048, 32, 64, 32}, turned, 0, 0);\n"     /* 9 */
-        "  zero(b); load(b, matrix_of<const float>{x, 64, 20, 44}, 0, 0); put(b);\n" /* 10 */
-        "  rt<f16, 32, 64, LAYOUT> half; copy(half, a); store(matrix_of<float>{y + n * 2048, 64, 24, 64}, half, 0, "
-        "0);\n" /* 11 */
-        "}\n";
+static const char operators[] =
+    "#include \"tile.hpp\"\nusing namespace tw;\n"
+    "using tile = rt_fl<32, 64, LAYOUT>;\n"
+    "TW_KERNEL(64, 1) k(const float *x, float *y) {\n"
+    "  tile a, b, c;\n  tile::col_vec row, old_row;\n  tile::row_vec col, old_col;\n  int n = 0;\n"
+    "  const auto put = [&](const tile &t) { store(matrix_of<float>{y + n++ * 2048, 64, 32, 64}, t, 0, 0); };\n"
+    "  load(a, matrix_of<const float>{x, 64, 32, 64}, 0, 0);\n"
+    "  exp(b, a); put(b);\n"                                                                         /* 0 */
+    "  mul(b, a, a); add(b, b, 3); sub(b, b, a); put(b);\n"                                          /* 1 */
+    "  col_max(col, a); sub_col(b, a, col); put(b);\n"                                               /* 2 */
+    "  row_sum(row, a); mul_row(b, a, row); put(b);\n"                                               /* 3 */
+    "  fill(old_row, 3.5f); row_max(row, a, old_row); sub_row(b, a, row); put(b);\n"                 /* 4 */
+    "  col_sum(col, a); copy(old_col, col); col_sum(col, a, old_col); add_col(b, a, col); put(b);\n" /* 5 */
+    "  right_fill(b, a, 37, 9); put(b);\n"                                                           /* 6 */
+    "  rt<bf16, 32, 64, LAYOUT> rounded; copy(rounded, a); copy(b, rounded); put(b);\n"              /* 7 */
+    "  one(c); max(b, a, c); div(b, b, 4); put(b);\n"                                                /* 8 */
+    "  rt_fl<64, 32, OTHER> turned; swap_layout_and_transpose(turned, a);\n"
+    "  store(matrix_of<float>{y + n++ * 2048, 32, 64, 32}, turned, 0, 0);\n"     /* 9 */
+    "  zero(b); load(b, matrix_of<const float>{x, 64, 20, 44}, 0, 0); put(b);\n" /* 10 */
+    "  rt<f16, 32, 64, LAYOUT> half; copy(half, a); store(matrix_of<float>{y + n * 2048, 64, 24, 64}, half, 0, "
+    "0);\n" /* 11 */
+    "}\n";
 
 static float row_of(const float *x, int r, bool sum) {
   float v = sum ? 0 : -INFINITY;

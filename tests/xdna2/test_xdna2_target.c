@@ -195,8 +195,10 @@ static void wrong_problems_are_refused_in_one_line(void **state) {
     const char *words[12], *part;
   } wrong[] = {
       {{"a=u8", "b=i8"}, "no kernel has the types a=u8 b=i8"},
-      {{"a=f32", "b=bf16"}, "no kernel has the types a=f32 b=bf16, as cores cannot multiply f16, nor f32 by other types;"},
-      {{"a=bf16", "b=f16"}, "no kernel has the types a=bf16 b=f16, as cores cannot multiply f16, nor f32 by other types"},
+      {{"a=f32", "b=bf16"},
+       "no kernel has the types a=f32 b=bf16, as cores cannot multiply f16, nor f32 by other types;"},
+      {{"a=bf16", "b=f16"},
+       "no kernel has the types a=bf16 b=f16, as cores cannot multiply f16, nor f32 by other types"},
       {{"a=i8", "b=mxfp4"}, "no kernel has the types a=i8 b=mxfp4"},
       {{"a=i4", "b=i4"}, "no kernel has the types a=i4 b=i4"},
       {{"a=i8", "b=i8", "c=f32"}, "no kernel has the types a=i8 b=i8 c=f32"},

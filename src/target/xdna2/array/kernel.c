@@ -137,8 +137,8 @@ static void with_turned_b(compute *product, int size, const xd_call *c, uint8_t 
   alignas(4) uint8_t to[MOST];
   for (int first = 0; first < c->k * c->n; first += area)
     for (int e = 0; e < area; e++)
-      memcpy(to + (int64_t)(first + e) * size,
-             arguments[1] + (int64_t)(first + e % wide * deep + e / wide) * size, (size_t)size);
+      memcpy(to + (int64_t)(first + e) * size, arguments[1] + (int64_t)(first + e % wide * deep + e / wide) * size,
+             (size_t)size);
   product(c, (uint8_t *[]){arguments[0], to, arguments[2]});
 }
 
