@@ -226,7 +226,7 @@ static void link_loads(const trn_compiled *c, const uses *u, const bool *is_cons
     k->before[i] = k->holder[i] = k->place[i] = -1;
     k->next[i] = INT_MAX;
     if (c->is_removed[i] || !is_plain_load(c, u, is_constant, (int)i)) continue;
-    size_t slot = hash_of(from) % slots;
+    size_t slot = hash_of(from) % slots; /* NOLINT(clang-analyzer-core.DivideZero): more slots than instructions */
     while (table[slot] >= 0) {
       const trn_region *other = p->instruction[table[slot]].operand;
       if (are_same_pattern(&other[1], from) && other[0].type == to->type && other[0].partitions == to->partitions &&
