@@ -17,6 +17,8 @@
  * Inputs: x [rows][cols], [residual [rows][cols],] [weight [groups cols / span],] [bias like weight,] [seed [2],].
  * Outputs: y [rows][cols], [sum [rows][cols]]. Residual and sum (the rows r) belong to
  * residual=1, bias to norm=layer, seed (of i32) to dropout > 0. All other operands have type a. */
+#include "op/layernorm.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -68,14 +70,12 @@ static const tw_key keys[] = {
      .help = "element type of every operand except seed: f32, f16 or bf16"},
 };
 
-typedef enum norm { LAYER, RMS, ABS, L2 } norm;
-
 /* Operands by position; absent ones are -1. */
 typedef struct layernorm {
   int64_t rows, columns;
   int64_t groups, span;
   double dropout, eps;
-  norm norm;
+  tw_norm norm;
   tw_type type;
   int x, residual, weight, bias, seed, y, sum, n;
 } layernorm;
@@ -87,14 +87,14 @@ static layernorm layernorm_of(const tw_problem *p) {
                  .span = tw_problem_int(p, "span"),
                  .dropout = tw_problem_real(p, "dropout"),
                  .eps = tw_problem_real(p, "eps"),
-                 .norm = (norm)tw_problem_int(p, "norm"),
+                 .norm = (tw_norm)tw_problem_int(p, "norm"),
                  .type = tw_problem_type(p, "a")};
   const bool residual = tw_problem_int(p, "residual");
   l.x = l.n++;
   l.residual = residual ? l.n++ : -1;
   const bool affine = tw_problem_int(p, "affine");
   l.weight = affine ? l.n++ : -1;
-  l.bias = l.norm != LAYER || !affine ? -1 : l.n++;
+  l.bias = l.norm != TW_NORM_LAYER || !affine ? -1 : l.n++;
   l.seed = l.dropout > 0 ? l.n++ : -1;
   l.y = l.n++;
   l.sum = residual ? l.n++ : -1;
@@ -108,9 +108,9 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
                    tw_type_name(l.type));
   if (!(l.dropout >= 0 && l.dropout < 1))
     return tw_fail(error, TW_USAGE, "unsupported dropout=%g; expected at least 0 and below 1", l.dropout);
-  if (!(l.eps < 1 && (l.eps > 0 || (l.eps == 0 && l.norm >= ABS))))
+  if (!(l.eps < 1 && (l.eps > 0 || (l.eps == 0 && l.norm >= TW_NORM_ABS))))
     return tw_fail(error, TW_USAGE, "unsupported eps=%g; expected a number between 0 and 1, as in eps=0.00001", l.eps);
-  if (l.norm >= ABS && l.weight >= 0)
+  if (l.norm >= TW_NORM_ABS && l.weight >= 0)
     return tw_fail(error, TW_USAGE, "norm=abs and norm=l2 have no weights; add affine=0");
   if (l.rows % l.groups)
     return tw_fail(error, TW_USAGE, "groups=%lld must divide rows=%lld", (long long)l.groups, (long long)l.rows);
@@ -209,7 +209,7 @@ static moments moments_of(const layernorm *l, const double *r, const double *off
     offs += off[i];
     off2 += off[i] * off[i];
   }
-  moments m = {.mean = l->norm == LAYER ? sum / n : 0};
+  moments m = {.mean = l->norm == TW_NORM_LAYER ? sum / n : 0};
   double central = 0, turned = 0, turned2 = 0;
   for (int64_t i = 0; i < l->columns; i++) {
     const double c = r[i] - m.mean;
@@ -219,10 +219,10 @@ static moments moments_of(const layernorm *l, const double *r, const double *off
   }
   const double sum_off = tw_random_sum(offs, off2) + steps * size,
                square_off = 2 * tw_random_sum(turned, turned2) + off2 + 2 * steps * square;
-  m.mean_off = l->norm == LAYER ? sum_off / n : 0;
-  if (l->norm == L2) set_root(l, central, square_off, &m);
-  if (l->norm < ABS) set_root(l, central / n, square_off / n + m.mean_off * (m.mean_off + 2 * TW_U32), &m);
-  if (l->norm == ABS) {
+  m.mean_off = l->norm == TW_NORM_LAYER ? sum_off / n : 0;
+  if (l->norm == TW_NORM_L2) set_root(l, central, square_off, &m);
+  if (l->norm < TW_NORM_ABS) set_root(l, central / n, square_off / n + m.mean_off * (m.mean_off + 2 * TW_U32), &m);
+  if (l->norm == TW_NORM_ABS) {
     m.divisor = size / n + l->eps;
     m.relative = sum_off / n / m.divisor;
   }
@@ -287,7 +287,7 @@ static void exact_cost(const tw_problem *p, size_t operand, double *element, dou
 /* Per element: mean and variance three additions and a product, normalization four; scaling and sum of a residual. */
 static double operations(const tw_problem *p) {
   const layernorm l = layernorm_of(p);
-  return ((l.norm == LAYER ? 4 : 2) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows *
+  return ((l.norm == TW_NORM_LAYER ? 4 : 2) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows *
          (double)l.columns;
 }
 

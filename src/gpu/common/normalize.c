@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/template.h"
+#include "op/layernorm.h"
 
 enum { VALUES_MAX = 64, ROWS_USUAL_WARPS = 8 }; /* floats of a row that a thread keeps; warps of a block */
 
@@ -67,7 +68,7 @@ static tw_status write(tw_slots *s, const char *file, const tw_tile_machine *mac
 static tw_status write_layernorm(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
                                  tw_error *error) {
   const tw_tile_rows_plan *plan = settled;
-  const bool rms = tw_problem_int(p, "norm") == 1;
+  const bool rms = tw_problem_int(p, "norm") == TW_NORM_RMS;
   const double dropout = tw_problem_real(p, "dropout");
   const int64_t chunks = tw_problem_int(p, "cols") * tw_tile_type_bytes(tw_problem_type(p, "a")) / TW_TILE_CHUNK;
   tw_slots s = {0};

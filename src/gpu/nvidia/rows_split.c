@@ -6,6 +6,7 @@
 
 #include "base/template.h"
 #include "gpu/common/rows_language.h"
+#include "op/layernorm.h"
 
 #define PLAN tw_tile_rows_split_plan
 
@@ -115,7 +116,8 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *p, cons
                        tw_error *error) {
   const PLAN *plan = settled;
   const bool softmax = is_softmax(p), affine = !softmax && tw_problem_int(p, "affine");
-  const int64_t norm = softmax ? -1 : tw_problem_int(p, "norm"); /* layer, rms, abs or l2 */
+  const int64_t norm = softmax ? -1 : tw_problem_int(p, "norm");
+  const bool layer = norm == TW_NORM_LAYER;
   tw_slots s = {0};
   tw_slots_text(&s, "op", p->op->name);
   tw_slots_text(&s, "header", machine->header);
@@ -129,12 +131,12 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *p, cons
   tw_slots_flag(&s, "vector", plan->count > 1);
   tw_slots_flag(&s, "softmax", softmax);
   tw_slots_flag(&s, "log", softmax && tw_problem_int(p, "log"));
-  tw_slots_flag(&s, "layer", norm == 0);
-  tw_slots_flag(&s, "centered", norm <= 0);
-  tw_slots_flag(&s, "abs", norm == 2);
-  tw_slots_flag(&s, "l2", norm == 3);
+  tw_slots_flag(&s, "layer", layer);
+  tw_slots_flag(&s, "centered", softmax || layer);
+  tw_slots_flag(&s, "abs", norm == TW_NORM_ABS);
+  tw_slots_flag(&s, "l2", norm == TW_NORM_L2);
   tw_slots_flag(&s, "weight", affine);
-  tw_slots_flag(&s, "bias", affine && norm == 0);
+  tw_slots_flag(&s, "bias", affine && layer);
   tw_slots_number(&s, "groups", softmax ? 1 : tw_problem_int(p, "groups"));
   tw_slots_number(&s, "span", softmax ? 1 : tw_problem_int(p, "span"));
   tw_slots_number_or_empty(&s, "lag", plan->lag);

@@ -5,17 +5,18 @@
 
 #include "gpu/common/rows_language.h"
 #include "gpu/nvidia/reduce.h"
+#include "op/layernorm.h"
 #include "target/cuda/plain.h"
 
 static void set_layernorm(tw_slots *s, const tw_problem *p) {
-  const int64_t norm = tw_problem_int(p, "norm"); /* layer, rms, abs or l2 */
+  const tw_norm norm = (tw_norm)tw_problem_int(p, "norm");
   const double dropout = tw_problem_real(p, "dropout");
   tw_slots_flag(s, "residual", tw_problem_int(p, "residual"));
-  tw_slots_flag(s, "about_zero", norm > 0);
-  tw_slots_flag(s, "abs", norm == 2);
-  tw_slots_flag(s, "l2", norm == 3);
+  tw_slots_flag(s, "about_zero", norm != TW_NORM_LAYER);
+  tw_slots_flag(s, "abs", norm == TW_NORM_ABS);
+  tw_slots_flag(s, "l2", norm == TW_NORM_L2);
   tw_slots_flag(s, "weight", tw_problem_int(p, "affine"));
-  tw_slots_flag(s, "bias", tw_problem_int(p, "affine") && norm == 0);
+  tw_slots_flag(s, "bias", tw_problem_int(p, "affine") && norm == TW_NORM_LAYER);
   tw_slots_flag(s, "grouped", tw_problem_int(p, "groups") > 1 || tw_problem_int(p, "span") > 1);
   tw_slots_number(s, "groups", tw_problem_int(p, "groups"));
   tw_slots_number(s, "span", tw_problem_int(p, "span"));

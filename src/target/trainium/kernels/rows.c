@@ -7,6 +7,7 @@
  *   multiply, add      engines of products with weights and of sums with biases */
 #include <string.h>
 
+#include "op/layernorm.h"
 #include "target/trainium/kernels/kind.h"
 
 typedef struct plan {
@@ -41,7 +42,7 @@ static const tw_language softmax_language = {"softmax on Trainium", sizeof softm
                                              softmax_verbs};
 
 static bool is_norm(const trn_subject *s) { return strcmp(s->problem->op->name, "layernorm") == 0; }
-static bool is_layer(const trn_subject *s) { return is_norm(s) && trn_key(s, "norm") == 0; }
+static bool is_layer(const trn_subject *s) { return is_norm(s) && trn_key(s, "norm") == TW_NORM_LAYER; }
 
 /* Bytes of a partition of SBUF: two tiles of rows, the weights, and parts of results and of scratch. */
 static int64_t sbuf_bytes(const trn_subject *s, int split) {
