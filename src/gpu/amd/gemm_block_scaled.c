@@ -59,6 +59,23 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
                  each);
 }
 
+/* Registers of a thread for A: of each step that is on its way, and of the current one. `blocks` of 16 x 128 are in a step;
+ * `words` are the codes of a block. */
+static void count_registers_of_a(const tw_gemm *g, const PLAN *p, int blocks, int words, int *ahead, int *now) {
+  const int each = (blocks + p->groups - 1) / p->groups; /* blocks that a wave loads for all */
+  if (p->lines && !p->share) {
+    *ahead = (4 * words + 1) * blocks / 4;
+    *now = 0;
+  } else if (p->share) {
+    *ahead = (words + 1) * each;
+    *now = (words + 1) * blocks;
+  } else {
+    const int fresh = tw_type_bits(tw_tile_block_scaled_stored(g));
+    *ahead = fresh * each;
+    *now = 2 * (words + 1) + (fresh == 16 && words == 4 ? 0 : 32); /* a block as floats */
+  }
+}
+
 static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
                                           tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
@@ -80,25 +97,16 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
                    p->n, p->groups);
   p->columns = (g->n + PAIR - 1) / PAIR * PAIR;
   p->deep = (g->k + STEP - 1) / STEP * STEP;
-  const int words_a = words_of(tw_tile_block_scaled_left(g)), words_b = words_of(g->b),
-            fresh = tw_type_bits(tw_tile_block_scaled_stored(g));
+  const int words_a = words_of(tw_tile_block_scaled_left(g)), words_b = words_of(g->b);
   p->lines = tw_is_mx(g->a) ? (g->m + PAIR - 1) / PAIR * PAIR : 0;
   if (p->lines && p->m % PAIR)
     return tw_fail(error, TW_USAGE, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
   if (p->share && (!p->lines || p->groups == 1))
     return tw_fail(error, TW_USAGE, "share_a requires a packed A and at least 2 waves (found %d waves)", p->groups);
-  const bool alone = p->lines && !p->share;
-  p->shared_bytes = alone ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
-  const int each = (blocks + p->groups - 1) / p->groups;
-  const int numbers = fresh == 16 && words_a == 4 ? 0 : 32; /* registers of a block as floats */
-  const int left = alone      ? (4 * words_a + 1) * rows / 2
-                   : p->share ? (words_a + 1) * each
-                              : fresh * each; /* of a step */
-  const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + left) +
-                   (alone      ? 0
-                    : p->share ? blocks * (words_a + 1)
-                               : 2 * (words_a + 1) + numbers) +
-                   REGISTERS_BESIDE;
+  p->shared_bytes = p->lines && !p->share ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
+  int ahead, now;
+  count_registers_of_a(g, p, blocks, words_a, &ahead, &now);
+  const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + ahead) + now + REGISTERS_BESIDE;
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
   if (need > have)
     return tw_fail(error, TW_USAGE,
