@@ -103,32 +103,24 @@ TW_EACH(relu, [](float v) TW_INLINE { return fmaxf(v, 0); })
 /* With a number for all; with the element of a tile; with that of its row, and of its column. */
 TW_FN f32x4 larger(f32x4 a, f32x4 b) { return __builtin_elementwise_max(a, b); }
 TW_FN f32x4 smaller(f32x4 a, f32x4 b) { return __builtin_elementwise_min(a, b); }
-template <int Count> TW_FN f32x4 of_block(const line_vec<Count> &v, int i, int) { return (f32x4){v.value[i], v.value[i], v.value[i], v.value[i]}; }
+TW_FN f32x4 of_block(float x, int, int) { return (f32x4){x, x, x, x}; }
+template <int Count> TW_FN f32x4 of_block(const line_vec<Count> &v, int i, int j) { return of_block(v.value[i], i, j); }
 template <int Count> TW_FN f32x4 of_block(const piece_vec<Count> &v, int, int j) { return v.value[j]; }
+template <class Type, int Rows, int Cols, class Layout> TW_FN f32x4 of_block(const rt<Type, Rows, Cols, Layout> &t, int i, int j) { return t.get(i, j); }
+template <class To, class With, class Function> TW_FN void each_with(To &to, const To &from, const With &with, Function f) {
+  each_block(to, [&](int i, int j) TW_INLINE { return f(from.get(i, j), of_block(with, i, j)); });
+}
 #define TW_WITH(NAME, EXPRESSION)                                                                                      \
-  template <class To> TW_FN void NAME(To &to, const To &from, float with) {                                            \
-    each_block(to, [&](int i, int j) TW_INLINE {                                                                       \
-      const f32x4 a = from.get(i, j), b = {with, with, with, with};                                                    \
-      return EXPRESSION;                                                                                               \
-    });                                                                                                                \
-  }                                                                                                                    \
-  template <class To> TW_FN void NAME(To &to, const To &from, const To &with) {                                        \
-    each_block(to, [&](int i, int j) TW_INLINE {                                                                       \
-      const f32x4 a = from.get(i, j), b = with.get(i, j);                                                              \
-      return EXPRESSION;                                                                                               \
-    });                                                                                                                \
-  }                                                                                                                    \
+  struct apply_##NAME {                                                                                                \
+    TW_FN f32x4 operator()(f32x4 a, f32x4 b) const { return EXPRESSION; }                                              \
+  };                                                                                                                   \
+  template <class To> TW_FN void NAME(To &to, const To &from, float with) { each_with(to, from, with, apply_##NAME{}); } \
+  template <class To> TW_FN void NAME(To &to, const To &from, const To &with) { each_with(to, from, with, apply_##NAME{}); } \
   template <class To> TW_FN void NAME##_row(To &to, const To &from, const typename To::col_vec &with) {                \
-    each_block(to, [&](int i, int j) TW_INLINE {                                                                       \
-      const f32x4 a = from.get(i, j), b = of_block(with, i, j);                                                        \
-      return EXPRESSION;                                                                                               \
-    });                                                                                                                \
+    each_with(to, from, with, apply_##NAME{});                                                                         \
   }                                                                                                                    \
   template <class To> TW_FN void NAME##_col(To &to, const To &from, const typename To::row_vec &with) {                \
-    each_block(to, [&](int i, int j) TW_INLINE {                                                                       \
-      const f32x4 a = from.get(i, j), b = of_block(with, i, j);                                                        \
-      return EXPRESSION;                                                                                               \
-    });                                                                                                                \
+    each_with(to, from, with, apply_##NAME{});                                                                         \
   }
 TW_WITH(add, a + b)
 TW_WITH(sub, a - b)
