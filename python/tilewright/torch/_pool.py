@@ -54,7 +54,7 @@ def _pool(x, window, stride, pad, dilation, mean):
     return out
 
 
-_derived = recomputed(by_pytorch, 1)
+_derived = recomputed(by_pytorch, 0)
 operation = operator(
     "pool(Tensor x, int[] window, int stride, int pad, int dilation, bool mean) -> Tensor",
     _pool,

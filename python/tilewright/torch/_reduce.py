@@ -88,7 +88,7 @@ def _fake(x, other, f, of, first, last):
     return x.new_empty(x.shape[:first] + x.shape[last + 1 :], dtype=torch.int64 if f.startswith("arg") else x.dtype)
 
 
-_derived = recomputed(by_pytorch, 2)
+_derived = recomputed(by_pytorch, 0, 1)
 operation = operator("reduce(Tensor x, Tensor? other, str f, str of, int first, int last) -> Tensor", _reduce, _fake, **_derived)
 _direct = Direct(_reduce, **_derived)
 

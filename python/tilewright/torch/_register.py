@@ -28,16 +28,20 @@ def gradients(call: "Callable[..., torch.Tensor]", tensors: "Sequence[Optional[t
     return [None if t is None else next(found) for t in leaves]
 
 
-def recomputed(by_pytorch: "Callable[..., torch.Tensor]", n: int) -> "dict[str, Callable[..., Any]]":
-    """`setup` and `backward` of an operator whose gradients are those of PyTorch's function of the same inputs, of which n are tensors."""
+def recomputed(by_pytorch: "Callable[..., torch.Tensor]", *places: int) -> "dict[str, Callable[..., Any]]":
+    """`setup` and `backward` of an operator whose gradients are those of PyTorch's function of the same inputs. `places`: the inputs that are tensors."""
 
     def setup(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs[:n])
-        ctx.how = inputs[n:]
+        ctx.save_for_backward(*[inputs[i] for i in places])
+        ctx.how = [None if i in places else value for i, value in enumerate(inputs)]
+
+    def call(how: "list[Any]", tensors: "Sequence[Optional[torch.Tensor]]") -> torch.Tensor:
+        given = dict(zip(places, tensors))
+        return by_pytorch(*[given.get(i, value) for i, value in enumerate(how)])
 
     def backward(ctx: Any, g: torch.Tensor):
-        found = gradients(lambda *tensors: by_pytorch(*tensors, *ctx.how), ctx.saved_tensors, g)
-        return (*found, *[None] * len(ctx.how))
+        found = dict(zip(places, gradients(lambda *tensors: call(ctx.how, tensors), ctx.saved_tensors, g)))
+        return tuple(found.get(i) for i in range(len(ctx.how)))
 
     return {"setup": setup, "backward": backward}
 

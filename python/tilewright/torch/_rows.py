@@ -9,7 +9,7 @@ import torch
 
 from .._library import UsageError
 from ._elementwise import in_parts, row_parts
-from ._register import Direct, gradients, operator, recomputed
+from ._register import Direct, operator, recomputed
 from ._routes import parts_of, planned, start, start_parts
 
 
@@ -67,7 +67,7 @@ def _layer_norm_fake(x, weight, bias, eps):
 
 
 #: PyTorch's kernel of the backward pass reads x and g once.
-_of_layer_norm = recomputed(layer_norm_by_pytorch, 3)
+_of_layer_norm = recomputed(layer_norm_by_pytorch, 0, 1, 2)
 layer_norm = operator(
     "layer_norm(Tensor x, Tensor weight, Tensor bias, float eps) -> Tensor",
     _layer_norm,
@@ -116,24 +116,14 @@ def _group_norm(x, groups, weight, bias, eps):
     return out
 
 
-def _group_norm_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    x, ctx.groups, weight, bias, ctx.eps = inputs
-    ctx.save_for_backward(x, weight, bias)
-
-
-def _group_norm_backward(ctx: Any, g: torch.Tensor):
-    dx, dweight, dbias = gradients(lambda x, weight, bias: group_norm_by_pytorch(x, ctx.groups, weight, bias, ctx.eps), ctx.saved_tensors, g)
-    return dx, None, dweight, dbias, None
-
-
+_of_group_norm = recomputed(group_norm_by_pytorch, 0, 2, 3)
 group_norm = operator(
     "group_norm(Tensor x, int groups, Tensor? weight, Tensor? bias, float eps) -> Tensor",
     _group_norm,
     _like,
-    setup=_group_norm_setup,
-    backward=_group_norm_backward,
+    **_of_group_norm,
 )
-direct_group_norm = Direct(_group_norm, _group_norm_setup, _group_norm_backward)
+direct_group_norm = Direct(_group_norm, **_of_group_norm)
 
 
 # ---- RMS normalization ----
@@ -169,7 +159,7 @@ def _rms_norm_fake(x, weight, eps):
     return _like(x)
 
 
-_of_rms_norm = recomputed(rms_norm_by_pytorch, 2)
+_of_rms_norm = recomputed(rms_norm_by_pytorch, 0, 1)
 rms_norm = operator(
     "rms_norm(Tensor x, Tensor weight, float eps) -> Tensor",
     _rms_norm,
@@ -202,7 +192,7 @@ def _normalize(x, f, eps):
     return in_parts(plan, x) if plan else normalize_by_pytorch(x, f, eps).contiguous()
 
 
-_of_normalize = recomputed(normalize_by_pytorch, 1)
+_of_normalize = recomputed(normalize_by_pytorch, 0)
 normalize = operator("normalize(Tensor x, str f, float eps) -> Tensor", _normalize, _like, **_of_normalize)
 direct_normalize = Direct(_normalize, **_of_normalize)
 
