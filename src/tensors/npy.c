@@ -90,11 +90,10 @@ static bool read_shape(reader *r, tensor *t) {
 static const struct {
   const char *descr;
   tensor_dtype type;
-  const char *name;
 } dtypes[] = {
-    {"<f8", DTYPE_F64, "F64"}, {"<f4", DTYPE_F32, "F32"}, {"<f2", DTYPE_F16, "F16"}, {"<i8", DTYPE_I64, "I64"},
-    {"<i4", DTYPE_I32, "I32"}, {"<i2", DTYPE_I16, "I16"}, {"|i1", DTYPE_I8, "I8"},   {"<u8", DTYPE_U64, "U64"},
-    {"<u4", DTYPE_U32, "U32"}, {"<u2", DTYPE_U16, "U16"}, {"|u1", DTYPE_U8, "U8"},   {"|b1", DTYPE_BOOL, "BOOL"},
+    {"<f8", DTYPE_F64}, {"<f4", DTYPE_F32}, {"<f2", DTYPE_F16}, {"<i8", DTYPE_I64},
+    {"<i4", DTYPE_I32}, {"<i2", DTYPE_I16}, {"|i1", DTYPE_I8},  {"<u8", DTYPE_U64},
+    {"<u4", DTYPE_U32}, {"<u2", DTYPE_U16}, {"|u1", DTYPE_U8},  {"|b1", DTYPE_BOOL},
 };
 enum { N_DTYPES = sizeof dtypes / sizeof *dtypes };
 
@@ -127,8 +126,7 @@ static const char *read_dictionary(reader *r, tensor *t) {
   if (*descr == '>') return "it is big-endian; save it with astype(a.dtype.newbyteorder('<'))";
   for (size_t i = 0; i < N_DTYPES; i++) {
     if (strcmp(dtypes[i].descr, descr) != 0) continue;
-    t->dtype = dtypes[i].type;
-    snprintf(t->dtype_name, sizeof t->dtype_name, "%s", dtypes[i].name);
+    tensor_set_dtype(t, dtypes[i].type);
     return NULL;
   }
   return "its type of numbers is not known here";

@@ -29,14 +29,16 @@ static void matrix_of(source *s) {
   if (!values) s->columns = 0;
 }
 
+/* The formats whose codes safetensors has a dtype for. */
+static const tw_format_id format_of[DTYPE_COUNT] = {
+    [DTYPE_F32] = TW_FORMAT_F32,   [DTYPE_F16] = TW_FORMAT_F16,   [DTYPE_BF16] = TW_FORMAT_BF16,
+    [DTYPE_E4M3] = TW_FORMAT_E4M3, [DTYPE_E5M2] = TW_FORMAT_E5M2, [DTYPE_E4M3FNUZ] = TW_FORMAT_E4M3FNUZ,
+    [DTYPE_I8] = TW_FORMAT_I8};
+
 static bool plain_source(const tensor *t, source *s) {
-  static const tw_format_id format_of[DTYPE_COUNT] = {
-      [DTYPE_F32] = TW_FORMAT_F32,          [DTYPE_F64] = TW_FORMAT_F32,   [DTYPE_F16] = TW_FORMAT_F16,
-      [DTYPE_BF16] = TW_FORMAT_BF16,        [DTYPE_E4M3] = TW_FORMAT_E4M3, [DTYPE_E5M2] = TW_FORMAT_E5M2,
-      [DTYPE_E4M3FNUZ] = TW_FORMAT_E4M3FNUZ};
   if (t->dtype < DTYPE_F64 || t->dtype > DTYPE_E4M3FNUZ) return false;
   *s = (source){.codes = t, .is_f64 = t->dtype == DTYPE_F64, .rank = t->rank};
-  s->packing.format = tw_format_at(format_of[t->dtype]);
+  s->packing.format = tw_format_at(format_of[s->is_f64 ? DTYPE_F32 : t->dtype]);
   memcpy(s->shape, t->shape, sizeof s->shape);
   matrix_of(s);
   return true;
@@ -83,23 +85,12 @@ static bool is_scales(const tensor_file *in, const tensor *t) {
 
 /* ---- writing ---- */
 
-static void set_dtype(tensor *t, tensor_dtype dtype, const char *name) {
-  t->dtype = dtype;
-  snprintf(t->dtype_name, sizeof t->dtype_name, "%s", name);
-}
-
 /* Does safetensors have a dtype for the format's codes? Sets it. */
 static bool native_dtype(const tw_format *f, tensor *t) {
-  switch (f->id) {
-  case TW_FORMAT_F32: set_dtype(t, DTYPE_F32, "F32"); return true;
-  case TW_FORMAT_F16: set_dtype(t, DTYPE_F16, "F16"); return true;
-  case TW_FORMAT_BF16: set_dtype(t, DTYPE_BF16, "BF16"); return true;
-  case TW_FORMAT_E4M3: set_dtype(t, DTYPE_E4M3, "F8_E4M3"); return true;
-  case TW_FORMAT_E5M2: set_dtype(t, DTYPE_E5M2, "F8_E5M2"); return true;
-  case TW_FORMAT_E4M3FNUZ: set_dtype(t, DTYPE_E4M3FNUZ, "F8_E4M3FNUZ"); return true;
-  case TW_FORMAT_I8: set_dtype(t, DTYPE_I8, "I8"); return true;
-  default: set_dtype(t, DTYPE_U8, "U8"); return false;
-  }
+  tensor_dtype type = DTYPE_F32;
+  while (type < DTYPE_COUNT && format_of[type] != f->id) type++; /* F32, which is 0, comes first */
+  tensor_set_dtype(t, type < DTYPE_COUNT ? type : DTYPE_U8);
+  return type < DTYPE_COUNT;
 }
 
 /* The tensor's dimensions, with the last one replaced by `last`. */
@@ -119,7 +110,7 @@ static tw_status plan_scales(const tensor_file *in, const tw_packing *to, plan_e
     return tw_fail(error, TW_USAGE, "'%s' already has a tensor '%s', the name for the scales of '%s'; rename it",
                    in->path, e->scales.name, name);
   bool bytes = to->format->scale == TW_SCALE_E8M0;
-  set_dtype(&e->scales, bytes ? DTYPE_U8 : DTYPE_F32, bytes ? "U8" : "F32");
+  tensor_set_dtype(&e->scales, bytes ? DTYPE_U8 : DTYPE_F32);
   e->scales.bytes = e->size.scales;
   set_shape(&e->from, e->size.row_scales / (bytes ? 1 : 4), &e->scales);
   if (to->group == TW_GROUP_TENSOR) e->scales.rank = 1, e->scales.shape[0] = 1;

@@ -14,34 +14,6 @@
 
 enum { PREFIX = 8, ALIGNMENT = 8 };
 
-static const struct {
-  const char *name;
-  tensor_dtype type;
-} dtypes[] = {
-    {"F64", DTYPE_F64},
-    {"F32", DTYPE_F32},
-    {"F16", DTYPE_F16},
-    {"BF16", DTYPE_BF16},
-    {"F8_E4M3", DTYPE_E4M3},
-    {"F8_E5M2", DTYPE_E5M2},
-    {"F8_E4M3FNUZ", DTYPE_E4M3FNUZ},
-    {"I64", DTYPE_I64},
-    {"I32", DTYPE_I32},
-    {"I16", DTYPE_I16},
-    {"I8", DTYPE_I8},
-    {"U64", DTYPE_U64},
-    {"U32", DTYPE_U32},
-    {"U16", DTYPE_U16},
-    {"U8", DTYPE_U8},
-    {"BOOL", DTYPE_BOOL},
-};
-
-tensor_dtype dtype_named(const char *name) {
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (strcmp(dtypes[i].name, name) == 0) return dtypes[i].type;
-  return DTYPE_OTHER;
-}
-
 tw_status safetensors_header_bytes(const uint8_t *data, size_t available, const char *path, uint64_t size,
                                    size_t *bytes, tw_error *error) {
   uint64_t length = 0;

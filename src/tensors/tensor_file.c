@@ -4,18 +4,46 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const size_t bytes_of[DTYPE_COUNT] = {
-    [DTYPE_F64] = 8,      [DTYPE_F32] = 4, [DTYPE_F16] = 2, [DTYPE_BF16] = 2, [DTYPE_E4M3] = 1, [DTYPE_E5M2] = 1,
-    [DTYPE_E4M3FNUZ] = 1, [DTYPE_I64] = 8, [DTYPE_I32] = 4, [DTYPE_I16] = 2,  [DTYPE_I8] = 1,   [DTYPE_U64] = 8,
-    [DTYPE_U32] = 4,      [DTYPE_U16] = 2, [DTYPE_U8] = 1,  [DTYPE_BOOL] = 1,
+static const struct {
+  const char *name;
+  size_t bytes;
+} dtypes[DTYPE_COUNT] = {
+    [DTYPE_F64] = {"F64", 8},
+    [DTYPE_F32] = {"F32", 4},
+    [DTYPE_F16] = {"F16", 2},
+    [DTYPE_BF16] = {"BF16", 2},
+    [DTYPE_E4M3] = {"F8_E4M3", 1},
+    [DTYPE_E5M2] = {"F8_E5M2", 1},
+    [DTYPE_E4M3FNUZ] = {"F8_E4M3FNUZ", 1},
+    [DTYPE_I64] = {"I64", 8},
+    [DTYPE_I32] = {"I32", 4},
+    [DTYPE_I16] = {"I16", 2},
+    [DTYPE_I8] = {"I8", 1},
+    [DTYPE_U64] = {"U64", 8},
+    [DTYPE_U32] = {"U32", 4},
+    [DTYPE_U16] = {"U16", 2},
+    [DTYPE_U8] = {"U8", 1},
+    [DTYPE_BOOL] = {"BOOL", 1},
 };
 
-size_t dtype_bytes(tensor_dtype type) { return bytes_of[type]; }
+size_t dtype_bytes(tensor_dtype type) { return dtypes[type].bytes; }
+
+tensor_dtype dtype_named(const char *name) {
+  for (int i = DTYPE_OTHER + 1; i < DTYPE_COUNT; i++)
+    if (strcmp(dtypes[i].name, name) == 0) return (tensor_dtype)i;
+  return DTYPE_OTHER;
+}
+
+void tensor_set_dtype(tensor *t, tensor_dtype type) {
+  t->dtype = type;
+  snprintf(t->dtype_name, sizeof t->dtype_name, "%s", dtypes[type].name);
+}
 
 bool shape_values(int rank, const uint64_t shape[], uint64_t *values) {
   bool has_zero = false, over = false;

@@ -47,6 +47,8 @@ typedef struct tensor {
   uint64_t offset, bytes; /* in the file */
 } tensor;
 
+void tensor_set_dtype(tensor *, tensor_dtype); /* and its name; not DTYPE_OTHER */
+
 typedef struct tensor_file {
   const char *path;
   int fd; /* -1: none */
