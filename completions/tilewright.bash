@@ -8,7 +8,7 @@ _tilewright_argument() {
     -s | --schedule | --trace | --timeline | --known | --write-known | --args | --floorplan | --svg | --from | --context | --plan | --page | --reuse | --hosts) COMPREPLY=($(compgen -f -- "$2")) ;;
     --reasoning-effort) COMPREPLY=($(compgen -W "low medium high" -- "$2")) ;;
     --without) COMPREPLY=($(compgen -W "menu isa feedback model examples" -- "$2")) ;;
-    --to) COMPREPLY=($(compgen -W "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2 e4m3fnuz" -- "$2")) ;;
+    --to) COMPREPLY=($(compgen -W "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6-e3m2 mxfp6 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2 e4m3fnuz" -- "$2")) ;;
     --scale-rule) COMPREPLY=($(compgen -W "floor even up ceil absmax absmean" -- "$2")) ;;
     --group) COMPREPLY=($(compgen -W "row tensor" -- "$2")) ;;
     --rounding) COMPREPLY=($(compgen -W "even floor" -- "$2")) ;;

@@ -75,7 +75,7 @@ complete -c tilewright -x -l runner
 complete -c tilewright -r -l hosts
 complete -c tilewright -x -l samples
 complete -c tilewright -x -l seconds
-complete -c tilewright -x -l to -a "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2 e4m3fnuz"
+complete -c tilewright -x -l to -a "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6-e3m2 mxfp6 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2 e4m3fnuz"
 complete -c tilewright -x -l scale-rule -a "floor even up ceil absmax absmean"
 complete -c tilewright -x -l group -a "row tensor"
 complete -c tilewright -x -l rounding -a "even floor"

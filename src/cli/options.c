@@ -207,11 +207,19 @@ static int find_option(const char *name) {
 
 const cli_option *cli_option_at(size_t i) { return i < N_OPTIONS ? &table[i] : NULL; }
 
+/* "f32 f16 ...", made once. */
+static const char *format_names(void) {
+  static char all[400];
+  if (*all) return all;
+  for (int i = 0; i < TW_FORMAT_COUNT; i++) {
+    if (i) tw_append_cut(all, sizeof all, " ");
+    tw_append_cut(all, sizeof all, tw_format_at((tw_format_id)i)->name);
+  }
+  return all;
+}
+
 const char *cli_option_choices(const cli_option *o) {
   static const char *const choices[][2] = {
-      {"to",
-       "f32 f16 bf16 e4m3 e5m2 mxfp8 mxfp8-e5m2 mxfp6 mxfp6-e3m2 mxfp4 mxint8 bfp16 i8 i4 i2_s tq1_0 tq2_0 tl1 tl2 "
-       "e4m3fnuz"},
       {"scale-rule", "floor even up ceil absmax absmean"},
       {"group", "row tensor"},
       {"without", "menu isa feedback model examples"},
@@ -219,6 +227,7 @@ const char *cli_option_choices(const cli_option *o) {
       {"rounding", "even floor"},
       {"overflow", "saturate special"},
   };
+  if (strcmp(o->name, "to") == 0) return format_names();
   for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
     if (strcmp(choices[i][0], o->name) == 0) return choices[i][1];
   return NULL;
