@@ -1,4 +1,4 @@
-# Turns files into C arrays: cmake -D OUTPUT=x.c -D ROOT=src/target -D LIST=files.txt -P embed.cmake
+# Makes a C source whose arrays are files: cmake -D OUTPUT=x.c -D ROOT=src/target -D LIST=files.txt -P embed.cmake
 # LIST holds one path a line, maybe none. The names in the table are the paths below ROOT. TABLE, COUNT and HEADER say where else the
 # files go than to the library's own table.
 if(NOT DEFINED TABLE)
@@ -21,7 +21,7 @@ foreach(both IN LISTS named)
   string(REGEX REPLACE "\t.*" "" name "${both}")
   string(REGEX REPLACE ".*\t" "" path "${both}")
   file(SIZE "${path}" size)
-  # The assembler reads the file: as a C array of 1.8 million numbers, the table took longer to compile than any other file.
+  # The assembler reads the file: C arrays of a million numbers took seconds to compile after each change of a text.
   string(APPEND arrays "__asm__(\".pushsection .rodata\\n.balign 16\\nfile_${count}: .incbin \\\"${path}\\\"\\n.byte 0\\n.popsection\");\n"
                        "extern const unsigned char file_${count}[] __attribute__((visibility(\"hidden\")));\n")
   string(APPEND table "  {\"${name}\", file_${count}, ${size}},\n")

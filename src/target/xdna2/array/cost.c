@@ -34,8 +34,8 @@ static bool call_of(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t 
   return true;
 }
 
-/* Scheduled cycles of clusters that are alike; 0: unknown, or the kernel cannot be scheduled. The clusters that remain after unrolling are at
- * the end of each row of clusters, as in kernel.cc (aie/source.h). */
+/* Scheduled cycles of clusters that are alike; 0: unknown, or the kernel cannot be scheduled. The clusters that remain
+ * after unrolling are at the end of each row of clusters, as in kernel.cc (aie/source.h). */
 static double scheduled_alike(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
   const int64_t across = n / ((int64_t)kernel->vmac[2] * cover.columns), high = (int64_t)kernel->vmac[0] * cover.rows;
   const bool by_row = cover.unroll > 1 && across % cover.unroll && m % high == 0;
