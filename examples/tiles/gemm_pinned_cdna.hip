@@ -1,5 +1,4 @@
-// A GEMM with pinned register tiles: four waves compute 128 x 128 of C = A B^T, each 64 x 64. Sums are in v[128:191]. Operands
-// are in accumulation registers, which matrix instructions read, too.
+// GEMM with pinned register tiles: four waves of 64 x 64 sums in v[128:191], with operands in accumulation registers.
 // build/tilewright run examples/tiles/gemm_pinned_cdna.hip gemm m=1000 n=1000 k=1024 b_transposed=1 a=bf16 c=f32 -t cdna4
 //: kernel    gemm
 //: let       BM = 128, BN = 128, BK = 32

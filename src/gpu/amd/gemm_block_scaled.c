@@ -102,7 +102,9 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
   if (p->lines && p->m % PAIR)
     return tw_fail(error, TW_USAGE, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
   if (p->share && (!p->lines || p->groups == 1))
-    return tw_fail(error, TW_USAGE, "share_a requires a packed A and at least 2 waves (found %d waves)", p->groups);
+    return tw_fail(error, TW_USAGE,
+                   "share_a requires a packed A and at least 2 waves (found %d waves); use a=mxfp4 and waves 2",
+                   p->groups);
   p->shared_bytes = p->lines && !p->share ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
   int ahead, now;
   count_registers_of_a(g, p, blocks, words_a, &ahead, &now);

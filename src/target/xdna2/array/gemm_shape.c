@@ -122,7 +122,9 @@ static tw_status check_hiding(const xd_gemm *g, tw_error *error) {
   const int64_t vectors = g->tile.k * g->tile.n / XD_UNPACK_CODES;
   if (!g->hide_unpacking) return TW_OK;
   if (g->kernel->b != TW_TERNARY || g->kernel->scratch_b == TW_TYPE_NONE)
-    return tw_fail(error, TW_USAGE, "hide_unpacking: kernel %s has no buffer of unpacked codes", g->kernel->name);
+    return tw_fail(error, TW_USAGE,
+                   "hide_unpacking: kernel %s has no buffer of unpacked codes; use kernel ternary-int8 or ternary-int4",
+                   g->kernel->name);
   if (vectors % g->tile.rho)
     return tw_fail(error, TW_USAGE,
                    "hide_unpacking: %" PRId64 " vectors of %d codes in a tile of B are not a multiple of rho=%" PRId64,
