@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+TILEWRIGHT = os.environ.get('TILEWRIGHT', 'tilewright')  # `tilewright tune --runner` sets it to its own path
+
 
 class NotEvaluated(Exception):
     """Says nothing about the kernel: a connection, a board or a tool failed."""
@@ -86,7 +88,7 @@ class Runner:
         source = os.path.join(folder, 'trial-source')
         with open(source, 'wb') as f:
             f.write(bytes.fromhex(trial['source_hex']) if 'source_hex' in trial else trial['source'].encode())
-        self.command([os.environ.get('TILEWRIGHT', 'tilewright'), 'emit'] + trial['problem'].split() +
+        self.command([TILEWRIGHT, 'emit'] + trial['problem'].split() +
                      ['-t', trial['target'], '--from', source, '--out', folder], seconds=120, error=Unbuildable)
 
     def evaluate(self, trial):

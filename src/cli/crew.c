@@ -1,9 +1,11 @@
 /* crew.c - see crew.h. */
 #include "cli/crew.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program.h"
 #include "evaluate/evaluator.h"
 #include "evaluate/hosts.h"
 
@@ -25,6 +27,13 @@ static tw_status open_ranks(const cli_subject *s, cli_crew *crew, tw_error *erro
   return status;
 }
 
+/* Runners that call this command find it by $TILEWRIGHT, wherever it is installed. */
+static void name_own_command(void) {
+  char path[PATH_MAX];
+  tw_own_path("tilewright", path, sizeof path);
+  setenv("TILEWRIGHT", path, 0);
+}
+
 tw_status cli_crew_open(const cli *c, const cli_subject *s, cli_crew *crew, tw_error *error) {
   *crew = (cli_crew){0};
   const bool ranks = tw_ranks_started() > 1;
@@ -32,6 +41,7 @@ tw_status cli_crew_open(const cli *c, const cli_subject *s, cli_crew *crew, tw_e
     return tw_fail(error, TW_USAGE, "%s",
                    ranks ? "ranks evaluate in an MPI job; leave out --hosts and --runner"
                          : "--hosts and --runner both evaluate kernels; give one");
+  if (c->options.runner) name_own_command();
   tw_status status = TW_OK;
   if (c->options.hosts) status = tw_backend_hosts(c->options.hosts, tell, &crew->backend, &crew->slots, error);
   if (ranks) status = open_ranks(s, crew, error);

@@ -143,6 +143,7 @@ static const struct {
     {"TILEWRIGHT_MACHINES",
      "directories of machine files, separated by : [default: only $XDG_CONFIG_HOME/tilewright/machines]"},
     {"TILEWRIGHT_WISDOM", "wisdom file [default: $XDG_DATA_HOME/tilewright/wisdom.json]"},
+    {"TILEWRIGHT", "path of this command, set for the command of --runner [default: the path of this program]"},
     {"XDG_CACHE_HOME", "parent of the build cache [default: ~/.cache]"},
     {"COLUMNS", "width of printed text [default: the terminal's, else 80]"},
     {"TMPDIR", "folder of temporary files [default: /tmp]"},

@@ -200,20 +200,22 @@ static void a_runner_takes_latencies_of_another_computer(void **state) {
   if (system("command -v python3 >/dev/null") != 0) skip();
   assert_non_null(mkdtemp(folder));
   snprintf(command, sizeof command,
-           "cd %s && ln -s %s tilewright && "
-           "printf '#!/bin/sh\\nshift 2; mkdir -p %s/there; cp -r \"$1\" %s/there/\"${2#*:}\"\\n' > scp && "
-           "printf '#!/bin/sh\\nd=$(echo \"$2\" | sed \"s/^cd //;s/ .*//\"); cd %s/there/$d || exit 1; test -s "
+           "cd %s && "
+           "printf '#!/bin/sh\\nfor from; do test $# -gt 2 || break; shift; done; mkdir -p %s/there; cp -r \"$1\" "
+           "%s/there/\"${2#*:}\"\\n' > scp && "
+           "printf '#!/bin/sh\\nfor remote; do :; done; d=$(echo \"$remote\" | sed \"s/^cd //;s/ .*//\"); cd "
+           "%s/there/$d || exit 1; test -s "
            "kernel.py || exit 1; "
            "python3 -m py_compile driver.py || exit 1; python3 -c \"import ast; "
            "ast.parse(open(\\\"kernel.py\\\").read())\" || exit 1; "
            "echo \"{\\\"p50_us\\\": 77.5, \\\"correct\\\": true}\"\\n' > ssh && chmod +x scp ssh",
-           folder, TW_COMMAND, folder, folder, folder);
+           folder, folder, folder, folder);
   assert_int_equal(system(command), 0);
   snprintf(command, sizeof command,
-           "cd %s && PATH=%s:$PATH tilewright tune cumsum rows=128 cols=256 -t trn2 --no-wisdom --samples 2 --jobs 1 "
+           "cd %s && PATH=%s:$PATH %s tune cumsum rows=128 cols=256 -t trn2 --no-wisdom --samples 2 --jobs 1 "
            "--runner "
            "'python3 %s/../../examples/runners/trainium.py HOST' 2>&1",
-           folder, folder, TW_TEST_DATA);
+           folder, folder, TW_COMMAND, TW_TEST_DATA);
   const char *said = read_all(command);
   if (!strstr(said, "77.5 us")) fail_msg("%s", said);
   if (!strstr(said, "not confirmed here")) fail_msg("%s", said);
