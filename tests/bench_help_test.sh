@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each script of bench/ answers --help with its name and does nothing else. Scripts that import NumPy or PyTorch first are passed over (-S).
+# Each script of bench/ answers --help with its name and does nothing else. An unknown option is an error of one line. Scripts that import NumPy or PyTorch first are passed over (-S).
 set -eu
 bench=$(cd "$(dirname "$0")/../bench" && pwd)
 folder=$(mktemp -d)
@@ -14,6 +14,8 @@ for script in "$bench"/*.py; do
   if /usr/bin/python3 -S "$script" --help >"$folder/out" 2>"$folder/err" </dev/null; then
     grep -q "$name" "$folder/out" || { echo "$name --help does not name the script"; failed=1; }
     answered=$((answered + 1))
+    ! grep -q '^import usage' "$script" || /usr/bin/python3 -S "$script" --nonsense 2>&1 </dev/null | grep -q "^$name: unknown option '--nonsense'" ||
+      { echo "$name takes --nonsense"; failed=1; }
   elif ! tail -1 "$folder/err" | grep -q '^ModuleNotFoundError'; then
     echo "$name --help fails:" && tail -3 "$folder/err" && failed=1
   fi
