@@ -20,7 +20,7 @@ static int write_file(const char *directory, const char *name, const void *data,
 
 int main(int argc, char **argv) {
   const tw_target *machine = tw_target_find("cdna4");
-  tw_wisdom known = {0};
+  tw_wisdom *known = NULL;
   tw_schedule schedule = {0};
   tw_problem problem;
   tw_error error;
@@ -31,9 +31,9 @@ int main(int argc, char **argv) {
   tw_status status = tw_problem_parse(machine, "gemm m=512 n=512 k=512 b_transposed=1", &problem, &error);
   if (status == TW_OK) status = tw_target_supports(machine, &problem, &error);
   if (status == TW_OK) status = tw_wisdom_load(NULL, &known, &error); /* what a search found before, or a schedule */
-  const tw_wisdom_entry *best = status == TW_OK ? tw_wisdom_find(&known, "cdna4", &problem, NULL) : NULL;
+  const tw_wisdom_entry *best = status == TW_OK ? tw_wisdom_find(known, "cdna4", &problem, NULL) : NULL;
   if (best)
-    schedule = best->schedule;
+    schedule = *tw_wisdom_entry_schedule(best);
   else if (status == TW_OK)
     status = tw_schedule_parse("tile m=64 n=128 k=64\nstages 2\n", &schedule, &error);
   if (status == TW_OK) status = tw_target_emit(machine, &problem, &schedule, &source, &error);
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
     failed |= write_file(argc > 1 ? argv[1] : NULL, files.file[i].name, files.file[i].text, size);
   }
   tw_files_free(&files);
-  tw_wisdom_free(&known);
+  tw_wisdom_free(known);
   free(source);
   return failed;
 }

@@ -18,8 +18,7 @@ const char *tw_version(void) { return TILEWRIGHT_VERSION; }
   ROW(tw_packing) ROW(tw_place) ROW(tw_problem) ROW(tw_progress) ROW(tw_raw_argument) \
   ROW(tw_raw_launch) ROW(tw_rewriter) ROW(tw_run_options) ROW(tw_rung) ROW(tw_schedule) \
   ROW(tw_search_options) ROW(tw_search_status) ROW(tw_spread) ROW(tw_stop) ROW(tw_target) ROW(tw_tensor) \
-  ROW(tw_topic) ROW(tw_traits) ROW(tw_tune_options) ROW(tw_value) ROW(tw_verb) ROW(tw_view) ROW(tw_view_key) ROW(tw_wisdom) \
-  ROW(tw_wisdom_entry)
+  ROW(tw_topic) ROW(tw_traits) ROW(tw_tune_options) ROW(tw_value) ROW(tw_verb) ROW(tw_view) ROW(tw_view_key)
 /* clang-format on */
 
 size_t tw_size_of(const char *type) {

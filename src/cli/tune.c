@@ -98,11 +98,11 @@ static tw_status show(const cli *c, const cli_subject *s, const tw_search_result
 
 /* Does wisdom have this source? */
 static bool is_wisdom(const cli_subject *s, const char *source) {
-  tw_wisdom wisdom = {0};
+  tw_wisdom *wisdom;
   if (tw_wisdom_load(NULL, &wisdom, NULL) != TW_OK) return false;
-  const tw_wisdom_entry *e = tw_wisdom_find_source(&wisdom, s->target->name, &s->problem);
-  const bool found = e && !strcmp(e->source, source);
-  tw_wisdom_free(&wisdom);
+  const tw_wisdom_entry *e = tw_wisdom_find_source(wisdom, s->target->name, &s->problem);
+  const bool found = e && !strcmp(tw_wisdom_entry_source(e), source);
+  tw_wisdom_free(wisdom);
   return found;
 }
 

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "cli/cli.h"
 #include "evaluate/trial.h"
+#include "search/wisdom.h"
 
 enum { WISDOM_LIMIT = 64 << 20 };
 
@@ -89,7 +90,8 @@ static tw_status show(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
 }
 
 static tw_status copy(const tw_wisdom *wisdom, const char *to, tw_error *error) {
-  return tw_wisdom_keep_all(to, wisdom->entry, wisdom->n, NULL, NULL, error);
+  size_t refused;
+  return tw_wisdom_keep(to, wisdom, &refused, NULL, error);
 }
 
 /* Exports to a file, merged with its contents, or to standard output through a temporary file. */
@@ -164,6 +166,7 @@ static tw_status verify(const cli *c, tw_wisdom_entry *e, tw_error *error) {
   e->cost = outcome.measured.cost;
   e->utilization = outcome.measured.utilization;
   e->found = (int64_t)time(NULL);
+  e->machine = tw_wisdom_machine(t);
   return TW_OK;
 }
 
@@ -199,33 +202,33 @@ static bool is_in(const tw_wisdom *wisdom, const tw_wisdom_entry *e) {
 /* Removes entries for which this computer has its own entry and whose costs are not comparable; *left_out is their
  * number. */
 static tw_status leave_out_known(tw_wisdom *wisdom, size_t *left_out, tw_error *error) {
-  tw_wisdom own;
+  tw_wisdom *own;
   size_t kept = 0;
   const tw_status status = tw_wisdom_load(NULL, &own, error);
   if (status != TW_OK) return status;
   for (size_t i = 0; i < wisdom->n; i++) {
-    if (!costs_compare(&wisdom->entry[i]) && is_in(&own, &wisdom->entry[i]))
+    if (!costs_compare(&wisdom->entry[i]) && is_in(own, &wisdom->entry[i]))
       free(wisdom->entry[i].source);
     else
       wisdom->entry[kept++] = wisdom->entry[i];
   }
   *left_out = wisdom->n - kept;
   wisdom->n = kept;
-  tw_wisdom_free(&own);
+  tw_wisdom_free(own);
   return TW_OK;
 }
 
 static tw_status import(const cli *c, tw_error *error) {
-  tw_wisdom wisdom = {0};
+  tw_wisdom *wisdom = NULL;
   if (c->n_words < 2) return tw_fail(error, TW_USAGE, "the file is missing; write `tilewright wisdom import FILE`");
   if (!tw_file_exists(c->words[1])) return tw_fail(error, TW_USAGE, "cannot read '%s': no such file", c->words[1]);
   tw_status status = tw_wisdom_load(c->words[1], &wisdom, error);
-  const size_t all = wisdom.n;
+  const size_t all = wisdom ? wisdom->n : 0;
   size_t refused = 0, wrong = 0, left_out = 0;
   tw_error why = {0}, reason = {0};
-  if (status == TW_OK && c->options.verify) verify_all(c, &wisdom, &wrong, &reason);
-  if (status == TW_OK && !c->options.verify) status = leave_out_known(&wisdom, &left_out, error);
-  if (status == TW_OK) status = tw_wisdom_keep_all(NULL, wisdom.entry, wisdom.n, &refused, &why, error);
+  if (status == TW_OK && c->options.verify) verify_all(c, wisdom, &wrong, &reason);
+  if (status == TW_OK && !c->options.verify) status = leave_out_known(wisdom, &left_out, error);
+  if (status == TW_OK) status = tw_wisdom_keep(NULL, wisdom, &refused, &why, error);
   refused += wrong;
   const size_t taken = all - refused - left_out;
   if (status == TW_OK && c->options.json)
@@ -242,12 +245,12 @@ static tw_status import(const cli *c, tw_error *error) {
   if (status == TW_OK && refused)
     status = tw_fail(error, TW_FAILED, "%zu of %zu entries were rejected: %.1500s", refused, all,
                      wrong ? reason.text : why.text);
-  tw_wisdom_free(&wisdom);
+  tw_wisdom_free(wisdom);
   return status;
 }
 
 tw_status cli_wisdom(const cli *c, tw_error *error) {
-  tw_wisdom wisdom = {0};
+  tw_wisdom *wisdom = NULL;
   const char *verb = c->n_words ? c->words[0] : "";
   tw_status status = strcmp(verb, "show") == 0 || strcmp(verb, "forget") == 0
                          ? TW_OK
@@ -260,14 +263,14 @@ tw_status cli_wisdom(const cli *c, tw_error *error) {
   status = tw_wisdom_load(NULL, &wisdom, error);
   if (status != TW_OK) return status;
   if (strcmp(verb, "list") == 0)
-    status = list(c, &wisdom, error);
+    status = list(c, wisdom, error);
   else if (strcmp(verb, "show") == 0)
-    status = show(c, &wisdom, error);
+    status = show(c, wisdom, error);
   else if (strcmp(verb, "export") == 0)
-    status = export(c, &wisdom, error);
+    status = export(c, wisdom, error);
   else
     status = tw_fail(error, TW_USAGE, "%s%s%s; expected list, show, forget, export or import",
                      *verb ? "unknown action '" : "the action is missing", verb, *verb ? "'" : "");
-  tw_wisdom_free(&wisdom);
+  tw_wisdom_free(wisdom);
   return status;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/sized.h"
@@ -88,18 +87,16 @@ static tw_status store(const tuning *t, const tw_search_result *r, tw_error *err
   const bool rewritten = r->how && r->how->rewritten, is_usual = r->is_baseline && !t->from_program;
   const bool is_replaced = !r->is_baseline && !rewritten && (t->known.is_exact || t->known.source);
   if (is_usual) return r->known_lost ? tw_wisdom_forget(path, t->target->name, &t->problem, NULL, error) : TW_OK;
-  tw_wisdom_entry entry = {.cost = r->best.cost, .utilization = r->best.utilization, .found = (int64_t)time(NULL)};
-  if (r->cost_from != TW_COST_REPORTED) entry.machine = tw_wisdom_machine(t->target);
-  if (r->has_recipe && !rewritten)
-    entry.schedule = r->schedule;
-  else
-    entry.source = r->source;
-  snprintf(entry.target, sizeof entry.target, "%s", t->target->name);
-  snprintf(entry.unit, sizeof entry.unit, "%s", t->target->unit);
-  if (tw_problem_print(&t->problem, entry.problem, sizeof entry.problem) >= sizeof entry.problem)
-    return tw_fail(error, TW_USAGE, "the problem has more than %zu characters", sizeof entry.problem - 1);
-  return r->known_lost || is_replaced ? tw_wisdom_replace(path, &entry, &t->problem, error)
-                                      : tw_wisdom_keep(path, &entry, error);
+  const tw_schedule *schedule = r->has_recipe && !rewritten ? &r->schedule : NULL;
+  const uint64_t machine = r->cost_from == TW_COST_REPORTED ? 0 : tw_wisdom_machine(t->target);
+  tw_wisdom *new = NULL;
+  tw_status status =
+      tw_wisdom_add(&new, t->target, &t->problem, schedule, schedule ? NULL : r->source, &r->best, machine, error);
+  if (status == TW_OK)
+    status = r->known_lost || is_replaced ? tw_wisdom_replace(path, new, error)
+                                          : tw_wisdom_keep(path, new, NULL, NULL, error);
+  tw_wisdom_free(new);
+  return status;
 }
 
 /* ---- all of it ---- */

@@ -14,7 +14,7 @@
  * - Writers read, change and replace it under an exclusive lock on "<file>.lock", which stays, since a lock file that
  *   is removed lets two writers hold "the" lock.
  * - A file that is not understood entirely is never replaced: it may be of a newer version, or somebody's work. */
-#include "tilewright/wisdom.h"
+#include "search/wisdom.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -144,24 +145,30 @@ static tw_status read_root(const char *path, const json_t *root, tw_wisdom *out,
   return TW_OK;
 }
 
-static tw_status load(const char *path, tw_wisdom *out, tw_error *error) {
-  char *text = NULL;
-  size_t length;
-  *out = (tw_wisdom){0};
-  if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return TW_OK;
-  tw_status status = tw_file_read(path, SIZE_LIMIT, &text, &length, error);
-  if (status != TW_OK) return status;
+static tw_status read_text(const char *path, const char *text, size_t length, tw_wisdom *out, tw_error *error) {
   json_error_t why;
   json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
-  free(text);
   if (!root) {
     char what[JSON_ERROR_TEXT_LENGTH + 32];
     snprintf(what, sizeof what, "line %d: %s", why.line, why.text);
     return malformed(path, error, what);
   }
-  status = read_root(path, root, out, error);
-  if (status != TW_OK) tw_wisdom_free(out);
+  const tw_status status = read_root(path, root, out, error);
   json_decref(root);
+  return status;
+}
+
+static tw_status load(const char *path, tw_wisdom **out, tw_error *error) {
+  char *text = NULL;
+  size_t length;
+  if (!(*out = tw_new(1, sizeof **out))) return tw_no_memory(error, "wisdom");
+  if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return TW_OK;
+  tw_status status = tw_file_read(path, SIZE_LIMIT, &text, &length, error);
+  if (status == TW_OK) status = read_text(path, text, length, *out, error);
+  free(text);
+  if (status == TW_OK) return TW_OK;
+  tw_wisdom_free(*out);
+  *out = NULL;
   return status;
 }
 
@@ -172,9 +179,9 @@ uint64_t tw_wisdom_machine(const tw_target *t) {
   return strtoull(first, NULL, 16);
 }
 
-tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *error) {
+tw_status tw_wisdom_load(const char *path, tw_wisdom **out, tw_error *error) {
   char *file;
-  *out = (tw_wisdom){0};
+  *out = NULL;
   tw_status status = find_file(path, &file, error);
   if (status == TW_OK) status = load(file, out, error);
   free(file);
@@ -182,10 +189,24 @@ tw_status tw_wisdom_load(const char *path, tw_wisdom *out, tw_error *error) {
 }
 
 void tw_wisdom_free(tw_wisdom *wisdom) {
-  for (size_t i = 0; i < wisdom->n; i++) free(wisdom->entry[i].source);
-  free(wisdom->entry);
-  *wisdom = (tw_wisdom){0};
+  for (size_t i = 0; wisdom && i < wisdom->n; i++) free(wisdom->entry[i].source);
+  if (wisdom) free(wisdom->entry);
+  free(wisdom);
 }
+
+const tw_wisdom_entry *tw_wisdom_at(const tw_wisdom *w, size_t index) {
+  return w && index < w->n ? &w->entry[index] : NULL;
+}
+
+const char *tw_wisdom_entry_target(const tw_wisdom_entry *e) { return e->target; }
+const char *tw_wisdom_entry_problem(const tw_wisdom_entry *e) { return e->problem; }
+const tw_schedule *tw_wisdom_entry_schedule(const tw_wisdom_entry *e) { return e->source ? NULL : &e->schedule; }
+const char *tw_wisdom_entry_source(const tw_wisdom_entry *e) { return e->source; }
+double tw_wisdom_entry_cost(const tw_wisdom_entry *e) { return e->cost; }
+const char *tw_wisdom_entry_unit(const tw_wisdom_entry *e) { return e->unit; }
+double tw_wisdom_entry_utilization(const tw_wisdom_entry *e) { return e->utilization; }
+int64_t tw_wisdom_entry_found(const tw_wisdom_entry *e) { return e->found; }
+uint64_t tw_wisdom_entry_machine(const tw_wisdom_entry *e) { return e->machine; }
 
 /* ---- writing ---- */
 
@@ -241,6 +262,16 @@ static tw_status copy_entry(const tw_wisdom_entry *entry, tw_wisdom_entry *out, 
   return TW_OK;
 }
 
+static tw_status append(tw_wisdom *wisdom, const tw_wisdom_entry *entry, tw_error *error) {
+  tw_wisdom_entry *larger = tw_resize(wisdom->entry, wisdom->n + 1, sizeof *larger);
+  if (!larger) return tw_no_memory(error, "wisdom");
+  wisdom->entry = larger;
+  larger[wisdom->n].source = NULL;
+  const tw_status status = copy_entry(entry, &larger[wisdom->n], error);
+  wisdom->n += status == TW_OK;
+  return status;
+}
+
 /* Adds the entry, or replaces a worse one. Returns whether the file must be written. */
 static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *changed, tw_error *error) {
   *changed = false;
@@ -255,13 +286,8 @@ static tw_status merge(tw_wisdom *wisdom, const tw_wisdom_entry *entry, bool *ch
                tw_plausible_entry(old->target, old->problem, old->cost, NULL) != TW_OK;
     return *changed ? copy_entry(entry, old, error) : TW_OK;
   }
-  tw_wisdom_entry *larger = tw_resize(wisdom->entry, wisdom->n + 1, sizeof *larger);
-  if (!larger) return tw_no_memory(error, "wisdom");
-  wisdom->entry = larger;
-  tw_wisdom_entry *new = &wisdom->entry[wisdom->n];
-  new->source = NULL;
-  tw_status status = copy_entry(entry, new, error);
-  wisdom->n += *changed = status == TW_OK;
+  const tw_status status = append(wisdom, entry, error);
+  *changed = status == TW_OK;
   return status;
 }
 
@@ -293,72 +319,60 @@ static tw_status check_entry(const tw_wisdom_entry *e, tw_error *error) {
   return tw_fail(error, TW_USAGE, "an entry of wisdom requires a target, a problem, a unit and a positive cost");
 }
 
-static tw_status keep_entries(const char *path, const tw_wisdom_entry *entry, size_t n, size_t *refused, tw_error *why,
-                              tw_error *error) {
-  int fd = -1;
-  tw_wisdom wisdom = {0};
-  bool any = false;
-  tw_status status = make_directory_of(path, error);
-  if (status == TW_OK) status = lock(path, &fd, error);
-  if (status != TW_OK) return status;
-  tw_file_remove_stale(path);
-  status = load(path, &wisdom, error);
-  for (size_t i = 0; status == TW_OK && i < n; i++) {
-    bool changed = false;
-    if (tw_plausible_entry(entry[i].target, entry[i].problem, entry[i].cost, *refused ? NULL : why) != TW_OK)
-      ++*refused;
-    else
-      status = merge(&wisdom, &entry[i], &changed, error);
-    any = any || changed;
-  }
-  if (status == TW_OK && any) status = save(path, &wisdom, error);
-  tw_wisdom_free(&wisdom);
-  tw_unlock_file(fd);
+tw_status tw_wisdom_add(tw_wisdom **wisdom, const tw_target *t, const tw_problem *p, const tw_schedule *schedule,
+                        const char *source, const tw_measurement *measured, uint64_t machine, tw_error *error) {
+  tw_wisdom_entry e = {.source = schedule ? NULL : (char *)source,
+                       .cost = measured->cost,
+                       .utilization = measured->utilization,
+                       .found = (int64_t)time(NULL),
+                       .machine = machine};
+  tw_wisdom *w = *wisdom;
+  if (schedule) e.schedule = *schedule;
+  snprintf(e.target, sizeof e.target, "%s", t->name);
+  snprintf(e.unit, sizeof e.unit, "%s", t->unit);
+  if (!schedule == !source)
+    return tw_fail(error, TW_USAGE, "an entry of wisdom requires either a schedule or a source; one must be NULL");
+  if (tw_problem_print(p, e.problem, sizeof e.problem) >= sizeof e.problem)
+    return tw_fail(error, TW_USAGE, "the problem has more than %zu characters", sizeof e.problem - 1);
+  tw_status status = check_entry(&e, error);
+  if (status == TW_OK && !w && !(w = tw_new(1, sizeof *w))) status = tw_no_memory(error, "wisdom");
+  if (status == TW_OK) status = append(w, &e, error);
+  if (status == TW_OK)
+    *wisdom = w;
+  else if (!*wisdom)
+    tw_wisdom_free(w);
   return status;
 }
 
-/* Copies of the entries, with schedules that have no dead steps; NULL without memory. The caller keeps ownership of
- * sources. */
-static tw_wisdom_entry *pruned(const tw_wisdom_entry *entry, size_t n) {
-  tw_wisdom_entry *out = tw_new(n + 1, sizeof *out);
-  for (size_t i = 0; out && i < n; i++) {
-    const tw_target *t = tw_target_find(entry[i].target);
-    tw_problem problem;
-    out[i] = entry[i];
-    if (t && !out[i].source && tw_problem_parse(t, out[i].problem, &problem, NULL) == TW_OK &&
-        tw_target_supports(t, &problem, NULL) == TW_OK)
-      tw_prune_schedule(t, &problem, &out[i].schedule);
-  }
-  return out;
-}
+/* ---- changes of the file ---- */
 
-tw_status tw_wisdom_keep_all(const char *path, const tw_wisdom_entry *entry, size_t n, size_t *refused, tw_error *why,
-                             tw_error *error) {
+/* The file under its lock, and its entries. */
+typedef struct change {
   char *file;
-  size_t none = 0;
-  tw_status status = TW_OK;
-  if (!refused) refused = &none;
-  *refused = 0;
-  for (size_t i = 0; status == TW_OK && i < n; i++) status = check_entry(&entry[i], error);
-  if (status == TW_OK) status = find_file(path, &file, error);
+  int fd;
+  tw_wisdom *wisdom;
+} change;
+
+/* On failure, too, end_change must be called. Without `creates`, a missing file has no entries and is not locked. */
+static tw_status begin_change(const char *path, bool creates, change *c, tw_error *error) {
+  *c = (change){.fd = -1};
+  tw_status status = find_file(path, &c->file, error);
+  if (status == TW_OK && !creates && !tw_file_exists(c->file)) return load(c->file, &c->wisdom, error);
+  if (status == TW_OK && creates) status = make_directory_of(c->file, error);
+  if (status == TW_OK) status = lock(c->file, &c->fd, error);
   if (status != TW_OK) return status;
-  tw_wisdom_entry *own = pruned(entry, n); /* before the lock is taken, because it takes time */
-  status = own ? keep_entries(file, own, n, refused, why, error) : tw_no_memory(error, "wisdom");
-  free(own);
-  free(file);
+  tw_file_remove_stale(c->file);
+  return load(c->file, &c->wisdom, error);
+}
+
+/* Writes the file if the change succeeded and changed anything. Returns the status of all. */
+static tw_status end_change(change *c, tw_status status, bool any, tw_error *error) {
+  if (status == TW_OK && any) status = save(c->file, c->wisdom, error);
+  tw_wisdom_free(c->wisdom);
+  tw_unlock_file(c->fd);
+  free(c->file);
   return status;
 }
-
-tw_status tw_wisdom_keep(const char *path, const tw_wisdom_entry *entry, tw_error *error) {
-  size_t refused = 0;
-  tw_error why = {0};
-  tw_status status = tw_wisdom_keep_all(path, entry, 1, &refused, &why, error);
-  if (status != TW_OK || !refused) return status;
-  if (error) *error = why;
-  return TW_FAILED;
-}
-
-/* ---- forgetting ---- */
 
 /* Keys may be in another order, as written by earlier versions of this program. */
 static bool is_named(const tw_wisdom_entry *e, const tw_problem *problem) {
@@ -385,64 +399,85 @@ static size_t remove_entries(tw_wisdom *wisdom, const char *target, const tw_pro
   return all - kept;
 }
 
-static tw_status forget(const char *path, const char *target, const tw_problem *p, size_t *forgotten, tw_error *error) {
-  int fd = -1;
-  tw_wisdom wisdom = {0};
-  if (!tw_file_exists(path)) return TW_OK;
-  tw_status status = lock(path, &fd, error);
-  if (status != TW_OK) return status;
-  status = load(path, &wisdom, error);
-  *forgotten = remove_entries(&wisdom, target, p);
-  if (status == TW_OK && *forgotten) status = save(path, &wisdom, error);
-  tw_wisdom_free(&wisdom);
-  tw_unlock_file(fd);
+/* A schedule has no dead steps in the file. */
+static void prune(tw_wisdom_entry *e) {
+  const tw_target *t = tw_target_find(e->target);
+  tw_problem problem;
+  if (t && !e->source && tw_problem_parse(t, e->problem, &problem, NULL) == TW_OK &&
+      tw_target_supports(t, &problem, NULL) == TW_OK)
+    tw_prune_schedule(t, &problem, &e->schedule);
+}
+
+/* Copies of the possible entries as the file has them. They share their sources with `wisdom`; free out->entry. This takes
+ * time, so it comes before the lock. */
+static tw_status prepare(const tw_wisdom *wisdom, size_t *refused, tw_error *why, tw_wisdom *out, tw_error *error) {
+  const size_t n = wisdom ? wisdom->n : 0;
+  tw_status status = TW_OK;
+  for (size_t i = 0; status == TW_OK && i < n; i++) status = check_entry(&wisdom->entry[i], error);
+  if (status == TW_OK && !(out->entry = tw_new(n + 1, sizeof *out->entry))) status = tw_no_memory(error, "wisdom");
+  for (size_t i = 0; status == TW_OK && i < n; i++) {
+    tw_wisdom_entry *e = &out->entry[out->n];
+    *e = wisdom->entry[i];
+    status = tw_plausible_entry(e->target, e->problem, e->cost, !refused ? error : *refused ? NULL : why);
+    if (status == TW_OK) {
+      prune(e);
+      out->n++;
+    } else if (refused) {
+      ++*refused;
+      status = TW_OK;
+    }
+  }
   return status;
+}
+
+/* Removes all entries for the problems of `new`. */
+static tw_status remove_all(tw_wisdom *wisdom, const tw_wisdom *new, tw_error *error) {
+  tw_status status = TW_OK;
+  for (size_t i = 0; status == TW_OK && i < new->n; i++) {
+    const tw_wisdom_entry *e = &new->entry[i];
+    tw_problem p;
+    status = tw_problem_parse(tw_target_find(e->target), e->problem, &p, error);
+    if (status == TW_OK) remove_entries(wisdom, e->target, &p);
+  }
+  return status;
+}
+
+static tw_status store(const char *path, const tw_wisdom *wisdom, bool replaces, size_t *refused, tw_error *why,
+                       tw_error *error) {
+  tw_wisdom new = {0};
+  bool any = replaces;
+  tw_status status = prepare(wisdom, refused, why, &new, error);
+  if (status == TW_OK) {
+    change c;
+    status = begin_change(path, true, &c, error);
+    if (status == TW_OK && replaces) status = remove_all(c.wisdom, &new, error);
+    for (size_t i = 0; status == TW_OK && i < new.n; i++) {
+      bool changed = false;
+      status = merge(c.wisdom, &new.entry[i], &changed, error);
+      any = any || changed;
+    }
+    status = end_change(&c, status, any, error);
+  }
+  free(new.entry);
+  return status;
+}
+
+tw_status tw_wisdom_keep(const char *path, const tw_wisdom *wisdom, size_t *refused, tw_error *why, tw_error *error) {
+  if (refused) *refused = 0;
+  return store(path, wisdom, false, refused, why, error);
+}
+
+tw_status tw_wisdom_replace(const char *path, const tw_wisdom *wisdom, tw_error *error) {
+  return store(path, wisdom, true, NULL, NULL, error);
 }
 
 tw_status tw_wisdom_forget(const char *path, const char *target, const tw_problem *p, size_t *forgotten,
                            tw_error *error) {
-  char *file;
-  size_t none;
-  if (!forgotten) forgotten = &none;
-  *forgotten = 0;
-  tw_status status = find_file(path, &file, error);
-  if (status != TW_OK) return status;
-  status = forget(file, target, p, forgotten, error);
-  free(file);
-  return status;
-}
-
-/* ---- replacing ---- */
-
-static tw_status replace(const char *path, const tw_wisdom_entry *entry, const tw_problem *p, tw_error *error) {
-  int fd = -1;
-  tw_wisdom wisdom = {0};
-  bool changed;
-  tw_status status = make_directory_of(path, error);
-  if (status == TW_OK) status = lock(path, &fd, error);
-  if (status != TW_OK) return status;
-  tw_file_remove_stale(path);
-  status = load(path, &wisdom, error);
-  remove_entries(&wisdom, entry->target, p);
-  if (status == TW_OK) status = merge(&wisdom, entry, &changed, error);
-  if (status == TW_OK) status = save(path, &wisdom, error);
-  tw_wisdom_free(&wisdom);
-  tw_unlock_file(fd);
-  return status;
-}
-
-tw_status tw_wisdom_replace(const char *path, const tw_wisdom_entry *entry, const tw_problem *problem,
-                            tw_error *error) {
-  char *file;
-  tw_status status = check_entry(entry, error);
-  if (status == TW_OK) status = tw_plausible_entry(entry->target, entry->problem, entry->cost, error);
-  if (status == TW_OK) status = find_file(path, &file, error);
-  if (status != TW_OK) return status;
-  tw_wisdom_entry *own = pruned(entry, 1);
-  status = own ? replace(file, own, problem, error) : tw_no_memory(error, "wisdom");
-  free(own);
-  free(file);
-  return status;
+  change c;
+  tw_status status = begin_change(path, false, &c, error);
+  const size_t n = status == TW_OK ? remove_entries(c.wisdom, target, p) : 0;
+  if (forgotten) *forgotten = n;
+  return end_change(&c, status, n > 0, error);
 }
 
 /* ---- finding ---- */
@@ -477,7 +512,7 @@ const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *targe
   const tw_wisdom_entry *nearest = NULL;
   double least = HUGE_VAL;
   if (exact) *exact = false;
-  for (size_t i = 0; i < wisdom->n; i++) {
+  for (size_t i = 0; wisdom && i < wisdom->n; i++) {
     const tw_wisdom_entry *e = &wisdom->entry[i];
     tw_problem known;
     if (e->source || !tw_same_machine(e->target, target)) continue;
@@ -497,7 +532,7 @@ const tw_wisdom_entry *tw_wisdom_find(const tw_wisdom *wisdom, const char *targe
 
 const tw_wisdom_entry *tw_wisdom_find_source(const tw_wisdom *wisdom, const char *target, const tw_problem *problem) {
   const tw_wisdom_entry *best = NULL;
-  for (size_t i = 0; i < wisdom->n; i++) {
+  for (size_t i = 0; wisdom && i < wisdom->n; i++) {
     const tw_wisdom_entry *e = &wisdom->entry[i];
     if (tw_same_machine(e->target, target) && is_named(e, problem) && (!best || e->cost < best->cost)) best = e;
   }

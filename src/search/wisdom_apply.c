@@ -1,6 +1,6 @@
 /* wisdom_apply.c - loads the entries of wisdom into the libraries of targets that have one. */
+#include "search/wisdom.h"
 #include "tilewright/extend/target.h"
-#include "tilewright/wisdom.h"
 
 /* Earlier versions kept kernels that were slower than the library's own. The model is not exact, so only a large
  * difference counts. */
@@ -14,18 +14,18 @@ bool tw_wisdom_is_hopeless(const tw_target *t, const tw_problem *p, const tw_sch
 }
 
 tw_status tw_wisdom_apply(const char *path, size_t *applied, tw_error *error) {
-  tw_wisdom wisdom;
+  tw_wisdom *wisdom;
   size_t n = 0;
   const tw_status status = tw_wisdom_load(path, &wisdom, error);
-  for (size_t i = 0; status == TW_OK && i < wisdom.n; i++) {
-    const tw_wisdom_entry *e = &wisdom.entry[i];
+  for (size_t i = 0; status == TW_OK && i < wisdom->n; i++) {
+    const tw_wisdom_entry *e = &wisdom->entry[i];
     const tw_target *t = tw_target_find(e->target);
     tw_problem problem;
     if (!e->source && t && t->library && tw_problem_parse(t, e->problem, &problem, NULL) == TW_OK &&
         tw_target_supports(t, &problem, NULL) == TW_OK && !tw_wisdom_is_hopeless(t, &problem, &e->schedule))
       n += t->library->learn(t, &problem, &e->schedule, NULL) == TW_OK;
   }
-  tw_wisdom_free(&wisdom);
+  tw_wisdom_free(wisdom);
   if (applied) *applied = n;
   return status;
 }

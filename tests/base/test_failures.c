@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "base/strings.h"
+#include "search/wisdom.h"
 #include "tilewright/extend/extend.h"
 #include "tilewright/tensors.h"
 
@@ -294,24 +295,28 @@ static tw_status tw_tune_unsupported(tw_error *e) {
   return tw_tune(x86, &p, &o, &result, e);
 }
 FAILS(tw_wisdom_load) {
-  tw_wisdom w;
+  tw_wisdom *w;
   write_file("bad.json", "{");
   return tw_wisdom_load("bad.json", &w, e);
 }
-FAILS(tw_wisdom_keep) {
-  const tw_wisdom_entry entry = too_good();
-  return tw_wisdom_keep("own.json", &entry, e);
+FAILS(tw_wisdom_add) {
+  const tw_problem p = small();
+  const tw_measurement free_of_cost = {.cost = 0};
+  const tw_schedule schedule = {0};
+  tw_wisdom *w = NULL;
+  const tw_status status = tw_wisdom_add(&w, gemmini(), &p, &schedule, NULL, &free_of_cost, 0, e);
+  assert_null(w);
+  return status;
 }
-FAILS(tw_wisdom_keep_all) {
+FAILS(tw_wisdom_keep) {
   tw_wisdom_entry entry = too_good();
   entry.cost = 1e6;
   no_files_can_be_written();
-  return tw_wisdom_keep_all("own.json", &entry, 1, NULL, NULL, e);
+  return tw_wisdom_keep("own.json", &(tw_wisdom){1, &entry}, NULL, NULL, e);
 }
 FAILS(tw_wisdom_replace) {
-  const tw_wisdom_entry entry = too_good();
-  const tw_problem p = supported(gemmini(), "gemm m=64 n=64 k=64");
-  return tw_wisdom_replace("own.json", &entry, &p, e);
+  tw_wisdom_entry entry = too_good();
+  return tw_wisdom_replace("own.json", &(tw_wisdom){1, &entry}, e);
 }
 FAILS(tw_wisdom_forget) {
   const tw_problem p = small();
@@ -433,8 +438,8 @@ static const struct row {
     ROW(tw_tune, TW_INTERRUPTED),
     {"tw_tune", TW_UNSUPPORTED, tw_tune_unsupported},
     ROW(tw_wisdom_load, TW_USAGE),
-    ROW(tw_wisdom_keep, TW_FAILED),
-    ROW(tw_wisdom_keep_all, TW_DISK_FULL),
+    ROW(tw_wisdom_add, TW_USAGE),
+    ROW(tw_wisdom_keep, TW_DISK_FULL),
     ROW(tw_wisdom_replace, TW_FAILED),
     ROW(tw_wisdom_forget, TW_USAGE),
     ROW(tw_wisdom_apply, TW_USAGE),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "search/wisdom.h"
 #include "target/cuda/device.h"
 #include "tilewright/extend/extend.h"
 

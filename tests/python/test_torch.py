@@ -21,6 +21,7 @@ import torch
 import tilewright as tw
 import tilewright.torch as twt
 from tilewright import kernelbench
+from tilewright._search import _schedule
 from tilewright.torch import _attention, _cached, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _packed, _pool, _reduce, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -876,16 +877,11 @@ class Devices(unittest.TestCase):
     def test_only_the_very_problem_is_known(self):
         keys = dict(m=256, n=512, k=1024, b_transposed=1, a="bf16", b="bf16", c="bf16")
         lib, ffi = _device.lib, _device.ffi
-        entry = ffi.new("tw_wisdom_entry *")
-        entry.target, entry.unit = b"cuda", b"seconds"
-        entry.problem = _device.problem_text("gemm", keys).encode()
-        entry.cost, entry.utilization = 1e-3, 0.1
-        entry.schedule = _schedule("tile m=128 n=128 consumers=2")
-        error = ffi.new("tw_error *")
-        path = os.environ["TILEWRIGHT_WISDOM"]
-        self.assertEqual(lib.tw_wisdom_keep(path.encode(), entry, error), lib.TW_OK, ffi.string(error.text))
-        twt.forget()
         problem = lambda **other: _device._problem(_device.target(), "gemm", {**keys, **other})  # noqa: E731
+        known, error = _device.wisdom_of(problem(), _schedule("tile m=128 n=128 consumers=2"), 1e-3, 0.1), ffi.new("tw_error *")
+        path = os.environ["TILEWRIGHT_WISDOM"]
+        self.assertEqual(lib.tw_wisdom_keep(path.encode(), known, ffi.NULL, ffi.NULL, error), lib.TW_OK, ffi.string(error.text))
+        twt.forget()
         self.assertTrue(_device.is_known(problem()))
         self.assertFalse(_device.is_known(problem(m=257)))
         self.assertFalse(_device.is_known(problem(a="f16", b="f16", c="f16")))
@@ -905,12 +901,6 @@ class Devices(unittest.TestCase):
             _device.rejected()
         _device.rejected_path().unlink()
         twt.forget()
-
-
-def _schedule(steps):
-    from tilewright._search import _schedule as schedule
-
-    return schedule(steps)[0]
 
 
 class Exchange(unittest.TestCase):

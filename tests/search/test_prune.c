@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "search/prune.h"
 #include "search/result.h"
+#include "search/wisdom.h"
 #include "search_fixture.h"
 #include "target/parse.h"
 
@@ -173,13 +174,13 @@ static void wisdom_stores_no_dead_step(void **state) {
   tw_schedule_add(&e.schedule, e.schedule.step[e.schedule.n - 1], NULL); /* once more: it changes nothing */
   assert_true(count_dead(t, &p, &e.schedule) > 0);
   tw_problem_print(&p, e.problem, sizeof e.problem);
-  assert_int_equal(tw_wisdom_keep(file, &e, NULL), TW_OK);
-  tw_wisdom w;
+  assert_int_equal(tw_wisdom_keep(file, &(tw_wisdom){1, &e}, NULL, NULL, NULL), TW_OK);
+  tw_wisdom *w;
   assert_int_equal(tw_wisdom_load(file, &w, NULL), TW_OK);
-  assert_int_equal(w.n, 1);
-  assert_int_equal(count_dead(t, &p, &w.entry[0].schedule), 0);
-  assert_true(is_same(emitted(t, &p, &w.entry[0].schedule), emitted(t, &p, &e.schedule)));
-  tw_wisdom_free(&w);
+  assert_int_equal(w->n, 1);
+  assert_int_equal(count_dead(t, &p, &w->entry[0].schedule), 0);
+  assert_true(is_same(emitted(t, &p, &w->entry[0].schedule), emitted(t, &p, &e.schedule)));
+  tw_wisdom_free(w);
   tw_directory_remove(directory);
   free(directory);
   free(file);

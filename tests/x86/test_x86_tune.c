@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "search/result.h"
+#include "search/wisdom.h"
 #include "target/parse.h"
 #include "target/x86/cpu.h"
 #include "target/x86/plan.h"
@@ -210,7 +211,7 @@ static void wisdom_reaches_the_plan_of_its_problem_alone(void **state) {
   assert_int_equal(tw_target_baseline(target(), &p, &e.schedule, &error), TW_OK);
   assert_int_equal(tw_schedule_add(&e.schedule, "block k=32", &error), TW_OK);
   tw_problem_print(&p, e.problem, sizeof e.problem);
-  assert_int_equal(tw_wisdom_keep(path, &e, &error), TW_OK);
+  assert_int_equal(tw_wisdom_keep(path, &(tw_wisdom){1, &e}, NULL, NULL, &error), TW_OK);
   size_t applied = 0;
   if (tw_wisdom_apply(path, &applied, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(applied, 1);
@@ -233,7 +234,7 @@ static void wisdom_that_is_much_slower_than_the_library_is_passed_over(void **st
   tw_error error = {0};
   size_t applied = 9;
   tw_wisdom_entry e = {.target = "x86", .cost = 1, .unit = "seconds", .problem = "gemm m=512 n=512 k=512 threads=1"};
-  assert_int_equal(tw_wisdom_keep(path, &e, &error), TW_OK);
+  assert_int_equal(tw_wisdom_keep(path, &(tw_wisdom){1, &e}, NULL, NULL, &error), TW_OK);
   assert_int_equal(tw_wisdom_apply(path, &applied, &error), TW_OK);
   assert_int_equal(applied, 0);
   unlink(path);
@@ -254,7 +255,7 @@ static void wisdom_that_cannot_be_used_is_passed_over(void **state) {
                        .unit = "seconds",
                        .problem = "gemm m=8 n=8 k=8 threads=1",
                        .schedule = schedule_of("isa of_tomorrow\n")};
-  assert_int_equal(tw_wisdom_keep(path, &e, &error), TW_OK);
+  assert_int_equal(tw_wisdom_keep(path, &(tw_wisdom){1, &e}, NULL, NULL, &error), TW_OK);
   assert_int_equal(tw_wisdom_apply(path, &applied, &error), TW_OK);
   assert_int_equal(applied, 0);
   FILE *damaged = fopen(path, "w");

@@ -86,11 +86,7 @@ def _loaded(op: str, keys: "dict[str, Any]", n: int, steps: "tuple[str, ...]", d
     """The plan of a schedule, or the Error where it does not compile here."""
     try:
         problem = _problem(_device.target(), op, keys)
-        entry, known = ffi.new("tw_wisdom_entry *"), ffi.new("tw_wisdom *")
-        entry.target, entry.problem, entry.schedule = b"cuda", _device.problem_text(op, keys).encode(), _schedule(steps)[0]
-        entry.cost = 1.0
-        known.n, known.entry = 1, entry
-        return _device.load(problem, known, n, device)
+        return _device.load(problem, _device.wisdom_of(problem, _schedule(steps), 1.0), n, device)
     except Error as error:
         return error
 
@@ -189,11 +185,8 @@ def keep(op: str, keys: "dict[str, Any]", schedule: "tuple[str, ...]") -> None:
     kernel that is wrong."""
     problem = _problem(_device.target(), op, keys)
     measured = run(emit(op, target="cuda", schedule=list(schedule), **keys), op, target="cuda", **keys).measurement
-    entry, error = ffi.new("tw_wisdom_entry *"), ffi.new("tw_error *")
-    entry.target, entry.unit, entry.problem = b"cuda", b"seconds", _device.problem_text(op, keys).encode()
-    entry.cost, entry.utilization, entry.found = measured.cost, measured.utilization, int(time.time())
-    entry.schedule = _schedule(schedule)[0]
-    check(lib.tw_wisdom_replace(ffi.NULL, entry, problem, error), error)
+    best, error = _device.wisdom_of(problem, _schedule(schedule), measured.cost, measured.utilization), ffi.new("tw_error *")
+    check(lib.tw_wisdom_replace(ffi.NULL, best, error), error)
 
 
 def threads() -> ThreadPoolExecutor:

@@ -78,10 +78,18 @@ def wisdom() -> Any:
     """The tw_wisdom of this process, read once."""
     global _wisdom
     if _wisdom is None:
-        found, error = ffi.new("tw_wisdom *"), ffi.new("tw_error *")
+        found, error = ffi.new("tw_wisdom **"), ffi.new("tw_error *")
         check(lib.tw_wisdom_load(ffi.NULL, found, error), error)
-        _wisdom = ffi.gc(found, lib.tw_wisdom_free)
+        _wisdom = ffi.gc(found[0], lib.tw_wisdom_free)
     return _wisdom
+
+
+def wisdom_of(problem: Any, schedule: Any, cost: float, utilization: float = 0) -> Any:
+    """A tw_wisdom of one entry."""
+    made, error = ffi.new("tw_wisdom **"), ffi.new("tw_error *")
+    measured = ffi.new("tw_measurement *", {"cost": cost, "utilization": utilization})
+    check(lib.tw_wisdom_add(made, target(), problem, schedule, ffi.NULL, measured, 0, error), error)
+    return ffi.gc(made[0], lib.tw_wisdom_free)
 
 
 def forget() -> None:

@@ -48,13 +48,14 @@ static tw_status source_of(const tw_target *t, const tw_problem *p, const tw_wis
   out->ours = true;
   snprintf(target, sizeof target, "cuda-%s", name);
   const char *const names[] = {t->name, target};
-  for (size_t i = 0; wisdom && i < sizeof names / sizeof *names; i++) {
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const tw_wisdom_entry *e = tw_wisdom_find_source(wisdom, names[i], p);
     if (e) out->ours = false;
-    if (e) return (*source = strdup(e->source)) ? TW_OK : tw_no_memory(error, NULL);
+    if (e) return (*source = strdup(tw_wisdom_entry_source(e))) ? TW_OK : tw_no_memory(error, NULL);
     if (!(e = tw_wisdom_find(wisdom, names[i], p, &exact))) continue;
-    if (tw_target_emit(t, p, &e->schedule, source, NULL) == TW_OK) {
-      out->schedule = e->schedule;
+    const tw_schedule *schedule = tw_wisdom_entry_schedule(e);
+    if (tw_target_emit(t, p, schedule, source, NULL) == TW_OK) {
+      out->schedule = *schedule;
       return TW_OK;
     }
   }
