@@ -38,7 +38,8 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
   case 14: snprintf(step, TW_STEP_MAX, "hoist %s", PICK(random, "configs", "addresses", "all")); return;
   default:
     snprintf(step, TW_STEP_MAX, "%s",
-             PICK(random, "taper", "pipeline", "pipeline loads=4 stores=8", "peel first", "peel last", "quick_start"));
+             PICK(random, "taper", "pipeline", "pipeline loads=4 stores=8", "row_pipeline",
+                  "row_pipeline loads=4 stores=2", "quick_start"));
     return;
   }
 }

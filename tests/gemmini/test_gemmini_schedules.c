@@ -126,13 +126,20 @@ static void the_pipeline_is_right(void **state) {
   after(target, "m=144 n=130 k=64 bias=row",
         "pipeline m=64 n=64 k=64 loads=8 stores=8\nkeep_resident b=whole\nunroll 1 ikj\ntaper");
   after(target, "m=250 n=130 k=200",
-        "pipeline m=64 n=64 k=64 loads=8 stores=8\norder ji\nkeep_resident b=panel\nunroll 2 ikj\npeel both\ntaper");
+        "pipeline m=64 n=64 k=64 loads=8 stores=8\norder ji\nkeep_resident b=panel\nunroll 2 ikj\ntaper");
   after(target, "m=100 n=70 k=100 bias=full relu=1 scale=0.5",
-        "pipeline m=64 n=48 k=48 loads=8 stores=4\nunroll 3 ikj\npeel last");
+        "pipeline m=64 n=48 k=48 loads=8 stores=4\nunroll 3 ikj");
   after(target, "m=128 n=128 k=128",
         "pipeline m=64 n=128 k=32 loads=8 stores=8\nkeep_resident b=whole\nunroll 1 ikj\ntaper\nquick_start");
   after(target, "m=90 n=130 k=70 a_transposed=1 bias=row",
-        "pipeline m=32 n=48 k=32 loads=8 stores=8\norder ji\nkeep_resident b=panel\nloops ikj\npeel last\nquick_start");
+        "pipeline m=32 n=48 k=32 loads=8 stores=8\norder ji\nkeep_resident b=panel\nloops ikj\nquick_start");
+  after(target, "m=128 n=128 k=96", "row_pipeline m=128 n=128 k=32 loads=8 stores=8\nquick_start");
+  after(target, "m=120 n=96 k=80", "row_pipeline m=112 n=96 k=32 loads=4 stores=4");
+  after(target, "m=100 n=70 k=100 bias=full relu=1 scale=0.5",
+        "row_pipeline m=64 n=48 k=48 loads=8 stores=4\nunroll 3");
+  after(target, "m=144 n=130 k=64 bias=row a_transposed=1 b_transposed=1",
+        "row_pipeline m=80 n=144 k=16 loads=8 stores=8\norder ji\nunroll 2");
+  after(target, "m=100 n=64 k=64 c=i32", "row_pipeline m=48 n=64 k=64 loads=8 stores=4\nbuffers c=2\ntaper");
   after(target, "m=96 n=64 k=128 b_transposed=1",
         "pipeline m=64 n=64 k=64 loads=8 stores=8\nreuse weights kji\nunroll 1");
 }

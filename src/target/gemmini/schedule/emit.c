@@ -34,6 +34,17 @@ void gm_rows_text(const gm_emitter *e, const gm_place *p, char *out, size_t size
     snprintf(out, size, "%d", tile);
 }
 
+const char *gm_depth_text(const gm_emitter *e, const gm_place *p, char out[48]) {
+  const int first = gm_first_depth(e->plan, e->g), tile = e->plan->tile_k;
+  if (e->g->kb % tile == 0)
+    snprintf(out, 48, "%d", tile);
+  else if (first == tile)
+    snprintf(out, 48, "MIN(%d, %d - %s)", tile, e->g->kb, p->k);
+  else
+    snprintf(out, 48, "(%s ? %d : %d)", p->k, tile, first);
+  return out;
+}
+
 static void comment(gm_emitter *e, const tw_problem *problem, const tw_schedule *schedule) {
   char text[512];
   tw_problem_print(problem, text, sizeof text);
@@ -142,20 +153,28 @@ static void advance_tile(gm_emitter *e, const gm_place *p) {
 
 /* Advances to the next step for which operands are loaded, in the order of the computing loops. */
 static void advance(gm_emitter *e) {
+  char depth[48];
+  if (gm_one_tile(e->layout)) {
+    gm_line(e, "lk += %s;", gm_depth_text(e, &ahead, depth));
+    return;
+  }
   if (e->layout->tiles_k == 1) {
     advance_tile(e, &ahead);
     return;
   }
-  gm_line(e, "if ((lk += %d) >= %d) {", e->plan->tile_k, e->g->kb);
+  gm_line(e, "if ((lk += %s) >= %d) {", gm_depth_text(e, &ahead, depth), e->g->kb);
   gm_line(e, "lk = 0;");
   advance_tile(e, &ahead);
   gm_line(e, "}");
 }
 
-/* Is there a tile at this place? */
+/* Is there a step (or a tile, if the place has no k) here? */
 static void more_text(const gm_emitter *e, const gm_place *p, char *out, size_t size) {
   const bool i = e->plan->outer_is_i;
-  snprintf(out, size, "%s < %d", i ? p->i : p->j, i ? e->g->mb : e->g->nb);
+  if (gm_one_tile(e->layout) && *p->k)
+    snprintf(out, size, "%s < %d", p->k, e->g->kb);
+  else
+    snprintf(out, size, "%s < %d", i ? p->i : p->j, i ? e->g->mb : e->g->nb);
 }
 
 /* Prepares the loads of the step ahead, and advances. */
@@ -267,9 +286,9 @@ static void operands(gm_emitter *e) {
     return;
   }
   gm_line(e, "uint64_t c_more = full + c_at + 0x40000000; /* accumulates */");
-  if (gm_may_overwrite(e) && e->first == GM_AT_RUN_TIME)
+  if (p->overwrite && e->layout->tiles_k > 1)
     gm_line(e, "uint64_t c_first = k ? c_more : full + c_at; /* the first step overwrites */");
-  else if (gm_may_overwrite(e))
+  else if (p->overwrite)
     gm_line(e, "uint64_t c_first = full + c_at; /* overwrites */");
 }
 
@@ -304,50 +323,32 @@ static void step(gm_emitter *e) {
     if (!p->quick_start) next_loads(e, p->prefetch == 1 ? "for the next step" : "for the step after the next");
     if (p->spread_loads == 0) gm_emit_all_loads(e);
   }
-  if (gm_stores_own_rows(e)) {
-    gm_emit_all_stores(e); /* the remainder of the previous tile */
+  if (p->early_stores) {
+    const bool last = e->layout->tiles_k == 1;
+    if (!last) gm_line(e, "if (k + %d >= %d) { /* rows are complete after this step's pairs */", p->tile_k, e->g->kb);
     gm_emit_set_stores(e);
+    if (!last) gm_line(e, "}");
   }
   operands(e);
   gm_emit_pairs(e);
   next_slot(e, 'b');
   next_slot(e, 'a');
-  if (p->prefetch > 0 && p->spread_loads > 0) gm_emit_all_loads(e);
+  if (p->prefetch > 0 && p->spread_loads > 0 && !gm_all_have_slots(e)) gm_emit_all_loads(e);
   if (p->quick_start) next_loads(e, "during the next step");
 }
 
-static void peeled_step(gm_emitter *e, int k, const char *which) {
-  gm_line(e, "{ /* the %s step along k */", which);
-  if (e->plan->prefetch == 0) gm_line(e, "const int k = %d;", k);
-  step(e);
-  gm_line(e, "}");
-}
-
-/* The steps of a tile: a loop, and its peeled ends. */
 static void steps(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  const int n = e->layout->tiles_k, left = n - p->peel[GM_FIRST] - p->peel[GM_LAST];
-  if (n == 1) {
-    e->first = e->last = GM_YES;
+  if (e->layout->tiles_k == 1) {
     if (p->prefetch == 0) gm_line(e, "const int k = 0;");
     step(e);
     return;
   }
-  if (p->peel[GM_FIRST]) {
-    e->first = GM_YES, e->last = GM_NO;
-    peeled_step(e, 0, "first");
-  }
-  if (left > 0) {
-    e->first = p->peel[GM_FIRST] ? GM_NO : GM_AT_RUN_TIME, e->last = p->peel[GM_LAST] ? GM_NO : GM_AT_RUN_TIME;
-    gm_line(e, "for (int k = %d; k < %d; k += %d) {", p->peel[GM_FIRST] ? p->tile_k : 0,
-            p->peel[GM_LAST] ? (n - 1) * p->tile_k : e->g->kb, p->tile_k);
-    step(e);
-    gm_line(e, "}");
-  }
-  if (p->peel[GM_LAST]) {
-    e->first = GM_NO, e->last = GM_YES;
-    peeled_step(e, (n - 1) * p->tile_k, "last");
-  }
+  char depth[48];
+  gm_line(e, "for (int k = 0, depth; k < %d; k += depth) {", e->g->kb);
+  gm_line(e, "depth = %s;", gm_depth_text(e, &here, depth));
+  step(e);
+  gm_line(e, "}");
 }
 
 static void tile(gm_emitter *e) {
@@ -362,10 +363,9 @@ static void tile(gm_emitter *e) {
   tile_slot(e, 'b');
   tile_slot(e, 'a');
   steps(e);
-  if (p->spread_stores > 0 && !p->peel[GM_LAST])
-    gm_emit_all_stores(e); /* stores of the previous tile that had no slot among the pairs */
+  if (p->spread_stores > 0) gm_emit_all_stores(e); /* stores that had no slot among the pairs */
   if (gm_fills_ahead(p)) gm_emit_all_fills(e);
-  if (!p->peel[GM_LAST]) gm_emit_set_stores(e);
+  if (!p->early_stores) gm_emit_set_stores(e);
   if (p->spread_stores == 0) gm_emit_all_stores(e);
   if (p->c_buffers > 1) gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
 }
@@ -426,7 +426,7 @@ static void software(gm_emitter *e) {
     i_loop(e, inner_j);
   else
     j_loop(e, inner_i);
-  if (p->spread_stores > 0) gm_emit_all_stores(e);
+  if (p->spread_stores > 0 && !p->early_stores) gm_emit_all_stores(e);
 }
 
 tw_status gm_gemm_emit(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, char **source,

@@ -11,17 +11,9 @@ typedef struct gm_emitter {
   const gm_plan *plan;
   const gm_layout *layout;
   gm_writer out;
-  /* is the step along k that is being emitted the first, or the last? */
-  enum gm_answer { GM_NO, GM_YES, GM_AT_RUN_TIME } first, last;
   /* rows of blocks at the end of the tile of C that are not complete and may not be stored yet: "0" */
   char unready[24];
 } gm_emitter;
-
-/* May this step's pairs overwrite the accumulator? */
-static inline bool gm_may_overwrite(const gm_emitter *e) { return e->plan->overwrite && e->first != GM_NO; }
-
-/* True if rows of this step are stored as soon as they are complete. */
-static inline bool gm_stores_own_rows(const gm_emitter *e) { return e->plan->peel[GM_LAST] && e->last == GM_YES; }
 
 /* One line of C, as gm_write. */
 void gm_line(gm_emitter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -31,6 +23,9 @@ typedef struct gm_place {
   const char *i, *j, *k, *rows; /* first block row, block column, block of k; height of the tile */
 } gm_place;
 
+/* Blocks of the step along k at this place: "k ? 4 : 1", or a constant. */
+const char *gm_depth_text(const gm_emitter *, const gm_place *, char out[48]);
+
 /* Rows of the tile at `place`: "gm_min(8, 49 - i)" or a constant. */
 void gm_rows_text(const gm_emitter *, const gm_place *, char *out, size_t size);
 
@@ -38,7 +33,8 @@ void gm_rows_text(const gm_emitter *, const gm_place *, char *out, size_t size);
  * done row by row, all at once or among the pairs. */
 void gm_emit_move_variables(gm_emitter *);
 void gm_emit_set_loads(gm_emitter *, const gm_place *);
-void gm_emit_all_loads(gm_emitter *); /* the remainder of a step's loads */
+bool gm_all_have_slots(const gm_emitter *); /* true if each row of loads has a slot among the pairs before its step */
+void gm_emit_all_loads(gm_emitter *);       /* the remainder of a step's loads */
 /* The loads of the step at this place, with variables of their own: a row of A, then B, then the rest of A. */
 void gm_emit_first_loads(gm_emitter *, const gm_place *);
 void gm_emit_no_loads(gm_emitter *);   /* none are left */

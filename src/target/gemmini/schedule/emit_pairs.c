@@ -10,7 +10,7 @@
 
 #include "target/gemmini/schedule/emit.h"
 
-/* One combination of chunk sizes. A bound of 0: known at run time only ("rows"). */
+/* One combination of chunk sizes. A bound of 0: known at run time only ("rows", "depth"). */
 typedef struct variant {
   int bound[3];    /* blocks along i, j, k */
   bool partial[3]; /* is the last block partial? Along i this is unknown until run time if bound[0] is 0 */
@@ -32,6 +32,8 @@ static int tail(const gm_emitter *e, int x) {
   const gm_gemm *g = e->g;
   return (int)((x == I ? g->m : x == J ? g->n : g->k) % e->config->dim);
 }
+
+static int blocks_along(const gm_emitter *e, int x) { return x == I ? e->g->mb : x == J ? e->g->nb : e->g->kb; }
 
 /* Scratchpad rows from block to block. */
 static int a_stride(const gm_emitter *e, int x) {
@@ -56,8 +58,31 @@ static bool is_cut(const nest *n, int x) {
 static const char *const cut_rows[3] = {"CUT_M << 48", "", "CUT_K << 48"};
 static const char *const cut_columns[3] = {"", "CUT_N << 32", "CUT_K << 32"};
 
-static int offset(const nest *n, int (*stride)(const gm_emitter *, int), int x, int y) {
-  return (n->index[x] > 0 ? n->index[x] * stride(n->e, x) : 0) + (n->index[y] > 0 ? n->index[y] * stride(n->e, y) : 0);
+typedef int (*stride_of)(const gm_emitter *, int x);
+
+/* Rows of blocks of C in alternate accumulator banks? */
+static bool alternates(const gm_emitter *e, stride_of stride, int x) {
+  return stride == c_stride && x == I && gm_rows_alternate(e->plan);
+}
+
+/* From the first block along `x` to the one of an unrolled loop. */
+static int unrolled_offset(const nest *n, stride_of stride, int x) {
+  const int index = n->index[x] > 0 ? n->index[x] : 0;
+  if (!alternates(n->e, stride, x)) return index * stride(n->e, x);
+  return index / 2 * stride(n->e, x) + index % 2 * n->e->layout->c_stride;
+}
+
+static int offset(const nest *n, stride_of stride, int x, int y) {
+  return unrolled_offset(n, stride, x) + unrolled_offset(n, stride, y);
+}
+
+/* "ii * 64": likewise in a rolled loop. */
+static const char *rolled_offset(const gm_emitter *e, stride_of stride, int x, char out[64]) {
+  if (alternates(e, stride, x))
+    snprintf(out, 64, "(%s >> 1) * %d + (%s & 1) * %d", variable[x], stride(e, x), variable[x], e->layout->c_stride);
+  else
+    snprintf(out, 64, "%s * %d", variable[x], stride(e, x));
+  return out;
 }
 
 static void operand_text(char *out, size_t size, const char *name, int constant, const char *cut1, const char *cut2) {
@@ -70,7 +95,7 @@ static void operand_text(char *out, size_t size, const char *name, int constant,
 static void pair_hoisted(nest *n, bool reused) {
   gm_emitter *e = n->e;
   char a[96], b[96], c[96];
-  const bool first_k = gm_may_overwrite(e) && n->index[K] <= 0;
+  const bool first_k = e->plan->overwrite && n->index[K] <= 0;
   operand_text(a, sizeof a, n->a, offset(n, a_stride, I, K), is_cut(n, I) ? cut_rows[I] : "",
                is_cut(n, K) ? cut_columns[K] : "");
   operand_text(b, sizeof b, n->b, offset(n, b_stride, J, K), is_cut(n, K) ? cut_rows[K] : "",
@@ -86,12 +111,14 @@ static void pair_hoisted(nest *n, bool reused) {
 }
 
 /* " + kk * 64 + 16": the place of a block, from rolled and unrolled indices. */
-static void offset_text(const nest *n, int (*stride)(const gm_emitter *, int), int x, int y, char *out, size_t size) {
+static void offset_text(const nest *n, stride_of stride, int x, int y, char *out, size_t size) {
   size_t used = 0;
+  char rolled[64];
   out[0] = '\0';
   for (int t = 0; t < 2; t++) {
     const int z = t == 0 ? x : y;
-    if (n->index[z] < 0) used += (size_t)snprintf(out + used, size - used, " + %s * %d", variable[z], stride(n->e, z));
+    if (n->index[z] < 0)
+      used += (size_t)snprintf(out + used, size - used, " + %s", rolled_offset(n->e, stride, z, rolled));
   }
   if (offset(n, stride, x, y)) snprintf(out + used, size - used, " + %d", offset(n, stride, x, y));
 }
@@ -112,15 +139,15 @@ static void extent_text(const nest *n, int x, char *out, size_t size) {
 static void pair_plain(nest *n, bool reused) {
   gm_emitter *e = n->e;
   const int d = e->config->dim;
-  char a[64], b[64], c[64], m[64], nn[64], k[64], flag[64];
+  char a[64], b[64], c[128], m[64], nn[64], k[64], flag[64];
   offset_text(n, a_stride, I, K, a, sizeof a);
   offset_text(n, b_stride, J, K, b, sizeof b);
   offset_text(n, c_stride, I, J, c, sizeof c);
   extent_text(n, I, m, sizeof m);
   extent_text(n, J, nn, sizeof nn);
   extent_text(n, K, k, sizeof k);
-  const bool one_step = e->first == GM_YES;
-  if (!gm_may_overwrite(e) || n->index[K] > 0)
+  const bool one_step = e->layout->tiles_k == 1;
+  if (!e->plan->overwrite || n->index[K] > 0)
     snprintf(flag, sizeof flag, " | 0x40000000");
   else if (n->index[K] < 0)
     snprintf(flag, sizeof flag, " | (%skk ? 0x40000000 : 0)", one_step ? "" : "k + ");
@@ -148,7 +175,7 @@ static void emit_pair(nest *n, bool reused) {
 /* Inside the loop over i of a step that stores its own rows: earlier rows are complete. */
 static void completed_before(const nest *n) {
   gm_emitter *e = n->e;
-  if (!gm_stores_own_rows(e)) return;
+  if (!e->plan->early_stores) return;
   if (n->index[I] < 0)
     snprintf(e->unready, sizeof e->unready, "rows - ii");
   else
@@ -156,11 +183,11 @@ static void completed_before(const nest *n) {
 }
 
 /* A new name for an operand inside a rolled loop: the old one plus an offset. */
-static void move_on(nest *n, char name[32], int x, int stride, const char *cut) {
-  char old[32];
+static void move_on(nest *n, char name[32], int x, stride_of stride, const char *cut) {
+  char old[32], rolled[64];
   memcpy(old, name, sizeof old);
   snprintf(name, 32, "%.28s_%c", old, "ijk"[x]);
-  gm_line(n->e, "uint64_t %s = %s + %s * %d%s;", name, old, variable[x], stride, cut);
+  gm_line(n->e, "uint64_t %s = %s + %s%s;", name, old, rolled_offset(n->e, stride, x, rolled), cut);
 }
 
 /* The increment of the operands in a rolled loop, once per iteration. */
@@ -175,19 +202,19 @@ static void enter_rolled(nest *n, int x) {
             "MNK"[x]);
   switch (x) {
   case I:
-    move_on(n, n->a, I, a_stride(e, I), partial ? " - cut_i" : "");
-    if (gm_may_overwrite(e)) move_on(n, n->c_first, I, c_stride(e, I), partial ? " - cut_i" : "");
-    move_on(n, n->c_more, I, c_stride(e, I), partial ? " - cut_i" : "");
+    move_on(n, n->a, I, a_stride, partial ? " - cut_i" : "");
+    if (e->plan->overwrite) move_on(n, n->c_first, I, c_stride, partial ? " - cut_i" : "");
+    move_on(n, n->c_more, I, c_stride, partial ? " - cut_i" : "");
     return;
   case J:
-    move_on(n, n->b, J, b_stride(e, J), partial ? " - (cut_j << 32)" : "");
-    if (gm_may_overwrite(e)) move_on(n, n->c_first, J, c_stride(e, J), partial ? " - (cut_j << 32)" : "");
-    move_on(n, n->c_more, J, c_stride(e, J), partial ? " - (cut_j << 32)" : "");
+    move_on(n, n->b, J, b_stride, partial ? " - (cut_j << 32)" : "");
+    if (e->plan->overwrite) move_on(n, n->c_first, J, c_stride, partial ? " - (cut_j << 32)" : "");
+    move_on(n, n->c_more, J, c_stride, partial ? " - (cut_j << 32)" : "");
     return;
   default:
-    move_on(n, n->a, K, a_stride(e, K), partial ? " - (cut_k << 32)" : "");
-    move_on(n, n->b, K, b_stride(e, K), partial ? " - (cut_k << 48)" : "");
-    if (gm_may_overwrite(e)) {
+    move_on(n, n->a, K, a_stride, partial ? " - (cut_k << 32)" : "");
+    move_on(n, n->b, K, b_stride, partial ? " - (cut_k << 48)" : "");
+    if (e->plan->overwrite) {
       gm_line(e, "uint64_t %.28s_k = kk ? %s : %s;", n->c_first, n->c_more, n->c_first);
       strcat(n->c_first, "_k");
     }
@@ -212,7 +239,8 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
   const nest outside = *n;
   n->index[x] = -1;
   if (n->v->bound[x] == 0)
-    gm_line(e, "for (int %s = %d; %s < rows; %s++) {", variable[x], from, variable[x], variable[x]);
+    gm_line(e, "for (int %s = %d; %s < %s; %s++) {", variable[x], from, variable[x], x == I ? "rows" : "depth",
+            variable[x]);
   else
     gm_line(e, "for (int %s = %d; %s < %d; %s++) {", variable[x], from, variable[x], n->v->bound[x], variable[x]);
   enter_rolled(n, x);
@@ -229,7 +257,7 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
 /* Before unrolled code: makes the compiler compute sums where they are used, instead of in advance with spills. */
 static void keep_operands(nest *n) {
   if (n->e->plan->hoist[GM_ADDRESSES])
-    gm_line(n->e, gm_may_overwrite(n->e) ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
+    gm_line(n->e, n->e->plan->overwrite ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
             n->a, n->b, n->c_more, n->c_first);
 }
 
@@ -275,25 +303,44 @@ static void emit_variant(gm_emitter *e, const variant *v) {
   emit_level(&n, 0, false);
 }
 
-/* Full chunks and last chunks along one dimension. Returns the number of kinds. */
+/* Chunks of one size along one dimension, and the condition that selects them. */
 typedef struct kind {
   int bound;
   bool partial;
+  char test[48];
 } kind;
 
-static int kinds_of(const gm_emitter *e, int x, kind out[2]) {
-  const gm_gemm *g = e->g;
+/* The steps along k: the first or the last one may be shorter, the last one may end in a partial block. A rolled loop
+ * serves steps of all lengths. */
+static int kinds_of_steps(const gm_emitter *e, bool rolled, bool partial, kind out[3]) {
+  const int tile = e->plan->tile_k, first = gm_first_depth(e->plan, e->g),
+            last = first < tile ? tile : (e->g->kb - 1) % tile + 1;
+  const bool apart = partial || (last < tile && !rolled), shorter = first < tile || last < tile;
+  int n = 0;
+  if (first < tile && !rolled) out[n++] = (kind){first, false, "k == 0"};
+  if (e->layout->tiles_k > n + apart) {
+    out[n] = (kind){rolled && shorter ? 0 : tile, false, ""};
+    snprintf(out[n++].test, sizeof out->test, "k + %d < %d", tile, e->g->kb);
+  }
+  if (apart) out[n++] = (kind){last, partial, ""};
+  return n;
+}
+
+/* The kinds of chunks along one dimension; returns their number. The last one needs no test. */
+static int kinds_of(const gm_emitter *e, int x, kind out[3]) {
   const gm_plan *p = e->plan;
-  const int blocks = x == I ? g->mb : x == J ? g->nb : g->kb;
-  const int tile = x == I ? p->tile_m : x == J ? p->tile_n : p->tile_k;
-  const bool partial = tail(e, x) != 0;
-  if (x == I && !memchr(p->loops + 3 - p->unroll, 'i', (size_t)p->unroll)) { /* the height is known only at run time */
-    out[0] = (kind){0, partial};
+  const int tile = x == I ? p->tile_m : x == J ? p->tile_n : p->tile_k, blocks = blocks_along(e, x);
+  const char name = "ijk"[x];
+  const bool partial = tail(e, x) != 0, rolled = !memchr(p->loops + 3 - p->unroll, name, (size_t)p->unroll);
+  if (rolled && x == I) { /* the height is known only at run time */
+    out[0] = (kind){0, partial, ""};
     return 1;
   }
+  if (x == K && e->layout->tiles_k > 1) return kinds_of_steps(e, rolled, partial, out);
   const int tiles = gm_ceil_div(blocks, tile), last = blocks - (tiles - 1) * tile;
-  out[0] = (kind){tile, false};
-  out[1] = (kind){last, partial};
+  out[0] = (kind){tile, false, ""};
+  snprintf(out[0].test, sizeof out->test, "%c + %d < %d", name, tile, blocks);
+  out[1] = (kind){last, partial, ""};
   if (last == tile && !partial) return 1;
   if (tiles > 1) return 2;
   out[0] = out[1];
@@ -301,24 +348,19 @@ static int kinds_of(const gm_emitter *e, int x, kind out[2]) {
 }
 
 static void emit_axis(gm_emitter *e, int x, variant *v) {
-  static const char *const place[3] = {"i", "j", "k"};
-  const int tile[3] = {e->plan->tile_m, e->plan->tile_n, e->plan->tile_k};
-  const int blocks[3] = {e->g->mb, e->g->nb, e->g->kb};
   if (x == 3) {
     emit_variant(e, v);
     return;
   }
-  kind kinds[2];
-  int n = kinds_of(e, x, kinds);
-  if (x == K && n > 1 && e->last != GM_AT_RUN_TIME) { /* a peeled step is one kind, the remaining steps the other */
-    kinds[0] = kinds[e->last == GM_YES];
-    n = 1;
-  }
+  kind kinds[3];
+  const int n = kinds_of(e, x, kinds);
   for (int t = 0; t < n; t++) {
     v->bound[x] = kinds[t].bound;
     v->partial[x] = kinds[t].partial;
-    if (n > 1)
-      gm_line(e, t == 0 ? "if (%s + %d < %d) {" : "} else { /* the last chunk */", place[x], tile[x], blocks[x]);
+    if (n > 1 && t == n - 1)
+      gm_line(e, "} else {");
+    else if (n > 1)
+      gm_line(e, "%sif (%s) {", t ? "} else " : "", kinds[t].test);
     emit_axis(e, x + 1, v);
   }
   if (n > 1) gm_line(e, "}");

@@ -36,17 +36,20 @@ static gm_operand_use use_of(const gm_plan *plan, const gm_layout *l, char name)
 }
 
 static tw_status place_accumulator(const gm_config *config, const gm_plan *plan, gm_layout *l, tw_error *error) {
-  l->c_rows = plan->tile_m * plan->tile_n * config->dim;
-  l->c_stride = plan->c_split ? gm_acc_bank_rows(config) : l->c_rows;
-  l->acc_bytes = (size_t)l->c_rows * plan->c_buffers * config->dim * gm_acc_bytes(config);
+  const bool alternate = gm_rows_alternate(plan);
+  const int bank = gm_acc_bank_rows(config), parts = alternate ? 2 : plan->c_buffers;
+  l->c_rows = (alternate ? gm_ceil_div(plan->tile_m, 2) : plan->tile_m) * plan->tile_n * config->dim;
+  l->c_stride = plan->c_split ? bank : l->c_rows;
+  l->acc_bytes = (size_t)l->c_rows * parts * config->dim * gm_acc_bytes(config);
   if (plan->c_split && config->acc_banks < 2)
     return tw_fail(error, TW_USAGE, "%s has one accumulator bank", config->name);
-  const int room =
-      plan->c_split && plan->c_buffers > 1 ? gm_acc_bank_rows(config) : gm_acc_rows(config) / plan->c_buffers;
+  if (alternate && (bank & (bank - 1)))
+    return tw_fail(error, TW_USAGE, "rows in alternate banks require banks of 2^x rows (found %d)", bank);
+  const int room = plan->c_split && parts > 1 ? bank : gm_acc_rows(config) / parts;
   if (l->c_rows > room)
     return tw_fail(error, TW_USAGE,
-                   "a tile of C needs %d accumulator rows, but each of the %d buffers has %d; use smaller tiles",
-                   l->c_rows, plan->c_buffers, room);
+                   "a tile of C needs %d accumulator rows, but each of the %d %s has %d; use smaller tiles", l->c_rows,
+                   parts, alternate ? "banks" : "buffers", room);
   return TW_OK;
 }
 
@@ -67,8 +70,7 @@ static tw_status check_hardware_loop(const gm_config *config, const gm_gemm *g, 
 }
 
 /* Checks levers that are only legal together with others. */
-static tw_status check_levers(const gm_config *config, const gm_gemm *g, const gm_plan *plan, int tiles_k,
-                              tw_error *error) {
+static tw_status check_levers(const gm_config *config, const gm_gemm *g, const gm_plan *plan, tw_error *error) {
   const int bound[3] = {plan->tile_m, plan->tile_n, plan->tile_k};
   int body = 1;
   bool i_unrolled = false;
@@ -88,23 +90,19 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
   if (plan->quick_start && !(plan->prefetch == 1 && plan->hoist[GM_ADDRESSES]))
     return tw_fail(error, TW_USAGE,
                    "a quick start requires loads one step ahead and hoisted addresses; use 'pipeline' before it");
-  if (plan->spread_stores > 0 && plan->c_buffers < 2)
+  if (plan->spread_stores > 0 && plan->c_buffers < 2 && !plan->early_stores)
     return tw_fail(error, TW_USAGE, "spread stores require two buffers of C; use 'buffers c=2'");
-  if (gm_fills_ahead(plan) && plan->spread_stores == 0)
+  if (plan->early_stores && (plan->loops[0] != 'i' || plan->spread_stores == 0))
+    return tw_fail(error, TW_USAGE,
+                   "a row pipeline requires i as the outermost loop and spread stores; use 'loops ikj' and 'spread "
+                   "stores=16'");
+  if (gm_fills_ahead(plan) && (plan->spread_stores == 0 || plan->c_buffers < 2))
     return tw_fail(
         error, TW_USAGE,
         "'fill prefetch' requires two buffers of C and spread stores; use 'buffers c=2' and 'spread stores=16'");
   if (plan->overwrite && g->bias != TW_GEMM_BIAS_NONE)
     return tw_fail(error, TW_USAGE,
                    "overwrite cannot be combined with a bias, which initializes the accumulator; remove it");
-  if ((plan->peel[GM_FIRST] || plan->peel[GM_LAST]) && tiles_k == 1)
-    return tw_fail(error, TW_USAGE, "peel requires several steps along k; use smaller tiles along k");
-  if (plan->peel[GM_FIRST] && !plan->overwrite)
-    return tw_fail(error, TW_USAGE, "peel first requires 'overwrite' before it");
-  if (plan->peel[GM_LAST] && (plan->loops[0] != 'i' || plan->spread_stores == 0))
-    return tw_fail(
-        error, TW_USAGE,
-        "peel last requires i as the outermost loop and spread stores; use 'loops ikj' and 'spread stores=16'");
   if (plan->taper && plan->a.hold == GM_WHOLE && !plan->outer_is_i)
     return tw_fail(error, TW_USAGE, "taper cannot be combined with 'order ji' and a resident A; remove one");
   if (plan->store_width < 1 || plan->store_width > gm_widest_store(config, g))
@@ -122,7 +120,7 @@ tw_status gm_plan_layout(const gm_config *config, const gm_gemm *g, const gm_pla
   };
   if (plan->hardware_loop) return check_hardware_loop(config, g, plan, error);
   const gm_operand_use a = use_of(plan, l, 'A'), b = use_of(plan, l, 'B');
-  tw_status status = check_levers(config, g, plan, l->tiles_k, error);
+  tw_status status = check_levers(config, g, plan, error);
   if (status == TW_OK) status = gm_operand_check(config, &plan->a, &a, error);
   if (status == TW_OK) status = gm_operand_check(config, &plan->b, &b, error);
   if (status != TW_OK) return status;

@@ -177,20 +177,23 @@ static double finish_tile(model *m, const step_place *x, double pairs_of_step, d
                                              m->g->output_bytes, x->t > 0 ? m->loaded : 0);
   m->loaded = 0;
   const double commands = x->rows * ceil((double)x->nb / p->store_width);
-  const double complete = p->peel[GM_LAST] ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
+  const double complete = p->early_stores ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
   m->store_free = gm_larger(gm_larger(m->store_free, complete) + cycles, end + cycles / x->rows);
   if (p->spread_stores == 0) { /* a burst: all commands beyond the store entries block later ones */
     end =
         gm_larger(end, m->store_free - cycles * m->config->rs_store / gm_larger(m->config->rs_store, commands) - lead);
   } else {
     const int spread = m->store_spread;
-    const double pairs = (double)x->rows * x->nb * m->g->kb, places = spread ? ceil(pairs / spread) : 0;
+    const double pairs = (double)x->rows * x->nb * (p->early_stores ? x->kb : m->g->kb),
+                 places = spread ? ceil(pairs / spread) : 0;
     m->store_free = gm_larger(m->store_free, complete + gm_smaller(x->rows, places) * spread * d);
-    if (places < x->rows) /* the remainder bursts at the end of the next tile */
+    if (places < x->rows) /* the remainder bursts at the end of the tile that has the places */
       end += cycles * (x->rows - places) / x->rows;
-    if (!p->c_split || p->peel[GM_LAST]) end += rows * (double)x->nb * acc_conflict;
+    if (!p->c_split || (p->early_stores && p->c_buffers > 1)) end += rows * (double)x->nb * acc_conflict;
   }
-  m->stored[slot] = m->store_free + (p->c_buffers > 1 ? 0 : store_latency);
+  m->stored[slot] = p->early_stores && p->c_buffers == 1
+                        ? complete + store_latency + cycles / x->rows /* its first row */
+                        : m->store_free + (p->c_buffers > 1 ? 0 : store_latency);
   return end;
 }
 
@@ -272,9 +275,9 @@ static double walk(model *m) {
       const int rows = gm_plan_tile_rows(p, g->mb - i, last), nb = gm_min(p->tile_n, g->nb - j);
       outer_size = p->outer_is_i ? rows : p->tile_n;
       inner_size = p->outer_is_i ? p->tile_n : rows;
-      for (int k = 0; k < g->kb; k += p->tile_k, s++) {
-        step_place x = {
-            .s = s, .t = t, .i = i, .rows = rows, .j = j, .nb = nb, .k = k, .kb = gm_min(p->tile_k, g->kb - k)};
+      for (int k = 0, depth; k < g->kb; k += depth, s++) {
+        depth = k ? gm_min(p->tile_k, g->kb - k) : gm_first_depth(p, g);
+        step_place x = {.s = s, .t = t, .i = i, .rows = rows, .j = j, .nb = nb, .k = k, .kb = depth};
         x.first_k = k == 0;
         x.last_k = k + p->tile_k >= g->kb;
         x.load_a = p->a.hold == GM_STREAM || j == 0;
@@ -296,7 +299,6 @@ static double code_cycles(const model *m) {
   const int bound[3] = {p->tile_m, p->tile_n, p->tile_k};
   double body = 1;
   for (int l = 3 - p->unroll; l < 3; l++) body *= bound[p->loops[l] - 'i'];
-  body *= 1 + p->peel[GM_FIRST] + p->peel[GM_LAST];
   const double instructions = body * (pair_instructions + (p->hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions)) + 250;
   return instructions * bytes_per_instruction / 64 * cold_line;
 }

@@ -7,13 +7,14 @@
  *   unroll 2                    innermost loops that are unrolled; 'unroll 2 ikj' sets their order too
  *   reuse weights               B stays in the array while i runs; 'reuse weights kji' sets the order of the loops too
  *   hoist configs|addresses|all
- *   peel first|last|both        the first, the last step along k has code of its own: the first overwrites without
- *                               asking, in the last rows of blocks are stored as they are completed
  *   taper                       the last tiles halve in height
  *   quick_start                 a step's loads are prepared before the step, a row of A is loaded first
  *   pipeline m=128 n=64 k=64 loads=16 stores=16
  *                               two buffers of everything in banks of their own, loads one step ahead, loads and stores
  *                               spread, in tiles small enough for that
+ *   row_pipeline m= n= k= loads= stores=
+ *                               likewise, but one buffer of C, whose rows of blocks alternate between accumulator banks
+ *                               and are stored as they are completed
  *   hardware_loop m= n= k=      gemmini_loop_ws */
 #include <stdio.h>
 #include <string.h>
@@ -94,6 +95,16 @@ static void pipeline(const void *context, void *plan) {
   p->spread_loads = p->spread_stores = 16;
 }
 
+static void row_pipeline(const void *context, void *plan) {
+  gm_plan *p = plan;
+  pipeline(context, plan);
+  p->c_buffers = 1;
+  p->early_stores = true;
+  p->fill_ahead = p->reuse_weights = false;
+  memcpy(p->loops, "ikj", 4);
+  p->unroll = 1;
+}
+
 #define TILE                                                                                                           \
   TW_READ("m", gm_plan, tile_m, read_tile), TW_READ("n", gm_plan, tile_n, read_tile),                                  \
       TW_READ("k", gm_plan, tile_k, read_tile)
@@ -115,8 +126,6 @@ static const tw_verb verbs[] = {
              TW_CHOICE("", gm_plan, reuse_weights, 1, "weights"), TW_READ("", gm_plan, loops, read_loops))},
     {TW_VERB("hoist", "hoist configs, hoist addresses, hoist all",
              "Move configuration or address arithmetic out of the loops.", 1, FLAGS(hoist, "configs|addresses|all"))},
-    {TW_VERB("peel", "peel first, peel last, peel both", "Generate separate code for the first or last step along k.",
-             1, FLAGS(peel, "first|last|both"))},
     {TW_FLAG("taper", "Halve the height of the last tiles, so that the final store is short.", gm_plan, taper)},
     {TW_FLAG("quick_start", "Load a row of A first, and prepare the loads of each step before it.", gm_plan,
              quick_start)},
@@ -124,6 +133,10 @@ static const tw_verb verbs[] = {
              "Double-buffer every operand in separate banks, prefetch one step and spread loads and stores.", 0, TILE,
              GM_SPREAD(gm_plan)),
      .first = pipeline, .then = gm_then_four_banks},
+    {TW_VERB("row_pipeline", "row_pipeline m=128 n=128 k=32 loads=8 stores=8",
+             "Pipeline with one buffer of C: store each row of blocks when it is complete, banks in turn.", 0, TILE,
+             GM_SPREAD(gm_plan)),
+     .first = row_pipeline, .then = gm_then_four_banks},
     {TW_VERB("hardware_loop", "hardware_loop m=128 n=64 k=64", "Use the hardware loop gemmini_loop_ws for each tile.",
              0, TILE),
      .sets = TW_FIELD(gm_plan, hardware_loop)},

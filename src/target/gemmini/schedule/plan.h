@@ -42,7 +42,6 @@ typedef struct gm_gemm {
 tw_status gm_gemm_from(const gm_config *, const tw_problem *, gm_gemm *, tw_error *);
 
 enum { GM_CONFIGS, GM_ADDRESSES }; /* of gm_plan.hoist */
-enum { GM_FIRST, GM_LAST };        /* of gm_plan.peel */
 
 typedef struct gm_plan {
   int tile_m, tile_n, tile_k; /* blocks */
@@ -62,9 +61,9 @@ typedef struct gm_plan {
   /* configs: once, not for every tile; addresses: operands are computed once with their size fields, and pairs add
    * small constants */
   bool hoist[2];
-  /* the first step along k has separate code, which overwrites without a test. Separate code for the last step
-   * stores a row of blocks as soon as it is complete, not in the next tile */
-  bool peel[2];
+  /* a row of blocks is stored as soon as it is complete, not during the next tile. If there is one buffer and c_split,
+   * rows of blocks alternate between two accumulator banks, so that stores do not read the bank that is written */
+  bool early_stores;
   bool taper; /* the last tiles have half the height each time, so that few stores remain at the end */
   /* the core prepares a step's loads before the step, and the first ones bring a row of A before B: little code is
    * fetched, and little loaded, between the first load and the first compute */
@@ -76,14 +75,25 @@ typedef struct gm_plan {
 typedef struct gm_layout {
   int tiles_m, tiles_n, tiles_k;
   gm_operand_layout a, b;
-  int c_rows, c_stride;         /* accumulator rows of a tile; from buffer 0 to buffer 1 */
+  int c_rows;   /* accumulator rows of a tile; if rows of blocks alternate, of its part in one bank */
+  int c_stride; /* accumulator rows from buffer 0 to buffer 1, or from an even row of blocks to an odd one */
   size_t spad_bytes, acc_bytes; /* in use */
 } gm_layout;
+
+/* Blocks of the first step along k. All other steps have tile_k blocks, except that the last one may be shorter. If rows
+ * are stored early, the first one is the shorter one, because the stores need a long last step. */
+static inline int gm_first_depth(const gm_plan *p, const gm_gemm *g) {
+  return p->early_stores ? (g->kb - 1) % p->tile_k + 1 : p->tile_k;
+}
+
+static inline bool gm_one_tile(const gm_layout *l) { return l->tiles_m == 1 && l->tiles_n == 1; }
 
 /* Height of a tile with `left` block rows from its top on. `last`: it is in the last column of tiles. */
 int gm_plan_tile_rows(const gm_plan *, int left, bool last);
 
 static inline bool gm_fills_ahead(const gm_plan *p) { return p->fill_ahead && !p->overwrite; }
+
+static inline bool gm_rows_alternate(const gm_plan *p) { return p->early_stores && p->c_split && p->c_buffers == 1; }
 
 /* Slots for loads (stores) if one comes every `spread` pairs. */
 gm_slots gm_plan_slots(const gm_plan *, int spread);

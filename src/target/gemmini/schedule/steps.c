@@ -84,6 +84,19 @@ static void pipeline(menu *m) {
                         even(m->g->nb, nt) * d, even(m->g->kb, kt) * d, pairs, pairs);
 }
 
+/* One tile may fill the whole accumulator. */
+static void row_pipeline(menu *m) {
+  static const char why[] =
+      "rows of C are stored as they are completed, from accumulator banks in turn: one buffer of C "
+      "suffices, and little is left to store at the end";
+  const int d = m->config->dim, blocks = gm_acc_rows(m->config) / d;
+  for (int nt = 4; nt <= 32; nt *= 2)
+    for (int mt = 2; mt <= blocks / nt; mt *= 2)
+      for (int kt = least_k(m->g); kt <= 8; kt *= 2)
+        tw_menu_offer(&m->base, "row pipeline", why, "row_pipeline m=%d n=%d k=%d loads=8 stores=8",
+                      even(m->g->mb, mt) * d, even(m->g->nb, nt) * d, even(m->g->kb, kt) * d);
+}
+
 /* Its tiles use half of the scratchpad and of the accumulator: it loads one tile while it computes another. */
 static void hardware_loop(menu *m) {
   static const char why[] =
@@ -114,8 +127,6 @@ static void offer_others(menu *m) {
       {"hoist", "hoist configs", "set configuration once, not for every tile"},
       {"hoist", "hoist addresses", "compute operand addresses once; each compute adds small constants"},
       {"hoist", "hoist all", "set configuration and compute addresses once"},
-      {"peel", "peel first", "the first step along k overwrites C in separate code, without a test"},
-      {"peel", "peel last", "the last step along k stores rows of C as it completes them, in separate code"},
       {"taper", "taper", "lower tiles at the end leave less to store after the last compute"},
   };
   tw_menu_offer_all(&m->base, sizeof offers / sizeof *offers, offers);
@@ -150,6 +161,6 @@ tw_status gm_gemm_steps(const tw_target *target, const tw_problem *problem, cons
             .plan = &plan};
   tiles(&m);
   order(&m);
-  if (!plan.hardware_loop) pipeline(&m), inner_loops(&m), offer_others(&m), hardware_loop(&m);
+  if (!plan.hardware_loop) pipeline(&m), row_pipeline(&m), inner_loops(&m), offer_others(&m), hardware_loop(&m);
   return tw_menu_finish(&m.base, out, error);
 }
