@@ -133,7 +133,7 @@ double tw_state_end(const tw_state *s) {
 
 /* The last candidates start so early that they, the rounds against the incumbent and the confirmation end in time.
  * The time of a candidate is estimated from the best kernel so far. If that is still a slow baseline, candidates may
- * use half of the time. */
+ * use half of the time, and an eighth of it after the baseline is known. */
 void tw_team_set_deadline(tw_state *s) {
   if (s->options.seconds <= 0) return;
   const tw_candidate *like = s->best ? s->best : s->start;
@@ -144,8 +144,9 @@ void tw_team_set_deadline(tw_state *s) {
   const double rounds = s->n_known || !tw_is_clearly_faster(like, s->start) ? MEASUREMENTS * each : 0;
   s->last_measurement = fmax(tw_state_end(s) - s->case_seconds - trial, s->began + s->options.seconds);
   const double last_start = s->last_measurement - like->seconds - rounds;
-  const double half = s->began + s->options.seconds / 2;
-  s->deadline = fmin(s->began + s->options.seconds * s->share, fmax(last_start, half));
+  const double half = s->began + s->options.seconds / 2,
+               eighth = s->began + s->case_seconds + s->start->seconds + s->options.seconds / 8;
+  s->deadline = fmin(s->began + s->options.seconds * s->share, fmax(last_start, fmax(half, eighth)));
   /* Trials may wait for one another: late trials give way to the rounds. */
   s->last_trial = fmin(fmax(s->last_measurement - rounds, s->deadline + like->seconds), s->last_measurement);
 }

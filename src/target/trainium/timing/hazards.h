@@ -29,7 +29,7 @@ tw_status trn_check_races(const trn_program *, tw_error *);
 /* Picks a random byte in each of TRN_SLICE_PARTS equal parts of each output, and marks in needed[i] (malloc'ed) the
  * instructions that these bytes depend on. NULL: the whole program has to run, because a slice is unknown or saves
  * little. */
-enum { TRN_SLICE_PARTS = 16 };
+enum { TRN_SLICE_PARTS = 8 };
 tw_status trn_slice(const trn_program *, uint64_t seed, uint8_t **needed, tw_error *);
 
 #endif
