@@ -85,7 +85,6 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   w->vector = maxima + carried;
   const double exponentials = trn_add_copies(s, w, (trn_choice)p->copy, n, blocks); /* as long as copies on Scalar */
   w->scalar += exponentials + blocks * (c->scalar.accumulate_ns + c->scalar.pointer_ns);
-  w->bytes = s->problem->op->bytes(s->problem);
   const bool adjacent = !trn_key(s, "causal") && trn_key(s, "hkv") == 1;
   w->run_bytes = d * trn_key_bytes(s, "a") * (adjacent ? p->load : 1);
   w->transfers =

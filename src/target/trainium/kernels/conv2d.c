@@ -65,8 +65,7 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
               (columns * (is_16 ? c->tensor.row_cycles_16 : c->tensor.row_cycles_32) / c->tensor.ghz + calls * 5);
   trn_add_copies(s, w, (trn_choice)p->copy, columns, calls);
   const double blocks = images * ceil((double)out_h(s) / p->block);
-  w->bytes = s->problem->op->bytes(s->problem) +
-             blocks * (double)((trn_key(s, "r") - 1) * trn_key(s, "w") * trn_key(s, "c") * trn_key_bytes(s, "a"));
+  w->bytes += blocks * (double)((trn_key(s, "r") - 1) * trn_key(s, "w") * trn_key(s, "c") * trn_key_bytes(s, "a"));
   w->run_bytes = (double)(p->block * out_w(s) * trn_key_bytes(s, "out"));
   w->transfers = blocks * (c_tiles + k_tiles);
   w->first = taps * k_tiles * c_tiles * 200 + p->block * (double)out_w(s) * 2;

@@ -30,10 +30,8 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const plan *p = looked_at;
-  const trn_config_vector *v = &s->config->vector;
   const double tiles = (double)trn_row_tiles(s), part = (double)trn_key(s, "cols") / p->split;
-  w->vector = tiles * p->split * (v->scan * part + v->start_cycles) / v->ghz;
-  w->bytes = s->problem->op->bytes(s->problem);
+  trn_add(s, w, TRN_CHOOSE_VECTOR, s->config->vector.scan, tiles * p->split * part, tiles * p->split);
   w->run_bytes = part * trn_key_bytes(s, "a");
   w->transfers = 2 * tiles * p->split;
   w->first = w->last = part * 2;

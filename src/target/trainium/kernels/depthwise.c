@@ -37,15 +37,11 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const double out = (double)out_width(s), n = (double)trn_key(s, "n") * (double)((trn_key(s, "c") + 127) / 128),
                taps = (double)trn_key(s, "taps"), parts = n * (double)((int64_t)out / p->width + 1), elements = n * out;
   const double shared = p->share ? (double)((trn_key(s, "taps") - 1) / p->share) : 0;
-  w->vector =
-      (taps - 1 - shared) * (c->vector.tensor_tensor_32 * elements + parts * c->vector.start_cycles) / c->vector.ghz;
-  w->scalar = shared * (elements / c->scalar.ghz + parts * (c->scalar.sbuf_ns + c->scalar.pointer_ns));
-  w->gpsimd = shared * (elements + parts * c->gpsimd.start_cycles) / c->gpsimd.ghz;
-  if (p->first)
-    w->scalar += elements / c->scalar.ghz + parts * (c->scalar.sbuf_ns + c->scalar.pointer_ns);
-  else
-    w->vector += (c->vector.copy_32 * elements + parts * c->vector.start_cycles) / c->vector.ghz;
-  w->bytes = s->problem->op->bytes(s->problem);
+  const double own = taps - 1 - shared;
+  trn_add(s, w, TRN_CHOOSE_VECTOR, c->vector.tensor_tensor_32, own * elements, own * parts);
+  trn_add(s, w, TRN_CHOOSE_SCALAR, 0, shared * elements, shared * parts);
+  trn_add(s, w, TRN_CHOOSE_GPSIMD, 0, shared * elements, shared * parts);
+  trn_add(s, w, p->first ? TRN_CHOOSE_SCALAR : TRN_CHOOSE_VECTOR, c->vector.copy_32, elements, parts);
   w->run_bytes = (double)p->width * trn_key_bytes(s, "a");
   w->transfers = 2 * parts;
   w->first = w->last = p->width * 2.0;

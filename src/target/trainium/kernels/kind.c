@@ -78,9 +78,16 @@ static tw_status plan_of(const context *c, const tw_schedule *schedule, void *pl
 }
 
 /* The part of the machine that is busy longest, plus a twentieth of the other parts. */
+void trn_add(const trn_subject *s, trn_work *w, trn_choice engine, double cycles, double n, double calls) {
+  const trn_config *c = s->config;
+  if (engine == TRN_CHOOSE_VECTOR) w->vector += (cycles * n + calls * c->vector.start_cycles) / c->vector.ghz;
+  if (engine == TRN_CHOOSE_SCALAR) w->scalar += n / c->scalar.ghz + calls * (c->scalar.sbuf_ns + c->scalar.pointer_ns);
+  if (engine == TRN_CHOOSE_GPSIMD) w->gpsimd += (n + calls * c->gpsimd.start_cycles) / c->gpsimd.ghz;
+}
+
 double trn_predicted(const trn_kind *kind, const trn_subject *s, const void *plan) {
   const trn_config_dma *d = &s->config->dma;
-  trn_work w = {.run_bytes = d->packet_bytes};
+  trn_work w = {.run_bytes = d->packet_bytes, .bytes = s->problem->op->bytes(s->problem)};
   if (kind->legal(s, plan, NULL) != TW_OK) return 0;
   kind->work(s, plan, &w);
   const double run = fmin(w.run_bytes, (double)d->packet_bytes);

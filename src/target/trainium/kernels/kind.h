@@ -20,7 +20,7 @@ typedef struct trn_subject {
 /* Nanoseconds that the parts of the machine are busy, for the model of a kernel. */
 typedef struct trn_work {
   double tensor, vector, scalar, gpsimd;
-  double bytes, run_bytes; /* moved from and to HBM; of neighbours in one descriptor */
+  double bytes, run_bytes; /* moved from and to HBM, first the op's; of neighbours in one descriptor */
   double transfers;        /* that are started */
   double first, last;      /* before the first work can start, and after the last: not hidden */
 } trn_work;
@@ -82,6 +82,8 @@ typedef enum trn_choice { TRN_CHOOSE_ANY, TRN_CHOOSE_VECTOR, TRN_CHOOSE_SCALAR, 
 #define TRN_ENGINE(field, engine, choices, help)                                                                       \
   TW_VERB(#field, #field " " engine, help, 1, TW_CHOICE("", plan, field, TRN_CHOOSE_ANY, choices))
 const char *trn_engine_argument(trn_choice);
+/* Adds the time of instructions on one engine: n elements of a partition in all. Vector takes `cycles` for each. */
+void trn_add(const trn_subject *, trn_work *, trn_choice, double cycles, double n, double calls);
 /* Adds the time of copies out of PSUM to their engine: n columns in all. With any, two engines share them and end at
  * once. Returns the nanoseconds on Scalar alone. */
 double trn_add_copies(const trn_subject *, trn_work *, trn_choice, double n, double calls);

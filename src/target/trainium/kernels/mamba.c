@@ -47,22 +47,13 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const trn_config *c = s->config;
   const double tiles = (double)((trn_key(s, "c") + 127) / 128),
                positions = (double)trn_key(s, "b") * (double)trn_key(s, "s"), states = (double)trn_key(s, "n"),
-               parts = positions / p->width, n = tiles * states * positions, calls = tiles * states * parts,
-               start = calls * c->vector.start_cycles;
-  w->scalar = n / c->scalar.ghz + calls * (c->scalar.sbuf_ns + c->scalar.pointer_ns);
-  w->vector = (c->vector.scan * n + start) / c->vector.ghz;
-  const struct {
-    int engine;
-    bool in_psum;
-  } part[] = {{p->b_engine, p->b == BY_PRODUCT}, {p->c_engine, p->c == BY_PRODUCT}, {p->sum, false}};
-  for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-    if (part[i].engine == TRN_CHOOSE_GPSIMD)
-      w->gpsimd += (n + calls * c->gpsimd.start_cycles) / c->gpsimd.ghz;
-    else
-      w->vector +=
-          ((part[i].in_psum ? c->vector.tensor_tensor_psum : c->vector.tensor_tensor_32) * n + start) / c->vector.ghz;
-  }
-  w->bytes = s->problem->op->bytes(s->problem);
+               parts = positions / p->width, n = tiles * states * positions, calls = tiles * states * parts;
+  trn_add(s, w, TRN_CHOOSE_SCALAR, 0, n, calls);
+  trn_add(s, w, TRN_CHOOSE_VECTOR, c->vector.scan, n, calls);
+  const int engine[] = {p->b_engine, p->c_engine, p->sum}, in_sbuf[] = {p->b, p->c, 1};
+  for (int i = 0; i < 3; i++)
+    trn_add(s, w, engine[i] == TRN_CHOOSE_GPSIMD ? TRN_CHOOSE_GPSIMD : TRN_CHOOSE_VECTOR,
+            in_sbuf[i] ? c->vector.tensor_tensor_32 : c->vector.tensor_tensor_psum, n, calls);
   for (int i = 0; i < 2; i++)
     if (i ? p->c : p->b)
       w->bytes += 128 * states * positions * trn_key_bytes(s, "a");

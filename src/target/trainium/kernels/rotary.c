@@ -31,13 +31,11 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
 
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const plan *p = looked_at;
-  const trn_config *c = s->config;
   const double heads = (double)trn_key(s, "b") * (double)trn_key(s, "h"), n = (double)trn_key(s, "s"),
                parts = n / p->width + 1;
-  w->vector = (INSTRUCTIONS - p->share) * heads * (c->vector.tensor_tensor_32 * n + parts * c->vector.start_cycles) /
-              c->vector.ghz;
-  w->gpsimd = p->share * heads * (n + parts * c->gpsimd.start_cycles) / c->gpsimd.ghz;
-  w->bytes = s->problem->op->bytes(s->problem);
+  const double own = (INSTRUCTIONS - p->share) * heads, moved = p->share * heads;
+  trn_add(s, w, TRN_CHOOSE_VECTOR, s->config->vector.tensor_tensor_32, own * n, own * parts);
+  trn_add(s, w, TRN_CHOOSE_GPSIMD, 0, moved * n, moved * parts);
   w->run_bytes = (double)p->width * trn_key_bytes(s, "a");
   w->transfers = parts * (2 + 4 * heads);
   w->first = w->last = p->width * 2.0;

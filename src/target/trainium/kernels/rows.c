@@ -87,7 +87,6 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const double n = tiles * cols /* elements of a partition */, vector = n / c->vector.ghz, scalar = n / c->scalar.ghz,
                gpsimd = n / c->gpsimd.ghz;
   const double both = c->vector.tensor_tensor_32 * vector;
-  w->bytes = s->problem->op->bytes(s->problem);
   w->run_bytes = cols / p->split * trn_key_bytes(s, "a");
   w->transfers = 2 * tiles * p->split;
   w->first = w->last = cols / p->split * 1.5;

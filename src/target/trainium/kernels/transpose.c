@@ -36,7 +36,6 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const double tiles = (double)trn_key(s, "b") * (double)(rows / 128) * (double)(cols / 128);
   w->tensor = tiles * 128 * (size < 4 ? c->tensor.row_cycles_16 : c->tensor.transpose_cycles_32) / c->tensor.ghz;
   trn_add_copies(s, w, (trn_choice)p->copy, 128 * tiles, tiles);
-  w->bytes = s->problem->op->bytes(s->problem);
   const int64_t run_in = p->rows * cols * size, run_out = p->columns * rows * size;
   w->run_bytes = (double)(run_in < run_out ? run_in : run_out);
   w->transfers = (double)trn_key(s, "b") * ((double)rows / 128 / p->rows + (double)cols / 128 / p->columns);
