@@ -178,6 +178,41 @@ static void directives_give_values_to_parameters(void **state) {
   if (r.status != TW_FAILED || !strstr(r.error.text, "2 kernels")) fail_msg("%s", r.error.text);
 }
 
+/* Directives name the op's inputs, whose shapes and layouts differ from those of a public kernel. */
+static void directives_arrange_operands(void **state) {
+  static const char kernel[] = "import neuronxcc.nki as nki\n" /* its names have other numbers than the directives' */
+                               "import neuronxcc.nki.language as nl\n"
+                               "@nki.jit\n"
+                               "def k(x, rows):\n"
+                               "    d, s = x.shape\n"
+                               "    y = nl.ndarray((s, d), dtype=x.dtype, buffer=nl.shared_hbm)\n"
+                               "    for i in nl.affine_range(rows // 128):\n"
+                               "        t = nl.load(x[:, nl.ds(i * 128, 128)])\n"
+                               "        nl.store(y[nl.ds(i * 128, 128), :], nl.transpose(t))\n"
+                               "    return y\n";
+  static const struct {
+    const char *directive, *problem, *expected;
+  } wrong[] = {{"#: x = x.transpose(1, 1)\n", "elementwise rows=256 cols=64 f=relu",
+                "line 1: transpose: expected each of the 2 axes once"},
+               {"#: x = X.transpose(1)\n", "elementwise rows=256 cols=64 f=relu",
+                "line 1: unknown name 'X'; the op's inputs are x"},
+               {"#: x = x.transpose(1)\n", "elementwise rows=256 cols=64 f=relu",
+                "line 1: transpose: expected each of the 2 axes once"}};
+  char source[2000];
+  (void)state;
+  /* transposing what the host transposed gives the input: relu of it is wrong, a product with 1 is right */
+  snprintf(source, sizeof source, "#: rows = 256\n#: x = x.reshape(4, 64, 64).reshape((256, -1)).transpose(1, 0)\n%s",
+           kernel);
+  expect_correct(source, "elementwise rows=256 cols=64 f=scale alpha=1");
+  const result r = run_on("trn2", source, "elementwise rows=256 cols=64 f=relu");
+  assert_non_null(strstr(r.error.text, "wrong result"));
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    snprintf(source, sizeof source, "%s#: rows = 256\n%s", wrong[i].directive, kernel);
+    const result w = run_on("trn2", source, wrong[i].problem);
+    if (!strstr(w.error.text, wrong[i].expected)) fail_msg("%s", w.error.text);
+  }
+}
+
 static void causal_attention_is_correct(void **state) {
   char *source = example("attention.py");
   (void)state;
@@ -378,6 +413,9 @@ static const struct {
      "line 5: nc_n_gather: index 64 is outside of data"},
     {KERNEL "    t = nisa.nc_matmul_mx(x, x)\n    return y\n", "line 4: unsupported name nki.isa.nc_matmul_mx"},
     {KERNEL "    return 5\n", "the kernel returns an int for 'y'"},
+    {KERNEL "    t = x.transpose(1, 0)\n    return y\n", "line 4: a tensor has no attribute 'transpose'"},
+    {KERNEL "    a, b, c = x.shape\n    return y\n",
+     "line 4: 2 values for 3 names: (128, 64); if this is the shape of an operand, a line '#: parameter = "},
     {"@nki.jit\ndef k():\n    pass\n", "no parameter for operand 'x'"},
 };
 
@@ -558,6 +596,7 @@ int main(void) {
                                      cmocka_unit_test(a_softmax_with_helpers_grids_and_masks_is_correct),
                                      cmocka_unit_test(a_gemm_with_transposes_and_an_output_argument_is_correct),
                                      cmocka_unit_test(directives_give_values_to_parameters),
+                                     cmocka_unit_test(directives_arrange_operands),
                                      cmocka_unit_test(causal_attention_is_correct),
                                      cmocka_unit_test(unusual_forms_are_read),
                                      cmocka_unit_test(special_instructions_are_right),

@@ -167,11 +167,12 @@ static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, v
                          const uint8_t *needed, tw_error *error) {
   nki_request request = {.n_operands = k->n_operands, .operand = k->operand, .buffer = buffer, .needed = needed};
   if (needed) request.n_needed = a->program.n_instructions;
-  for (size_t i = 0; i < k->problem->op->n_keys && request.n_scalars < NKI_SCALARS_MAX; i++) {
+  for (size_t i = 0; i < k->problem->op->n_keys && request.n_scalars + 2 <= NKI_SCALARS_MAX; i++) {
     const tw_key *key = &k->problem->op->keys[i];
     if (key->kind != TW_KEY_REAL) continue;
-    request.scalar[request.n_scalars].names = strcmp(key->name, "eps") == 0 ? "eps|epsilon" : key->name;
-    request.scalar[request.n_scalars++].value = tw_problem_real(k->problem, key->name);
+    const double value = tw_problem_real(k->problem, key->name);
+    request.scalar[request.n_scalars++] = (nki_scalar_argument){key->name, value};
+    if (!strcmp(key->name, "eps")) request.scalar[request.n_scalars++] = (nki_scalar_argument){"epsilon", value};
   }
   trn_program program;
   const tw_status status = nki_execute(config(t), &a->module, a->source, &request, &program, error);

@@ -71,13 +71,24 @@ const nki_value *nki_lookup(const nki_frame *f, int symbol) {
 
 /* ---- names and attributes ---- */
 
+static int symbol_of(nki_run *r, const char *text) {
+  nki_module *m = (nki_module *)(uintptr_t)r->module; /* the module's table of symbols grows */
+  const int symbol = nki_symbol(&m->symbols, &m->arena, text, strlen(text));
+  if (symbol < 0) nki_out_of_memory(r);
+  return symbol;
+}
+
+/* A directive's node has a number in another table of symbols. */
+static int symbol_in(nki_run *r, const nki_node *n) { return r->in_directive ? symbol_of(r, n->text) : n->symbol; }
+
 static nki_value name(nki_run *r, const nki_node *n) {
-  const nki_value *known = nki_lookup(r->frame, n->symbol);
+  const nki_value *known = nki_lookup(r->frame, symbol_in(r, n));
   if (known && known->type == NKI_V_UNAVAILABLE)
     nki_fail(r, "'%s' has no value here (%s)", n->text, ((const nki_string *)known->as.o)->text);
   if (known) return *known;
   const nki_value v = nki_python_name(r, n->text);
   if (v.type != NKI_V_MISSING) return v;
+  if (r->in_directive) return nki_operand_named(r, n->text);
   nki_fail(r, "unknown name '%s'", n->text);
 }
 
@@ -150,30 +161,13 @@ static void add_named(nki_run *r, given *g, int symbol, nki_value v) {
   g->named[g->n_named++] = v;
 }
 
-static int symbol_of(nki_run *r, const char *text) {
-  nki_module *m = (nki_module *)(uintptr_t)r->module; /* the module's table of symbols grows */
-  const int symbol = nki_symbol(&m->symbols, &m->arena, text, strlen(text));
-  if (symbol < 0) nki_out_of_memory(r);
-  return symbol;
-}
-
-/* A directive's node has a number in another table of symbols. */
-static int symbol_in(nki_run *r, const nki_node *n) {
-  const nki_symbols *s = &r->module->symbols;
-  return n->symbol >= 0 && (size_t)n->symbol < s->n && s->text[n->symbol] == n->text ? n->symbol
-                                                                                     : symbol_of(r, n->text);
-}
-
 static void collect_arguments(nki_run *r, const nki_node *n, given *g) {
   for (size_t i = 0; i < n->n_items; i++) {
     const nki_node *item = n->item[i];
     if (item->kind == NKI_STAR) {
       const nki_value all = nki_evaluate(r, item->a);
-      for (size_t k = 0;; k++) {
-        const nki_value v = nki_item(r, all, k);
-        if (v.type == NKI_V_MISSING) break;
-        add_positional(r, g, v);
-      }
+      nki_value v;
+      for (size_t k = 0; nki_next(r, all, &k, &v);) add_positional(r, g, v);
     } else if (item->kind == NKI_KEYWORD && item->text) {
       add_named(r, g, symbol_in(r, item), nki_evaluate(r, item->a));
     } else if (item->kind == NKI_KEYWORD) {
@@ -332,10 +326,9 @@ static void comprehend(nki_run *r, const nki_node *n, size_t loop, nki_sequence 
   }
   const nki_node *clause = n->item[loop];
   const nki_value all = nki_evaluate(r, clause->b);
-  for (size_t i = 0;; i++) {
+  nki_value v;
+  for (size_t i = 0; nki_next(r, all, &i, &v);) {
     bool holds = true;
-    const nki_value v = nki_item(r, all, i);
-    if (v.type == NKI_V_MISSING) return;
     count_step(r);
     assign(r, clause->a, v);
     for (size_t c = 0; c < clause->n_items && holds; c++) holds = nki_truth(r, nki_evaluate(r, clause->item[c]));
@@ -373,11 +366,8 @@ static nki_value items(nki_run *r, const nki_node *n, nki_type type) {
       continue;
     }
     const nki_value all = nki_evaluate(r, n->item[i]->a);
-    for (size_t k = 0;; k++) {
-      const nki_value v = nki_item(r, all, k);
-      if (v.type == NKI_V_MISSING) break;
-      nki_append(r, nki_items(out), v);
-    }
+    nki_value v;
+    for (size_t k = 0; nki_next(r, all, &k, &v);) nki_append(r, nki_items(out), v);
   }
   return out;
 }
@@ -483,8 +473,14 @@ static void assign_items(nki_run *r, const nki_node *target, nki_value v) {
   for (size_t i = 0; i < target->n_items; i++)
     if (target->item[i]->kind == NKI_STAR) star = i;
   const bool has_star = star < target->n_items;
-  if (has_star ? n + 1 < target->n_items : n != target->n_items)
-    nki_fail(r, "%zu values for %zu names", n, target->n_items);
+  if (has_star ? n + 1 < target->n_items : n != target->n_items) {
+    char text[200];
+    nki_print(v, text, sizeof text);
+    nki_fail(r,
+             "%zu values for %zu names: %s; if this is the shape of an operand, a line '#: parameter = "
+             "OPERAND.reshape(...)' gives it another",
+             n, target->n_items, text);
+  }
   for (size_t i = 0, at = 0; i < target->n_items; i++) {
     if (i != star) {
       assign(r, target->item[i], nki_item(r, v, at++));

@@ -1,6 +1,7 @@
 /* kernel.c - finds the kernel in a module, passes its arguments, and takes its results. */
 #include "target/trainium/nki/kernel.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,14 +116,19 @@ static void fill_row(const tw_operand *o, const void *buffer, int64_t from, bool
   }
 }
 
+static nki_view *argument(nki_run *r, trn_type type, int n, const int64_t size[], const char *name, bool is_defined) {
+  nki_tensor *t = nki_tensor_new(r, TRN_HBM, type, n, size, -1, is_defined);
+  trn_tensor *entry = &r->program->tensor[t->first];
+  entry->is_argument = true;
+  snprintf(entry->name, sizeof entry->name, "%s", name);
+  return nki_view_whole(r, t, n, size, -1);
+}
+
 /* Makes an operand a tensor in HBM. */
 static nki_value tensor_of(nki_run *r, const tw_operand *given, const void *buffer) {
   const tw_operand ordered = in_memory_order(given), *o = &ordered;
-  nki_tensor *t = nki_tensor_new(r, TRN_HBM, type_of(r, o->type), o->rank, o->dims, -1, !o->is_output);
-  nki_view *v = nki_view_whole(r, t, o->rank, o->dims, -1);
-  trn_tensor *entry = &r->program->tensor[t->first];
-  entry->is_argument = true;
-  strncpy(entry->name, o->name, sizeof entry->name - 1);
+  nki_view *v = argument(r, type_of(r, o->type), o->rank, o->dims, o->name, !o->is_output);
+  const nki_tensor *t = v->tensor;
   if (!r->computes || o->is_output) return nki_of(v);
   nki_data(r, v);
   for (int64_t row = 0; row < tw_operand_rows(o); row++)
@@ -131,14 +137,44 @@ static nki_value tensor_of(nki_run *r, const tw_operand *given, const void *buff
   return nki_of(v);
 }
 
-static bool has_name(const char *names, const char *name) {
-  const size_t n = strlen(name);
-  for (const char *p = names; *p; p += *p == '|') {
-    const size_t length = strcspn(p, "|");
-    if (length == n && memcmp(p, name, n) == 0) return true;
-    p += length;
+nki_value nki_operand_named(nki_run *r, const char *name) {
+  const nki_request *q = r->request;
+  for (size_t i = 0; i < q->n_operands; i++)
+    if (!q->operand[i].is_output && strcmp(q->operand[i].name, name) == 0) {
+      r->named |= (uint64_t)1 << i;
+      return tensor_of(r, &q->operand[i], q->buffer ? q->buffer[i] : NULL);
+    }
+  char names[400] = "";
+  for (size_t i = 0; i < q->n_operands; i++)
+    if (!q->operand[i].is_output) {
+      const size_t n = strlen(names);
+      snprintf(names + n, sizeof names - n, " %s", q->operand[i].name);
+    }
+  nki_fail(r, "unknown name '%s'; the op's inputs are%s", name, names);
+}
+
+nki_value nki_operand_transposed(nki_run *r, const nki_view *v, nki_value axes) {
+  nki_view *turned = nki_view_copy(r, v);
+  if (!r->in_directive || v->tensor->memory != TRN_HBM) nki_fail(r, "a tensor has no attribute 'transpose'");
+  if (nki_axes(r, axes, v->n) != (1u << v->n) - 1 || nki_items(axes)->n != (size_t)v->n)
+    nki_fail(r, "transpose: expected each of the %d axes once", v->n);
+  for (int d = 0; d < v->n; d++) {
+    const int64_t axis = nki_integer(r, nki_items(axes)->item[d], "axis"), from = axis < 0 ? axis + v->n : axis;
+    turned->size[d] = v->size[from];
+    turned->along_columns[d] = v->along_columns[from];
   }
-  return false;
+  const trn_tensor given = r->program->tensor[v->tensor->first]; /* the array may move */
+  nki_view *out = argument(r, v->type, v->n, turned->size, given.name, true);
+  const trn_view to = nki_data(r, out), from = nki_data(r, turned);
+  trn_copy(&to, &from, NULL, NULL);
+  return nki_of(out);
+}
+
+/* The next operand that no parameter has. */
+static size_t next_operand(const nki_run *r, size_t from, bool is_output) {
+  const nki_request *q = r->request;
+  while (from < q->n_operands && (q->operand[from].is_output != is_output || r->named >> from & 1)) from++;
+  return from;
 }
 
 enum { PARAMETERS_MAX = 64, NAMED_MAX = 32 };
@@ -149,6 +185,13 @@ typedef struct call_plan {
   const char *name[NAMED_MAX];       /* keywords for the kernel's **keywords */
   nki_value output[TW_OPERANDS_MAX]; /* outputs that the kernel writes into; MISSING: the kernel returns them */
 } call_plan;
+
+static nki_value value_of(nki_run *r, const nki_node *directive) {
+  r->in_directive = true;
+  const nki_value v = nki_evaluate(r, directive);
+  r->in_directive = false;
+  return v;
+}
 
 /* If the kernel takes any keyword, directives that name no parameter become keywords. */
 static void plan_keywords(nki_run *r, const nki_function *f, const directives *d, call_plan *out) {
@@ -163,7 +206,7 @@ static void plan_keywords(nki_run *r, const nki_function *f, const directives *d
     if (is_parameter) continue;
     if (out->n_named == NAMED_MAX) nki_fail(r, "more than %d keywords for the kernel", NAMED_MAX);
     out->name[out->n_named] = n->item[0]->text;
-    out->named[out->n_named++] = nki_evaluate(r, n->a);
+    out->named[out->n_named++] = value_of(r, n->a);
   }
 }
 
@@ -176,30 +219,24 @@ static void plan_call(nki_run *r, const nki_function *f, const directives *d, ca
     if (p->op == '/' || p->op == '*' || p->op == 'p') break;
     r->line = p->line;
     if (out->n == PARAMETERS_MAX) nki_fail(r, "the kernel has more than %d parameters", PARAMETERS_MAX);
-    if (given) v = nki_evaluate(r, given);
+    if (given) v = value_of(r, given);
     for (size_t s = 0; s < q->n_scalars && v.type == NKI_V_MISSING; s++)
-      if (p->text && has_name(q->scalar[s].names, p->text)) v = nki_real(q->scalar[s].value);
-    if (v.type == NKI_V_MISSING && !p->a) {
-      while (next_in < q->n_operands && q->operand[next_in].is_output) next_in++;
-      if (next_in < q->n_operands) {
-        v = tensor_of(r, &q->operand[next_in], q->buffer ? q->buffer[next_in] : NULL);
-        next_in++;
-      }
+      if (p->text && strcmp(q->scalar[s].name, p->text) == 0) v = nki_real(q->scalar[s].value);
+    if (v.type == NKI_V_MISSING && !p->a && (next_in = next_operand(r, next_in, false)) < q->n_operands) {
+      v = tensor_of(r, &q->operand[next_in], q->buffer ? q->buffer[next_in] : NULL);
+      next_in++;
     }
     if (v.type == NKI_V_MISSING && p->a) v = f->fallback[i];
-    if (v.type == NKI_V_MISSING) {
-      while (next_out < q->n_operands && !q->operand[next_out].is_output) next_out++;
-      if (next_out < q->n_operands) {
-        v = out->output[next_out] = tensor_of(r, &q->operand[next_out], NULL);
-        next_out++;
-      }
+    if (v.type == NKI_V_MISSING && (next_out = next_operand(r, next_out, true)) < q->n_operands) {
+      v = out->output[next_out] = tensor_of(r, &q->operand[next_out], NULL);
+      next_out++;
     }
     if (v.type == NKI_V_MISSING)
       nki_fail(r, "parameter '%s' has no value; add a line '#: %s = ...' to the source", p->text, p->text);
     out->argument[out->n++] = v;
   }
   plan_keywords(r, f, d, out);
-  while (next_in < q->n_operands && q->operand[next_in].is_output) next_in++;
+  next_in = next_operand(r, next_in, false);
   if (next_in < q->n_operands) nki_fail(r, "the kernel has no parameter for operand '%s'", q->operand[next_in].name);
 }
 
@@ -268,7 +305,8 @@ static void take_results(nki_run *r, const call_plan *plan, nki_value returned) 
     else if (v.type == NKI_V_MISSING && !next++)
       v = returned;
     if (v.type == NKI_V_MISSING || v.type == NKI_V_NONE)
-      nki_fail(r, "the kernel returns nothing for '%s'", q->operand[i].name);
+      nki_fail(r, "the kernel returns nothing for '%s'; expected a tensor for each output of the op",
+               q->operand[i].name);
     copy_out(r, &q->operand[i], v, q->buffer ? q->buffer[i] : NULL);
   }
 }

@@ -12,8 +12,13 @@
 
 enum { NKI_SCALARS_MAX = 16 };
 
+typedef struct nki_scalar_argument {
+  const char *name;
+  double value;
+} nki_scalar_argument;
+
 /* The arguments of a kernel. Parameters take their values in this order:
- *   a line "#: name = value" of the source; a scalar with one of the parameter's names; the next input, if the parameter has
+ *   a line "#: name = value" of the source; a scalar with the parameter's name; the next input, if the parameter has
  *   no default; its default; the next output (kernels that write into arguments).
  * The kernel returns the outputs in order. */
 typedef struct nki_request {
@@ -23,10 +28,7 @@ typedef struct nki_request {
   const uint8_t *needed; /* for each of the first n_needed instructions: is it computed? NULL: all are */
   size_t n_needed;
   size_t n_scalars;
-  struct {
-    const char *names; /* separated by '|': "eps|epsilon" */
-    double value;
-  } scalar[NKI_SCALARS_MAX];
+  nki_scalar_argument scalar[NKI_SCALARS_MAX];
   int64_t statements;  /* maximum; 0: 20,000,000 */
   const tw_stop *stop; /* may be NULL */
 } nki_request;

@@ -33,9 +33,9 @@ NKI_CALL(do_len) {
   if (v.type == NKI_V_STRING) return nki_int((int64_t)((nki_string *)v.as.o)->length);
   if (v.type == NKI_V_VIEW && nki_view_of(v)->n) return nki_int(nki_view_of(v)->size[0]);
   if (v.type == NKI_V_RANGE) {
-    int64_t n = 0;
-    while (nki_item(r, v, (size_t)n).type != NKI_V_MISSING) n++;
-    return nki_int(n);
+    size_t n = 0;
+    for (nki_value item; nki_next(r, v, &n, &item);) {}
+    return nki_int((int64_t)n - 1);
   }
   nki_fail(r, "unsupported len() of %s", nki_type_name(v));
 }
@@ -54,22 +54,20 @@ NKI_CALL(do_extreme) {
   return best;
 }
 
-NKI_CALL(do_sum) {
-  nki_value sum = a->at[1].type == NKI_V_MISSING ? nki_int(0) : a->at[1];
-  for (size_t i = 0;; i++) {
-    const nki_value v = nki_item(r, a->at[0], i);
-    if (v.type == NKI_V_MISSING) return sum;
-    sum = nki_binary(r, '+', sum, v, NULL);
-  }
+/* sum, or a product of sizes */
+NKI_CALL(do_fold) {
+  const bool is_sum = *b->name == 's';
+  nki_value out = is_sum && a->at[1].type != NKI_V_MISSING ? a->at[1] : nki_int(!is_sum), v;
+  for (size_t i = 0; nki_next(r, a->at[0], &i, &v);) out = nki_binary(r, is_sum ? '+' : '*', out, v, NULL);
+  return out;
 }
 
 NKI_CALL(do_any_all) {
   const bool is_any = b->name[1] == 'n';
-  for (size_t i = 0;; i++) {
-    const nki_value v = nki_item(r, a->at[0], i);
-    if (v.type == NKI_V_MISSING) return nki_bool(!is_any);
+  nki_value v;
+  for (size_t i = 0; nki_next(r, a->at[0], &i, &v);)
     if (nki_truth(r, v) == is_any) return nki_bool(is_any);
-  }
+  return nki_bool(!is_any);
 }
 
 NKI_CALL(do_int) {
@@ -103,11 +101,8 @@ NKI_CALL(do_abs) {
 
 NKI_CALL(do_sequence) {
   const nki_value out = nki_sequence_of(r, *b->name == 't' ? NKI_V_TUPLE : NKI_V_LIST, 0, NULL);
-  for (size_t i = 0; a->at[0].type != NKI_V_MISSING; i++) {
-    const nki_value v = nki_item(r, a->at[0], i);
-    if (v.type == NKI_V_MISSING) break;
-    nki_append(r, nki_items(out), v);
-  }
+  nki_value v;
+  for (size_t i = 0; a->at[0].type != NKI_V_MISSING && nki_next(r, a->at[0], &i, &v);) nki_append(r, nki_items(out), v);
   return out;
 }
 
@@ -124,11 +119,10 @@ NKI_CALL(do_reversed) {
 
 NKI_CALL(do_enumerate) {
   const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
-  for (size_t i = 0;; i++) {
-    const nki_value v = nki_item(r, a->at[0], i);
-    if (v.type == NKI_V_MISSING) return out;
-    nki_append(r, nki_items(out), nki_sequence_of(r, NKI_V_TUPLE, 2, (nki_value[]){nki_int((int64_t)i), v}));
-  }
+  nki_value v;
+  for (size_t i = 0; nki_next(r, a->at[0], &i, &v);)
+    nki_append(r, nki_items(out), nki_sequence_of(r, NKI_V_TUPLE, 2, (nki_value[]){nki_int((int64_t)i - 1), v}));
+  return out;
 }
 
 NKI_CALL(do_zip) {
@@ -147,15 +141,12 @@ NKI_CALL(do_zip) {
 
 NKI_CALL(do_map) {
   const nki_value out = nki_sequence_of(r, NKI_V_LIST, 0, NULL);
-  for (size_t i = 0;; i++) {
-    const nki_value v = nki_item(r, a->at[1], i);
-    if (v.type == NKI_V_MISSING) return out;
+  nki_value v;
+  for (size_t i = 0; nki_next(r, a->at[1], &i, &v);) {
     const nki_value made = nki_invoke(r, a->at[0], 1, &v);
-    if (*b->name == 'm')
-      nki_append(r, nki_items(out), made);
-    else if (nki_truth(r, made))
-      nki_append(r, nki_items(out), v);
+    if (*b->name == 'm' || nki_truth(r, made)) nki_append(r, nki_items(out), *b->name == 'm' ? made : v);
   }
+  return out;
 }
 
 static bool is_instance(nki_value v, nki_value type) {
@@ -206,15 +197,6 @@ NKI_CALL(do_div_ceil) {
   return nki_int((x + y - 1) / y);
 }
 
-NKI_CALL(do_product) {
-  nki_value out = nki_int(1);
-  for (size_t i = 0;; i++) {
-    const nki_value v = nki_item(r, a->at[0], i);
-    if (v.type == NKI_V_MISSING) return out;
-    out = nki_binary(r, '*', out, v, NULL);
-  }
-}
-
 NKI_CALL(do_normalize_dim) {
   const int64_t axis = nki_integer(r, a->at[0], "dim"), rank = nki_integer(r, a->at[1], "rank");
   return nki_int(axis < 0 ? axis + rank : axis);
@@ -225,7 +207,7 @@ const nki_builtin nki_python_builtins[] = {
     {NKI_LIB_OTHER, "len", do_len, "x", -1},
     {NKI_LIB_OTHER, "min", do_extreme, "*", -1},
     {NKI_LIB_OTHER, "max", do_extreme, "*", -1},
-    {NKI_LIB_OTHER, "sum", do_sum, "x start", -1},
+    {NKI_LIB_OTHER, "sum", do_fold, "x start", -1},
     {NKI_LIB_OTHER, "any", do_any_all, "x", -1},
     {NKI_LIB_OTHER, "all", do_any_all, "x", -1},
     {NKI_LIB_OTHER, "int", do_int, "x", -1},
@@ -248,7 +230,7 @@ const nki_builtin nki_python_builtins[] = {
     {NKI_LIB_OTHER, "jit", do_decorate, "function mode platform_target show_compiler_tb debug_kernel", -1},
     {NKI_LIB_OTHER, "trace", do_decorate, "function", -1},
     {NKI_LIB_OTHER, "div_ceil", do_div_ceil, "n d", -1},
-    {NKI_LIB_OTHER, "n_elts", do_product, "shape", -1},
+    {NKI_LIB_OTHER, "n_elts", do_fold, "shape", -1},
     {NKI_LIB_OTHER, "normalize_dim", do_normalize_dim, "dim rank", -1},
     {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
 
@@ -290,27 +272,21 @@ const nki_builtin nki_math_builtins[] = {{NKI_LIB_MATH, "ceil", do_number, "x", 
                                          {NKI_LIB_MATH, "log", do_elementary, "x", NKI_ACTIVATION + TRN_LOG},
                                          {NKI_LIB_MATH, "gcd", do_gcd, "a b", -1},
                                          {NKI_LIB_MATH, "pow", do_pow, "x y", -1},
-                                         {NKI_LIB_MATH, "prod", do_product, "x axis", -1},
+                                         {NKI_LIB_MATH, "prod", do_fold, "x axis", -1},
                                          {NKI_LIB_MATH, NULL, NULL, NULL, -1}};
 
 /* ---- methods: the first argument is the value ---- */
 
-NKI_CALL(do_reshape) {
+/* A sequence of integers, or several: a shape, or axes. */
+NKI_CALL(do_arrange) {
   int64_t size[TRN_VIEW_DIMS];
-  if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "reshape of %s; expected a tensor", nki_type_name(a->at[0]));
+  if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "%s of %s; expected a tensor", b->name, nki_type_name(a->at[0]));
+  const nki_view *v = nki_view_of(a->at[0]);
   const bool is_list = nki_is_sequence(a->at[1]);
   const nki_value shape = is_list ? a->at[1] : nki_sequence_of(r, NKI_V_TUPLE, given(a) - 1, a->at + 1);
+  if (*b->name == 't') return nki_operand_transposed(r, v, shape);
   const int n = nki_shape(r, shape, size, NULL);
-  return nki_of(nki_reshape(r, nki_view_of(a->at[0]), n, size));
-}
-
-NKI_CALL(do_broadcast_to) {
-  int64_t size[TRN_VIEW_DIMS];
-  if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "broadcast_to of %s; expected a tensor", nki_type_name(a->at[0]));
-  const nki_value shape =
-      nki_is_sequence(a->at[1]) ? a->at[1] : nki_sequence_of(r, NKI_V_TUPLE, given(a) - 1, a->at + 1);
-  const int n = nki_shape(r, shape, size, NULL);
-  return nki_of(nki_broadcast(r, nki_view_of(a->at[0]), n, size));
+  return nki_of(*b->name == 'r' ? nki_reshape(r, v, n, size) : nki_broadcast(r, v, n, size));
 }
 
 /* self pattern offset */
@@ -380,14 +356,10 @@ NKI_CALL(do_replace) {
   return nki_text(r, text, n);
 }
 
-const nki_builtin nki_methods[] = {{NKI_LIB_OTHER, "replace", do_replace, "self old new", -1},
-                                   {NKI_LIB_OTHER, "reshape", do_reshape, "*", -1},
-                                   {NKI_LIB_OTHER, "broadcast_to", do_broadcast_to, "*", -1},
-                                   {NKI_LIB_OTHER, "astype", do_astype, "self dtype", -1},
-                                   {NKI_LIB_OTHER, "append", do_append, "self item", -1},
-                                   {NKI_LIB_OTHER, "get", do_get, "self key fallback", -1},
-                                   {NKI_LIB_OTHER, "items", do_dict_parts, "self", -1},
-                                   {NKI_LIB_OTHER, "keys", do_dict_parts, "self", -1},
-                                   {NKI_LIB_OTHER, "values", do_dict_parts, "self", -1},
-                                   {NKI_LIB_OTHER, "ap", do_ap, "self pattern offset", -1},
-                                   {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
+const nki_builtin nki_methods[] = {
+    {NKI_LIB_OTHER, "replace", do_replace, "self old new", -1}, {NKI_LIB_OTHER, "reshape", do_arrange, "*", -1},
+    {NKI_LIB_OTHER, "broadcast_to", do_arrange, "*", -1},       {NKI_LIB_OTHER, "transpose", do_arrange, "*", -1},
+    {NKI_LIB_OTHER, "astype", do_astype, "self dtype", -1},     {NKI_LIB_OTHER, "append", do_append, "self item", -1},
+    {NKI_LIB_OTHER, "get", do_get, "self key fallback", -1},    {NKI_LIB_OTHER, "items", do_dict_parts, "self", -1},
+    {NKI_LIB_OTHER, "keys", do_dict_parts, "self", -1},         {NKI_LIB_OTHER, "values", do_dict_parts, "self", -1},
+    {NKI_LIB_OTHER, "ap", do_ap, "self pattern offset", -1},    {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};

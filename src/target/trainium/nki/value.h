@@ -212,10 +212,12 @@ struct nki_run {
   const nki_module *module;
   trn_program *program;
   const nki_request *request;
-  bool computes; /* computes data, not only times */
-  bool skips;    /* the data of the last instruction are not computed: no wanted result depends on them */
-  bool is_newer; /* the dialect with destinations first */
-  bool is_muted; /* instructions are computed, but not added to the program */
+  bool computes;     /* computes data, not only times */
+  bool skips;        /* the data of the last instruction are not computed: no wanted result depends on them */
+  bool is_newer;     /* the dialect with destinations first */
+  bool in_directive; /* a line "#: name = value" is evaluated */
+  uint64_t named;    /* operands that directives name: a bit for each */
+  bool is_muted;     /* instructions are computed, but not added to the program */
   bool imports_older, imports_newer; /* the dialects that the file imports */
   int line;
   int scope, loops; /* index of the current iteration in the program's list; number of loops so far */
@@ -269,6 +271,10 @@ const char *nki_type_name(nki_value);
 bool nki_truth(nki_run *, nki_value);
 /* The i-th item of an iterable value; MISSING after the last. */
 nki_value nki_item(nki_run *, nki_value, size_t i);
+static inline bool nki_next(nki_run *r, nki_value all, size_t *i, nki_value *item) {
+  *item = nki_item(r, all, (*i)++);
+  return item->type != NKI_V_MISSING;
+}
 bool nki_equal(nki_value, nki_value);
 bool nki_is_number(nki_value); /* int, bool or real */
 double nki_number(nki_run *, nki_value, const char *what);
@@ -332,6 +338,11 @@ enum { NKI_ACTIVATION = 100 }; /* added to the code of a trn_unary */
 
 /* ---- arrays of NumPy (array.c) ---- */
 void nki_array_store(nki_run *, nki_view *into, nki_value);
+
+/* ---- operands in directives (kernel.c) ---- */
+nki_value nki_operand_named(nki_run *, const char *name);
+/* The tensor that holds the operand with its axes in another order: the host stores it so, no instruction does. */
+nki_value nki_operand_transposed(nki_run *, const nki_view *, nki_value axes);
 
 /* ---- tensors and instructions (tile.c) ---- */
 nki_tensor *nki_tensor_new(nki_run *, trn_memory, trn_type, int n, const int64_t size[], int partition_axis,

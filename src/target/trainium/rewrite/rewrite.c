@@ -69,12 +69,10 @@ static tw_status study(const tw_target *t, const tw_problem *problem, const char
   if (!p) return tw_no_memory(error, "a kernel");
   *p = (tw_program){.target = t, .problem = *problem, .source = strdup(source), .stop = stop};
   status = p->source ? tw_case_make_inputs(&p->problem, seed, &p->given, error) : tw_no_memory(error, "a kernel");
-  if (status == TW_OK) {
+  if (status == TW_OK)
     *out = p;
-  } else {
-    free(p->source);
-    free(p);
-  }
+  else
+    forget(p);
   return status;
 }
 
