@@ -24,4 +24,21 @@ static inline int example_stride(void) {
 #endif
 }
 
+#if defined __SANITIZE_THREAD__
+#define TW_TEST_THREADS
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define TW_TEST_THREADS
+#endif
+#endif
+
+/* ThreadSanitizer looks for races, which differ little from example to example: every eighth of those that another build tries all. */
+static inline int race_stride(void) {
+#ifdef TW_TEST_THREADS
+  return is_thorough() ? 1 : 8;
+#else
+  return 1;
+#endif
+}
+
 #endif

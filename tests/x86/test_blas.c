@@ -169,7 +169,7 @@ static void random_products_of_f32_are_right(void **state) {
   (void)state;
   tw_random r;
   tw_random_seed(&r, 1);
-  for (int run = 0; run < 600; run++) {
+  for (int run = 0; run < 600; run += race_stride()) {
     product x = random_product(&r, F32, F32, F32, 150);
     run_sgemm(&x);
     check_real(&x);
@@ -183,7 +183,7 @@ static void calls_that_differ_in_little_are_right(void **state) {
   (void)state;
   tw_random r;
   tw_random_seed(&r, 8);
-  for (int run = 0; run < 300; run++) {
+  for (int run = 0; run < 300; run += race_stride()) {
     product x =
         new_product(&r, F32, F32, F32, 20, 20, 20, BLAS_ROW_MAJOR, transposes[run % 2], transposes[run / 2 % 2]);
     run_sgemm(&x);
@@ -198,7 +198,7 @@ static void large_products_of_f32_are_right(void **state) {
   (void)state;
   tw_random r;
   tw_random_seed(&r, 2);
-  for (int run = 0; run < 8; run++) {
+  for (int run = 0; run < 8; run += race_stride() > 1 ? 3 : 1) {
     product x = new_product(&r, F32, F32, F32, draw(&r, 1, 500), draw(&r, 1, 500), draw(&r, 1000, 2600),
                             BLAS_ROW_MAJOR + run % 2, transposes[run / 2 % 2], transposes[run / 4 % 2]);
     run_sgemm(&x);
@@ -223,7 +223,7 @@ static void fortran_sgemm_is_right(void **state) {
   (void)state;
   tw_random r;
   tw_random_seed(&r, 4);
-  for (int run = 0; run < 60; run++) {
+  for (int run = 0; run < 60; run += race_stride()) {
     const char *const letters[] = {"N", "n", "T", "t", "C", "c"};
     const int ta = run % 6, tb = run / 6 % 6;
     product x = new_product(&r, F32, F32, F32, draw(&r, 0, 40), draw(&r, 0, 40), draw(&r, 0, 40), BLAS_COLUMN_MAJOR,
@@ -240,7 +240,7 @@ static void random_products_of_bf16_are_right(void **state) {
   (void)state;
   tw_random r;
   tw_random_seed(&r, 5);
-  for (int run = 0; run < 200; run++) {
+  for (int run = 0; run < 200; run += race_stride()) {
     product x = random_product(&r, BF16, BF16, F32, 120);
     cblas_gemm_bf16bf16f32(x.layout, x.transa, x.transb, x.m, x.n, x.k, x.alpha, x.a.data, x.a.pitch, x.b.data,
                            x.b.pitch, x.beta, x.c.data, x.c.pitch);
@@ -291,7 +291,8 @@ static void products_of_integers_are_exact(void **state) {
   (void)state;
   tw_random r;
   tw_random_seed(&r, 6);
-  for (int run = 0; run < 300; run++) integers_are_exact(&r, draw(&r, 0, 90), draw(&r, 0, 90), draw(&r, 0, 90), 0);
+  for (int run = 0; run < 300; run += race_stride())
+    integers_are_exact(&r, draw(&r, 0, 90), draw(&r, 0, 90), draw(&r, 0, 90), 0);
   integers_are_exact(&r, 2, 3, 200000, 1); /* sums beyond int32 saturate or become small again */
   integers_are_exact(&r, 3, 2, 200000, 0x1p-12f);
   integers_are_exact(&r, 4, 4, 300, 1e6f);

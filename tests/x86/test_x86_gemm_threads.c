@@ -151,13 +151,26 @@ static void execute(const product *p, const data *d, const tw_gemm_plan *plan, v
 
 /* ---- the claims ---- */
 
+/* Where AMX is emulated, by a signal for each instruction: the products that use it, on fewer numbers of threads. */
+static bool is_short(void) { return getenv("TILEWRIGHT_TEST_EMULATE") && !is_thorough(); }
+
+static bool is_left_out(const product *p) {
+  tw_gemm_plan *plan = plan_of(p, 1);
+  const bool uses_amx = strstr(tw_gemm_plan_kernel(plan), "amx");
+  tw_gemm_plan_destroy(plan);
+  return is_short() && !uses_amx;
+}
+
 static void every_number_of_threads_gives_the_same_bits(void **state) {
+  int computed = 0;
   (void)state;
   for (int i = 0; i < PRODUCTS; i++) {
     const product *p = &products[i];
+    if (is_left_out(p)) continue;
+    computed++;
     data d = data_of(p);
     char *one = malloc(c_bytes(&p->spec));
-    for (int threads = 1; threads <= 9; threads++) {
+    for (int threads = 1; threads <= 9; threads += is_short() && threads > 1 ? 4 : 1) {
       tw_gemm_plan *plan = plan_of(p, threads);
       execute(p, &d, plan, threads == 1 ? one : d.c);
       char line[400];
@@ -168,6 +181,7 @@ static void every_number_of_threads_gives_the_same_bits(void **state) {
     free(one);
     free_data(&d);
   }
+  assert_true(computed > 0);
 }
 
 /* Inside of a parallel region OpenMP gives each caller a team of one: all parts of the work must be done by it. */
@@ -285,7 +299,6 @@ int main(void) {
       cmocka_unit_test(parts_are_dealt_once),
       cmocka_unit_test(execution_allocates_nothing),
   };
-  if (getenv("TILEWRIGHT_TEST_EMULATE") && !is_thorough())
-    cmocka_set_test_filter("every_number*"); /* each instruction of AMX is a signal */
+  if (is_short()) cmocka_set_test_filter("every_number*");
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

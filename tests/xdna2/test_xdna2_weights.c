@@ -152,7 +152,7 @@ static void products_of_sizes_that_do_not_divide_are_exact(void **state) {
   (void)state;
   static const int64_t m[] = {65, 70, 127}, n[] = {65, 100, 127}, k[] = {68, 100, 156};
   for (int i = 0; i < NAMES; i++)
-    for (int j = 0; j < 9; j++) {
+    for (int j = 0; j < 9; j += example_stride()) {
       xd_gemm g = gemm_of(names[i], (tw_tile){32, 32, 32, 1}, m[j % 3], n[j / 3], k[(i + j) % 3]);
       g.rows = g.columns = 2;
       g.depth = 1 + j % 2;
@@ -164,7 +164,7 @@ static void small_products_are_exact(void **state) {
   (void)state;
   static const int64_t m[] = {1, 9}, n[] = {1, 5, 40, 200}, k[] = {4, 20, 64};
   for (int i = 0; i < NAMES; i++)
-    for (int j = 0; j < 24; j++) {
+    for (int j = 0; j < 24; j += example_stride()) {
       xd_gemm g = gemm_of(names[i], (tw_tile){32, 32, 64, 1}, m[j / 12], n[j / 3 % 4], k[j % 3]);
       g.rows = 1;
       g.columns = n[j / 3 % 4] == 200 ? 2 : 1;
