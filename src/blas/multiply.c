@@ -123,6 +123,10 @@ void blas_multiply(tw_gemm_spec *s, const void *a, const void *b, void *c) {
   const bool scales_b = s->a == TW_F32 && s->b == TW_F32;
   const float scale = scales_b ? s->alpha : 1;
   if (scales_b) s->alpha = 1;
+  if (m <= ROWS_MOST && (k <= K_MOST || s->c == TW_I32) && n * k <= PACKED_MOST / (int64_t)sizeof(float)) {
+    run(s, scale, a, b, c); /* in one piece */
+    return;
+  }
   const int64_t ks = piece_length(k, s->c == TW_I32 ? k : K_MOST, COLUMNS_STEP);
   const int64_t most = PACKED_MOST / (int64_t)sizeof(float) / min(ks, k);
   const int64_t columns = piece_length(n, most < COLUMNS_STEP ? COLUMNS_STEP : most, COLUMNS_STEP);

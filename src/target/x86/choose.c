@@ -137,15 +137,16 @@ bool x86_converts_a(const tw_gemm_plan *p) {
 /* Packing touches every unit of A once, about a cycle each; the kernel needs columns / 32 cycles for it (16 lanes, two
  * multiply-adds a cycle). Below this number of columns reading rows in place is faster. At 512 packing gains 2 to 7 %
  * (AMX, 4096^3 in 8 x 8 parts on 16 cores). Wide tiles always read in place: their rows fit one set of L1 (8 lines or
- * more) if they are a power of two apart. */
-enum { COLUMNS_WORTH_PACKING = 512 };
+ * more) if they are a power of two apart. AMX waits for its tiles of A in any case, and reads rows in place as fast as
+ * packed ones unless many of the 32 share a set: on 16 cores 1.05 to 1.16 times as fast with rows of 8256 bytes, 0.8 to
+ * 1 times with 8192. Rows that begin within lines need twice the lines: packing them is 1.17 times as fast at 300 x 301 x
+ * 302 and 1.2 times at 1000^3 of bf16, but not at 144^3. */
+enum { COLUMNS_WORTH_PACKING = 512, COLUMNS_OF_SPLIT_LINES = 256 };
 
-/* AMX waits for its tiles of A in any case. It reads rows in place as fast as packed ones, unless many of the 32 rows
- * share a set of L1 or L2. Measured on 16 cores with rows of 8256 bytes: 1.05 to 1.16 times as fast in place; with 8192
- * bytes 0.8 to 1. */
-static bool rows_spread(const tw_gemm_plan *p) {
-  enum { SPREAD = 1024 };
-  return p->a_stride % SPREAD != 0;
+/* Does AMX read the rows of A in place? The part has `columns`. */
+static bool amx_reads_in_place(const tw_gemm_plan *p, int64_t columns) {
+  if (p->a_stride % X86_LINE) return columns < COLUMNS_OF_SPLIT_LINES;
+  return columns < COLUMNS_WORTH_PACKING || x86_rows_spread(p);
 }
 
 /* The number of parts for each thread. With more than one, a fast core computes parts that a slow core has not
@@ -180,7 +181,7 @@ typedef struct fetches {
 static fetches fetches_of(const tw_gemm_plan *p) {
   if (p->kernel->isa == X86_AMX) return (fetches){87, 2.7, 0};
   const bool fits = p->spec.m * p->units * X86_UNIT <= x86_this_cpu()->l2;
-  return (fetches){p->packs_b ? 20 : 4, fits ? 0 : 0.4, 0.01};
+  return (fetches){p->packs_b ? 20 : 4, fits ? 0 : 0.4, 0.05};
 }
 
 /* Instructions for which the team starts one more thread, 0.8 us of vectors at two instructions a cycle. Measured on 16
@@ -254,11 +255,14 @@ static bool takes_two_panels(const tw_gemm_plan *p) {
 }
 
 /* Packing B takes as long as the multiply-adds with a third of a row (AVX-512), and tiles read a B in L2 as fast in place.
- * On an AMD server 1.66 times as fast as with packing at 16^3, 1.06 at 64^3, 1.02 at 256^3. */
+ * On an AMD server 1.66 times as fast as with packing at 16^3, 1.06 at 64^3, 1.02 at 256^3. Columns of a transposed A are
+ * read in place, too. */
 static bool reads_b_in_place(const tw_gemm_plan *p) {
   const tw_gemm_spec *s = &p->spec;
-  return p->packs_b && p->kernel->stored && p->plain && p->blocks == 1 && p->a_mode == X86_A_IN_PLACE &&
-         s->b == TW_F32 && !s->b_transposed && s->k * s->ldb * X86_UNIT <= x86_this_cpu()->l2 / 2;
+  const int64_t room = x86_this_cpu()->l2 / 2 / X86_UNIT;
+  const bool turned = s->a_transposed && s->a == TW_F32 && s->k * s->lda <= room / 2;
+  return p->packs_b && p->kernel->stored && p->plain && p->blocks == 1 && (p->a_mode == X86_A_IN_PLACE || turned) &&
+         s->b == TW_F32 && !s->b_transposed && s->k * s->ldb <= room;
 }
 
 void x86_choose_blocks(tw_gemm_plan *p) {
@@ -273,19 +277,13 @@ void x86_choose_blocks(tw_gemm_plan *p) {
                   : p->wide     ? p->kernel->wide_rows
                                 : p->kernel->rows;
   choose_parts(p);
-  /* A part of one panel has no use for low strips. Rows that share sets of L1 are still read six at a time. On 16
-   * cores of an Intel server 1.03 to 1.12 times as fast at 3136 x 128 x 1152, 2000 x 64 x 2000 and 1000 x 96 x 1000. */
-  if (p->wide && x86_ceil_div(x86_panels(p), p->parts_n) == 1 && rows_spread(p)) {
-    p->wide = false;
-    p->strip_rows = p->kernel->rows;
-  }
   const int64_t kernel_rows = p->strip_rows;
   int64_t rows = x86_ceil_div(s->m, p->parts_m);
   if (p->kernel->step > 1) rows = x86_min(x86_ceil_div(rows, kernel_rows) * kernel_rows, s->m);
   const int64_t columns = x86_ceil_div(x86_panels(p), p->parts_n) * p->kernel->columns;
   bool in_place = !p->on_codes && !x86_converts_a(p) && s->k % x86_kernel_group(p->kernel) == 0 &&
-                  (p->wide || columns < COLUMNS_WORTH_PACKING || rows <= kernel_rows ||
-                   (p->kernel->isa == X86_AMX && rows_spread(p)));
+                  (rows <= kernel_rows || (p->kernel->isa == X86_AMX ? amx_reads_in_place(p, columns)
+                                                                     : p->wide || columns < COLUMNS_WORTH_PACKING));
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
   p->reads_b = reads_b_in_place(p);
   const x86_kernel *k = p->kernel;

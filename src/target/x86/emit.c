@@ -15,7 +15,7 @@
 
 /* Addresses of rows in place use one pointer for three rows, because x86 addresses can add a stride or twice a
  * stride at no cost. */
-enum { ROWS_OF_POINTER = 3 };
+enum { ROWS_OF_POINTER = 3, LINES_AT_ONCE = 2 /* of C, prefetched together */ };
 
 /* The variant of a tile function: rows in place or packed; one panel, two consecutive ones, or the beginning of one. */
 typedef struct tile {
@@ -25,6 +25,7 @@ typedef struct tile {
   bool direct;
   bool stored; /* B is read in place, too: `b_stride` is the distance of its rows */
   bool masked; /* ... only its first columns */
+  bool turned; /* A is stored by columns, `a_stride` apart, and read in place */
 } tile;
 
 static tile tile_of(const x86_variant *s, int rows, bool direct, int vectors) {
@@ -33,7 +34,7 @@ static tile tile_of(const x86_variant *s, int rows, bool direct, int vectors) {
 
 static void emit_a(tw_text *t, const tile *k, int i, int u) {
   if (!k->direct) {
-    tw_text_add(t, "broadcast(a + %d)", X86_UNIT * (u * k->rows + i));
+    tw_text_add(t, "broadcast(a + %d)", X86_UNIT * ((k->turned ? 0 : u * k->rows) + i));
     return;
   }
   int pointer = i / ROWS_OF_POINTER * ROWS_OF_POINTER, offset = i - pointer;
@@ -60,13 +61,17 @@ static void emit_step(tw_text *t, const tile *k, int u) {
     emit_b(t, k, "load", j, u);
     tw_text_add(t, ";\n");
   }
-  const int vectors = k->vectors < k->s->vectors ? k->s->vectors : k->vectors; /* of the panels */
-  if (k->stored) tw_text_add(t, "    b += b_stride; one_by_one(b);\n");
-  for (int line = 0; !k->stored && line < k->vector * vectors; line += X86_LINE)
-    tw_text_add(t, "    fetch_next(next); next += next_step; one_by_one(next);\n");
+  if (k->stored)
+    tw_text_add(t, "    b += b_stride; one_by_one(b);\n");
+  else if (k->vectors > k->s->vectors) /* several strips share the prefetch: a line for each unit is enough */
+    tw_text_add(t, "    fetch_next(next); next += %d * next_step; one_by_one(next);\n",
+                k->vector * k->vectors / X86_LINE);
+  else
+    for (int line = 0; line < k->vector * k->s->vectors; line += X86_LINE)
+      tw_text_add(t, "    fetch_next(next); next += next_step; one_by_one(next);\n");
   const int begin = X86_UNIT * k->rows * u, end = X86_UNIT * k->rows * (u + 1);
-  for (int line = (begin + X86_LINE - 1) / X86_LINE * X86_LINE; k->s->prefetch && !k->direct && line < end;
-       line += X86_LINE)
+  for (int line = (begin + X86_LINE - 1) / X86_LINE * X86_LINE;
+       k->s->prefetch && !k->direct && !k->turned && line < end; line += X86_LINE)
     tw_text_add(t, "    fetch(a + %d);\n", line + k->s->prefetch);
   for (int i = 0; i < k->rows; i++) {
     tw_text_add(t, "    x = ");
@@ -75,20 +80,30 @@ static void emit_step(tw_text *t, const tile *k, int u) {
     for (int j = 0; j < k->vectors; j++) tw_text_add(t, " s%d_%d = multiply_add(s%d_%d, x, b%d);", i, j, i, j, j);
     tw_text_add(t, "\n");
   }
+  if (k->turned) tw_text_add(t, "    a += a_stride; one_by_one(a);\n");
 }
 
 static void emit_advance(tw_text *t, const tile *k, int steps) {
   tw_text_add(t, "   ");
   if (!k->stored) tw_text_add(t, " b += %d;", steps * k->s->vectors * k->vector);
-  if (!k->direct) tw_text_add(t, " a += %d;", steps * k->rows * X86_UNIT);
+  if (!k->direct && !k->turned) tw_text_add(t, " a += %d;", steps * k->rows * X86_UNIT);
   for (int i = 0; k->direct && i < k->rows; i += ROWS_OF_POINTER) tw_text_add(t, " a%d += %d;", i, steps * X86_UNIT);
   tw_text_add(t, "\n");
+}
+
+/* Prefetches two lines of C in each round of the loop: `soon` walks over half a row or a whole one, alternately by
+ * `soon_step` and by what is left of `soon_two`. Before the last units both are 0. */
+static void emit_fetch_c(tw_text *t, const tile *k) {
+  for (int line = 0; line < k->vector * k->vectors && line < LINES_AT_ONCE * X86_LINE; line += X86_LINE)
+    tw_text_add(t, "    fetch_sums(soon + %d);\n", line);
+  tw_text_add(t, "    soon += soon_step; soon_step = soon_two - soon_step; one_by_one(soon);\n");
 }
 
 static void emit_loop(tw_text *t, const tile *k, int steps) {
   tw_text_add(t, "  for (; units >= %d; units -= %d) {\n", steps, steps);
   for (int u = 0; u < steps; u++) emit_step(t, k, u);
   emit_advance(t, k, steps);
+  if (steps == k->s->unroll && !k->stored) emit_fetch_c(t, k);
   tw_text_add(t, "  }\n");
 }
 
@@ -161,52 +176,46 @@ static void emit_start(tw_text *t, const tile *k) {
   if (from_panel) tw_text_add(t, "  b += %d;\n", k->s->vectors * k->vector);
 }
 
-/* Prefetches `lines` lines from the beginning of each row; `row` is its address. */
-static void emit_fetch_rows(tw_text *t, const tile *k, const char *word, const char *stride, int lines) {
+/* Begins the prefetches for the code after the last units: of C, and of the beginning of the next rows of A, which the
+ * hardware cannot predict. */
+static void emit_fetch_soon(tw_text *t, const tile *k) {
+  enum { LINES_OF_A = 2 };
+  const int row = k->vector * k->vectors, part = LINES_AT_ONCE * X86_LINE;
+  if (row > part)
+    tw_text_add(t, "      soon_step = %d, soon_two = c_stride;\n", part);
+  else
+    tw_text_add(t, "      soon_step = c_stride, soon_two = 2 * c_stride;\n");
+  if (!k->direct) return;
+  tw_text_add(t, "      const char *row = a_start + %d * a_stride;\n", k->rows);
   for (int i = 0; i < k->rows; i++) {
-    for (int line = 0; line < lines; line++) tw_text_add(t, "      %s(row + %d);\n", word, line * X86_LINE);
-    tw_text_add(t, "      row += %s; one_by_one(row);\n", stride);
+    for (int line = 0; line < LINES_OF_A; line++) tw_text_add(t, "      fetch(row + %d);\n", line * X86_LINE);
+    tw_text_add(t, "      row += a_stride; one_by_one(row);\n");
   }
 }
 
-/* Prefetches for the code after the last units: C, and the beginning of the next rows of A, which the hardware cannot
- * predict. */
-static void emit_fetch_soon(tw_text *t, const tile *k) {
-  enum { LINES_OF_A = 2 };
-  tw_text_add(t, "      const char *row = c;\n");
-  emit_fetch_rows(t, k, "fetch_sums", "c_stride", (k->vectors * k->vector + X86_LINE - 1) / X86_LINE);
-  if (!k->direct) return;
-  tw_text_add(t, "      row = a_start + %d * a_stride;\n", k->rows);
-  emit_fetch_rows(t, k, "fetch", "a_stride", LINES_OF_A);
-}
-
-/* The loops over k; long ones are run in two parts. Before the second part, the last TAIL units, data for the following
- * code are prefetched: C, A, and the panel's beginning for the next strip. Earlier prefetches would be evicted by the
- * data that stream through L1 meanwhile. This part takes 700 to 900 cycles, as long as a memory access. A product whose
- * B is read in place is small: its data are in caches. */
+/* The loops over k; long ones are run in two parts. During the second part, the last TAIL units, data for the following
+ * code are prefetched. Earlier prefetches would be evicted by the data that stream through L1 meanwhile; all at once they
+ * would take the buffers in which lines of the panel arrive from L2 (docs/lab/2026-11-x86-all-cores-7.md). This part
+ * takes 700 to 900 cycles, as long as a memory access. A product whose B is read in place is small: its data are in
+ * caches. */
 static void emit_loops(tw_text *t, const tile *k) {
-  enum { TAIL = 64, AGAIN = 4 /* units of the panel's beginning */ };
+  enum { TAIL = 64 };
   if (k->stored) {
     tw_text_add(t, "    int64_t units = all_units;\n");
     emit_loop(t, k, k->s->unroll);
-    emit_loop(t, k, 1);
+    if (k->s->unroll > 1) emit_loop(t, k, 1);
     return;
   }
   tw_text_add(t,
+              "    const char *soon = c;\n    int64_t soon_step = 0, soon_two = 0;\n"
               "    int64_t rest = all_units > %d ? %d + all_units %% %d : 0, units = all_units - rest;\n"
-              "    if (rest == 0) {\n",
+              "  for (;; units = rest, rest = 0) {\n    if (rest == 0) {\n",
               TAIL, TAIL, k->s->unroll);
   emit_fetch_soon(t, k);
-  tw_text_add(t, "    }\n  for (;; units = rest, rest = 0) {\n");
-  if (k->s->unroll > 1) emit_loop(t, k, k->s->unroll);
-  emit_loop(t, k, 1);
-  tw_text_add(t, "    if (rest == 0) break;\n    {\n");
-  emit_fetch_soon(t, k);
   tw_text_add(t, "    }\n");
-  for (int line = 0; line < AGAIN * k->s->vectors * k->vector; line += X86_LINE)
-    for (int panel = 0; panel == 0 || panel < k->vectors / k->s->vectors; panel++)
-      tw_text_add(t, "    fetch(b_start + %d%s);\n", line, panel ? " + b_stride" : "");
-  tw_text_add(t, "  }\n");
+  emit_loop(t, k, k->s->unroll);
+  if (k->s->unroll > 1) emit_loop(t, k, 1);
+  tw_text_add(t, "    if (rest == 0) break;\n  }\n");
 }
 
 /* Processes strips one after another. The code around the loops over k is as short as possible, because a tile of 64
@@ -235,6 +244,8 @@ static void emit_tile(tw_text *t, const tile *k, const char *name) {
   emit_end(t, k);
   if (k->direct)
     tw_text_add(t, "  a_start += %d * a_stride;\n  }\n}\n\n", k->rows);
+  else if (k->turned)
+    tw_text_add(t, "  a_start += %d;\n  }\n}\n\n", k->rows * X86_UNIT);
   else
     tw_text_add(t, "  a_start = a;\n  }\n}\n\n");
 }
@@ -261,12 +272,14 @@ static void emit_tiles(tw_text *t, const x86_variant *s) {
                {"narrow_direct", true, narrow, part, s->direct_left_out, false},
                {"stored", true, has_stored(s) ? s->rows : 0, one, 0, true},
                {"wide_stored", true, has_stored(s) ? x86_wide_rows(s) : 0, two, 0, true},
-               {"narrow_stored", true, has_stored(s) ? s->rows : 0, part, 0, true}};
+               {"narrow_stored", true, has_stored(s) ? s->rows : 0, part, 0, true},
+               {"turned", false, has_stored(s) ? s->rows : 0, one, 0, true},
+               {"narrow_turned", false, has_stored(s) ? s->rows : 0, part, 0, true}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     const int rows = kinds[i].rows;
     for (int r = 1; r <= rows; r++) {
       tile k = tile_of(s, r, kinds[i].direct, kinds[i].vectors);
-      k.stored = kinds[i].stored;
+      k.stored = kinds[i].stored, k.turned = k.stored && !k.direct;
       if (!x86_left_out(kinds[i].left_out, r)) emit_tile(t, &k, kinds[i].name);
     }
     if (rows) x86_emit_table(t, "x86_tile", kinds[i].name, rows, kinds[i].left_out);
@@ -343,8 +356,9 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
         t, "    .narrow_columns = %d, .narrow_packed = narrow_packed_tiles, .narrow_direct = narrow_direct_tiles,\n",
         x86_narrow_vectors(s) * lanes);
   if (has_stored(s))
-    tw_text_add(
-        t, "    .stored = stored_tiles, .wide_stored = wide_stored_tiles, .narrow_stored = narrow_stored_tiles,\n");
+    tw_text_add(t,
+                "    .stored = stored_tiles, .wide_stored = wide_stored_tiles, .narrow_stored = narrow_stored_tiles,\n"
+                "    .turned = turned_tiles, .narrow_turned = narrow_turned_tiles,\n");
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s};\n",
               quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");

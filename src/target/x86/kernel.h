@@ -71,7 +71,7 @@ typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x
  * place) and in C. `columns` <= the tile's: columns right of them are not touched. Strides are in bytes. C's elements
  * are the 32-bit sums. A wide tile covers two panels, the second `b_stride` bytes after the first. It is lower than
  * other tiles, so that rows of A in place, which may all map to one set of L1, fit there. For each line of the panel,
- * in each strip, a line is prefetched into L2: at `next`, which then advances by `next_step`. */
+ * in each strip, `next` advances by `next_step`; the lines that it passes are prefetched into L2. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
                       int64_t c_stride, int64_t columns, bool accumulate, const void *next, int64_t next_step,
                       int64_t strips);
@@ -201,8 +201,9 @@ typedef struct x86_kernel {
   x86_tile *const *narrow_packed, *const *narrow_direct; /* likewise */
   /* likewise, on rows in place and B in place, whose rows are `b_stride` apart; or NULL. */
   x86_tile *const *stored, *const *wide_stored, *const *narrow_stored;
-  double operations_per_round;  /* multiplications and additions in a round of `spin` */
-  void (*spin)(int64_t rounds); /* multiply-adds on registers only: the peak rate */
+  x86_tile *const *turned, *const *narrow_turned; /* likewise, on columns of a transposed A, `a_stride` apart */
+  double operations_per_round;                    /* multiplications and additions in a round of `spin` */
+  void (*spin)(int64_t rounds);                   /* multiply-adds on registers only: the peak rate */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
   /* packs rows of elements of the kernel's own type, one element of k in each row; s16 has no such type */
   x86_pack *interleave;

@@ -13,6 +13,7 @@
 
 #include "target/x86/activations.h"
 #include "target/x86/choose.h"
+#include "target/x86/cpu.h"
 #include "target/x86/pack.h"
 #include "target/x86/weights.h"
 
@@ -170,8 +171,8 @@ typedef struct strips {
       groups; /* packed_rows: rows before the next strip in the buffer; units, and the groups of them */
 } strips;
 
-static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block) {
-  const x86_strips s = x86_strips_of(j->p, rows);
+static strips strips_of(const job *j, int64_t row, int64_t rows, int64_t block, bool two_panels) {
+  const x86_strips s = x86_strips_of(j->p, rows, x86_rows_of_tile(j->p, two_panels));
   const int64_t units = x86_filled(j->p, x86_block_units(j->p, block));
   const bool rounds = x86_quantizes(&j->p->spec);
   return (strips){.left = s.n,
@@ -264,16 +265,17 @@ static void pack_strips(const job *j, strips s, int64_t block) {
 
 /* The prefetch while strip `index` of `count` uses a panel of `bytes`; a line is prefetched for each line of the
  * panel. A single strip prefetches a little further ahead. With several strips, the first few prefetch the next
- * panel, which follows this one, in equal parts. */
+ * panel, which follows this one, in equal parts, unless it is near: there is none, or A and the panels of the block stay
+ * in L2. On an Intel server f32 is 1.07 times as fast at 300 x 301 x 302 without this prefetch. */
 enum { PARTS_MOST = 4 };
 
-static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool last) {
+static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool near) {
   const tw_gemm_plan *p = j->p;
   const int64_t parts = x86_min(count, PARTS_MOST);
   const int64_t line = p->expands ? p->codes.vector * p->codes.bits / 8 : p->on_codes ? p->codes.vector : X86_LINE;
   b->next_step = line / parts;
   b->next = b->packed + (count == 1 ? p->ahead : bytes + index * bytes / parts);
-  if (index < parts && (!last || count == 1)) return;
+  if (index < parts && (!near || count == 1)) return;
   b->next = b->b, b->next_step = 0; /* nothing */
 }
 
@@ -297,9 +299,9 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
 
 /* Number of columns for one call: of all panels, for a tile on codes, if their sums fit and no other strip waits for
  * them. A call for each panel costs a tenth of the time with ternary codes, which have short panels. */
-static int64_t panels_at_once(const tw_gemm_plan *p, int64_t strips_in_all, int64_t columns, bool plain) {
+static int64_t panels_at_once(const tw_gemm_plan *p, int64_t rows, int64_t columns, bool plain) {
   const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
-  if (p->on_codes && strips_in_all == 1 && !p->expands && (plain || p->blocks > 1)) return panels;
+  if (p->on_codes && rows <= p->strip_rows && !p->expands && (plain || p->blocks > 1)) return panels;
   /* One and a half panels: two tiles, of which one is narrow, cost less than a wide one. */
   if (p->wide && columns <= p->kernel->columns + p->kernel->narrow_columns) return 1;
   return p->wide || p->looks_up ? x86_min(panels, 2) : 1;
@@ -309,23 +311,25 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   const tw_gemm_plan *p = j->p;
   const int64_t width = p->kernel->columns, units = x86_block_units(p, block), end = j->column + j->columns;
   const int64_t bytes = (int64_t)x86_panel_bytes(p, units);
-  const strips all = strips_of(j, row, rows, block);
-  if (p->a_mode == X86_A_PACKED) pack_strips(j, all, block);
+  if (p->a_mode == X86_A_PACKED) pack_strips(j, strips_of(j, row, rows, block, p->wide), block);
   const char *first =
       p->packs_b ? j->workspace + p->b_at : (const char *)j->o->packed_b + x86_panel_at(p, block, j->column / width);
+  const int64_t operands = j->rows * units * X86_UNIT + x86_ceil_div(j->columns, width) * bytes; /* of the block */
   const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
   panel b = {.packed = first, .scales_stride = scales};
   if (p->has_codes) b.scales = (const char *)j->o->packed_b + x86_scales_at(p, block, j->column / width);
   for (int64_t column = j->column; column < end; column += b.columns) {
-    const int64_t panels = panels_at_once(p, all.left, end - column, plain);
+    const int64_t panels = panels_at_once(p, rows, end - column, plain);
+    const strips all = strips_of(j, row, rows, block, panels > 1);
     b.columns = panels * width;
     bring_units(j, block, &b, bytes, scales);
     const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
+    const bool near = all.left >= PARTS_MOST && operands <= x86_this_cpu()->l2 / 2;
     strip t;
     int64_t index = 0; /* index of a strip: a run of strips ends with the prefetch */
     for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);
          index += t.n) {
-      fetch_ahead(j, &b, index, all.left, panels * bytes, column + b.columns >= end);
+      fetch_ahead(j, &b, index, all.left, panels * bytes, near || column + b.columns >= end);
       run_tile(j, &t, block, column, &b, plain);
     }
     b.packed += panels * bytes, b.scales += panels * scales;
@@ -352,23 +356,29 @@ void x86_run_part(const tw_gemm_plan *p, const tw_gemm_operands *o, char *worksp
   x86_run_part_on(p, o, NULL, 1, workspace, part);
 }
 
-/* A part whose tiles read B in place, too. Nothing is packed, and a product of 16 x 16 x 16 takes 0.1 us: so these loops
+/* A part whose tiles read A and B in place. Nothing is packed, and a product of 16 x 16 x 16 takes 0.1 us: so these loops
  * are as short as possible. */
 static void run_in_place(const tw_gemm_plan *p, const tw_gemm_operands *o, const char *b, int64_t row, int64_t rows,
                          int64_t column, int64_t end) {
   const x86_kernel *k = p->kernel;
+  const bool turned = p->spec.a_transposed;
   const int64_t width = k->columns, pitch = p->spec.ldb * X86_UNIT, c_pitch = p->spec.ldc * X86_UNIT;
-  const x86_strips s = x86_strips_of(p, rows);
+  const int64_t a_row = turned ? X86_UNIT : p->a_stride;
   for (int64_t step; column < end; column += step) {
     const int64_t left = end - column;
-    const bool wide = p->wide && left > width + k->narrow_columns, narrow = !wide && left <= k->narrow_columns;
-    x86_tile *const *tiles = wide ? k->wide_stored : narrow ? k->narrow_stored : k->stored;
+    const bool wide = p->wide && !turned && left > width + k->narrow_columns,
+               narrow = !wide && left <= k->narrow_columns;
+    x86_tile *const *tiles = turned   ? narrow ? k->narrow_turned : k->turned
+                             : wide   ? k->wide_stored
+                             : narrow ? k->narrow_stored
+                                      : k->stored;
+    const x86_strips s = x86_strips_of(p, rows, turned ? k->rows : x86_rows_of_tile(p, wide));
     step = wide ? 2 * width : width;
     for (int taller = 0; taller < 2; taller++) {
       const int64_t n = taller ? s.taller : s.n - s.taller, first = taller ? 0 : s.taller * (s.low + 1);
       if (!n) continue;
       tiles[s.low + taller - 1](
-          p->units, (const char *)o->a + (row + first) * p->a_stride, p->a_stride, b + column * X86_UNIT, pitch,
+          p->units, (const char *)o->a + (row + first) * a_row, p->a_stride, b + column * X86_UNIT, pitch,
           (char *)o->c + (row + first) * c_pitch + column * X86_UNIT, c_pitch, x86_min(left, step), p->adds, b, 0, n);
     }
   }

@@ -165,7 +165,7 @@ static void lay_out_workspace(tw_gemm_plan *p) {
     p->a_scale_at = reserve_bytes(&at, scales);
   }
   const int64_t tile_columns = p->wide || p->looks_up ? 2 * columns : columns;
-  p->tile_at = reserve_bytes(&at, (size_t)(p->strip_rows * tile_columns) * X86_UNIT);
+  p->tile_at = reserve_bytes(&at, (size_t)((p->wide ? p->kernel->rows : p->strip_rows) * tile_columns) * X86_UNIT);
   if (p->has_codes && (!p->on_codes || p->expands))
     p->panel_at = reserve_bytes(&at, (size_t)(block * tile_columns) * X86_UNIT);
   if (p->blocks > 1 && !p->sums_in_c)

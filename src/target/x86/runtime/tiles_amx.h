@@ -58,13 +58,25 @@ static void end(void) { _tile_release(); }
 #define multiply_tiles _tile_dpbssd
 #endif
 
+/* Rows of A pass L1 by: each line is used once for a panel, which stays in L1. Lines that are used twice, because rows
+ * begin within them, do not. On an Intel server 1.03 times as fast at 256^3 and 1.08 at 384^3 of bf16, and without the
+ * exception 0.97 at 112^3. */
+#define load_a(tile, streams, a, stride)                                                                               \
+  do {                                                                                                                 \
+    if (streams)                                                                                                       \
+      _tile_stream_loadd(tile, a, stride);                                                                             \
+    else                                                                                                               \
+      _tile_loadd(tile, a, stride);                                                                                    \
+  } while (0)
+
 /* 16 units of k. */
-static inline __attribute__((always_inline)) void step(bool two, const char *a, int64_t a_stride, const char *b) {
+static inline __attribute__((always_inline)) void step(bool two, bool streams, const char *a, int64_t a_stride,
+                                                       const char *b) {
   _tile_loadd(6, b, PANEL_ROW);
-  _tile_loadd(4, a, a_stride);
+  load_a(4, streams, a, a_stride);
   _tile_loadd(7, b + TILE_LINE, PANEL_ROW);
   multiply_tiles(0, 4, 6);
-  if (two) _tile_loadd(5, a + SIDE * a_stride, a_stride);
+  if (two) load_a(5, streams, a + SIDE * a_stride, a_stride);
   multiply_tiles(1, 4, 7);
   if (two) {
     multiply_tiles(2, 5, 6);
@@ -72,17 +84,33 @@ static inline __attribute__((always_inline)) void step(bool two, const char *a, 
   }
 }
 
-/* Fewer than 16 units: with zeros behind them. */
-static void last_step(int rows, int64_t units, const char *a, int64_t a_stride, const char *b) {
-  _Alignas(TILE_LINE) char a_filled[TILE_ROWS * TILE_LINE] = {0}, b_filled[SIDE * PANEL_ROW] = {0};
-  for (int i = 0; i < rows; i++) memcpy(a_filled + i * TILE_LINE, a + i * a_stride, (size_t)units * X86_UNIT);
-  memcpy(b_filled, b, (size_t)units * PANEL_ROW);
+/* Copies `columns` of 32 units of each row: columns at the right edge of C go through memory of our own. */
+static inline __attribute__((always_inline)) void copy_part(int rows, int64_t columns, char *to, int64_t to_stride,
+                                                            const char *from, int64_t from_stride) {
+  const part left = first(columns), right = first(columns - SIDE);
+  for (int i = 0; i < rows; i++, to += to_stride, from += from_stride) {
+    _mm512_mask_storeu_epi32(to, left, _mm512_maskz_loadu_epi32(left, from));
+    _mm512_mask_storeu_epi32(to + TILE_LINE, right, _mm512_maskz_loadu_epi32(right, from + TILE_LINE));
+  }
+}
+
+/* Fewer than 16 units, followed by zeros. */
+static inline __attribute__((always_inline)) void last_step(int rows, int64_t units, const char *a, int64_t a_stride,
+                                                            const char *b) {
+  _Alignas(TILE_LINE) char a_filled[TILE_ROWS * TILE_LINE], b_filled[SIDE * PANEL_ROW];
+  const part some = first(units);
+  for (int i = 0; i < rows; i++)
+    _mm512_store_si512(a_filled + i * TILE_LINE, _mm512_maskz_loadu_epi32(some, a + i * a_stride));
+  for (int i = 0; i < SIDE; i++)
+    for (int at = 0; at < PANEL_ROW; at += TILE_LINE)
+      _mm512_store_si512(b_filled + i * PANEL_ROW + at,
+                         _mm512_maskz_loadu_epi32(i < units ? first(SIDE) : 0, b + i * PANEL_ROW + at));
   stays_in_memory(a_filled);
   stays_in_memory(b_filled);
   if (rows > SIDE)
-    step(true, a_filled, TILE_LINE, b_filled);
+    step(true, false, a_filled, TILE_LINE, b_filled);
   else
-    step(false, a_filled, TILE_LINE, b_filled);
+    step(false, false, a_filled, TILE_LINE, b_filled);
 }
 
 static inline __attribute__((always_inline)) void load_sums_of(bool two, const char *c, int64_t stride) {
@@ -99,11 +127,6 @@ static inline __attribute__((always_inline)) void store_sums_of(bool two, char *
   if (!two) return;
   _tile_stored(2, c + SIDE * stride, stride);
   _tile_stored(3, c + SIDE * stride + TILE_LINE, stride);
-}
-
-/* Columns at the right edge go through memory of our own. */
-static void copy_part(int rows, int64_t columns, char *to, int64_t to_stride, const char *from, int64_t from_stride) {
-  for (int i = 0; i < rows; i++) memcpy(to + i * to_stride, from + i * from_stride, (size_t)columns * X86_UNIT);
 }
 
 /* Rows of C that lie within a page of each other the hardware finds by itself. */
@@ -136,6 +159,7 @@ run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_
     }
     load_sums_of(two, to, to_stride);
   }
+  const bool streams = !in_place || a_stride % TILE_LINE == 0;
   const int64_t stride = in_place ? a_stride : TILE_LINE, advance = in_place ? TILE_LINE : (int64_t)rows * TILE_LINE;
   const char *below = c + rows * c_stride; /* a row of C */
   const char *const below_end = strips > 1 && c_stride >= PAGE ? below + rows * c_stride : below;
@@ -143,7 +167,10 @@ run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_
     for (int64_t at = 0; at < 2 * SIDE * next_step; at += TILE_LINE, next += TILE_LINE) fetch_next(next);
     for (int i = 0; i < 2 && below < below_end; i++, below += c_stride)
       fetch_sums(below), fetch_sums(below + TILE_LINE);
-    step(two, a, stride, b);
+    if (streams)
+      step(two, true, a, stride, b);
+    else
+      step(two, false, a, stride, b);
   }
   if (units) last_step(rows, units, a, in_place ? a_stride : units * X86_UNIT, b);
   store_sums_of(two, to, to_stride);

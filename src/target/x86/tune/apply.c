@@ -35,24 +35,24 @@ void x86_tune_blocks(tw_gemm_plan *p, const x86_blocks *b) {
   if (b->ahead > 0) p->ahead = b->ahead;
 }
 
-static unsigned heights_of_strips(const tw_gemm_plan *p, int64_t rows) {
-  const x86_strips s = x86_strips_of(p, rows);
+static unsigned heights_of_strips(const tw_gemm_plan *p, int64_t rows, bool two_panels) {
+  const x86_strips s = x86_strips_of(p, rows, x86_rows_of_tile(p, two_panels));
   const int64_t last = rows - (s.n - 1) * s.low - x86_min(s.taller, s.n - 1);
   return 1u << (last - 1) | (s.n > 1 ? 1u << (s.low - 1) : 0) | (s.taller ? 1u << s.low : 0);
 }
 
 x86_heights x86_heights_of(const tw_gemm_plan *p) {
   const int64_t buffer = x86_ceil_div(p->mc, p->rho);
-  unsigned all = 0;
+  unsigned all = 0, wide = 0;
   for (int t = 0; t < p->parts_m; t++) {
     const int64_t end = x86_part_row(p, t + 1);
     for (int64_t row = x86_part_row(p, t); row < end; row += p->mc)
       for (int64_t left = x86_min(p->mc, end - row); left > 0; left -= buffer)
-        all |= heights_of_strips(p, x86_min(buffer, left));
+        all |= heights_of_strips(p, x86_min(buffer, left), false),
+            wide |= p->wide ? heights_of_strips(p, x86_min(buffer, left), true) : 0;
   }
   if (p->on_codes) return (x86_heights){.coded = all};
   /* an odd last panel, of all panels or of a thread's, uses the narrow tiles */
-  const unsigned wide = p->wide ? all : 0;
   if (p->a_mode == X86_A_IN_PLACE) return (x86_heights){.direct = all, .wide_direct = wide};
   return (x86_heights){.packed = all, .wide_packed = wide};
 }
