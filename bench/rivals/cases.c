@@ -9,6 +9,7 @@
 static const bench_kind kinds[] = {
     {"f32", "a=f32 b=f32 c=f32", X86_F32, 0, false},
     {"bf16", "a=bf16 b=bf16 c=f32", X86_BF16, 0, false},
+    {"bf16>bf16", "a=bf16 b=bf16 c=bf16", X86_BF16, 0, false},
     {"u8s8", "a=u8 b=i8 c=i32", X86_U8S8, 0, false},
     {"s8s8", "a=i8 b=i8 c=i32", X86_U8S8, 0, false},
     {"bf16*mxfp4", "a=bf16 b=mxfp4 c=f32", X86_BF16, 0.95, false},

@@ -13,7 +13,6 @@
 
 #include "target/x86/activations.h"
 #include "target/x86/choose.h"
-#include "target/x86/cpu.h"
 #include "target/x86/pack.h"
 #include "target/x86/weights.h"
 
@@ -314,17 +313,19 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   if (p->a_mode == X86_A_PACKED) pack_strips(j, strips_of(j, row, rows, block, p->wide), block);
   const char *first =
       p->packs_b ? j->workspace + p->b_at : (const char *)j->o->packed_b + x86_panel_at(p, block, j->column / width);
-  const int64_t operands = j->rows * units * X86_UNIT + x86_ceil_div(j->columns, width) * bytes; /* of the block */
   const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
   panel b = {.packed = first, .scales_stride = scales};
+  strips all = {0};
+  int64_t before = 0; /* panels at once, for which `all` are the strips */
   if (p->has_codes) b.scales = (const char *)j->o->packed_b + x86_scales_at(p, block, j->column / width);
   for (int64_t column = j->column; column < end; column += b.columns) {
     const int64_t panels = panels_at_once(p, rows, end - column, plain);
-    const strips all = strips_of(j, row, rows, block, panels > 1);
+    if (panels != before) all = strips_of(j, row, rows, block, panels > 1);
+    before = panels;
     b.columns = panels * width;
     bring_units(j, block, &b, bytes, scales);
     const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
-    const bool near = all.left >= PARTS_MOST && operands <= x86_this_cpu()->l2 / 2;
+    const bool near = p->near && all.left >= PARTS_MOST;
     strip t;
     int64_t index = 0; /* index of a strip: a run of strips ends with the prefetch */
     for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);

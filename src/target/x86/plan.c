@@ -260,6 +260,7 @@ tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, x86_b_m
   settle_finish(p);
   x86_choose_blocks(p);
   if (tuned) x86_tune_blocks(p, &tuned->blocks);
+  p->near = p->layout.block * (p->mc + p->nc) * X86_UNIT <= x86_this_cpu()->l2 / 2;
   if (tuned && !x86_has_heights(p))
     return tw_fail(error, TW_USAGE, "tw_gemm_plan_create: the kernel has no functions for these numbers of rows");
   lay_out_workspace(p);
