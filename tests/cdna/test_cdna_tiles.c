@@ -150,6 +150,14 @@ static void pinned_loops_keep_the_rules(void **state) {
       {"cdna4", "gemm m=130 n=100 k=384 a=e3m2 b=e2m3 b_transposed=1 lda=448",
        "tile m=128 n=128 k=128;stages 3;split_k 2;hand_scheduled"},
       {"cdna4", "gemm m=130 n=100 k=512 a=e2m3 b=e3m2 b_transposed=1", "tile m=256 n=128 k=128;mfma 32;hand_scheduled"},
+      /* scales of blocks: without conversion, with it and an odd number of steps in each part, and with one instruction
+       * for a product */
+      {"cdna3", "gemm m=130 n=100 k=400 b_transposed=1 a=e4m3fnuz b=e4m3fnuz scales=block bias=row",
+       "tile m=128 n=128 k=128;mfma 32;hand_scheduled"},
+      {"cdna3", "gemm m=100 n=257 k=720 b_transposed=1 a=e5m2 b=e4m3 scales=block c=f32",
+       "tile m=128 n=128 k=128;waves m=1 n=4;hand_scheduled;split_k 2"},
+      {"cdna4", "gemm m=300 n=130 k=128 b_transposed=1 a=e4m3 b=e5m2 scales=block",
+       "tile m=128 n=128 k=128;mfma 32;copy registers;hand_scheduled"},
       /* clang alone would leave out a wait before its barrier */
       {"cdna3", "gemm m=128 n=128 k=512 b_transposed=1 a=e4m3 b=e4m3 scales=block",
        "tile m=128 n=128 k=128;stages 2;waves m=2 n=4"},
@@ -405,6 +413,9 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=256 n=512 k=32;waves m=1 n=2"}, "registers"},
       {{"cdna3", "gemm m=512 n=512 k=512 b_transposed=1", "tile m=100 n=64"}, "does not divide into"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=bf16 b=f16", ""}, "both f32, bf16"},
+      {{"cdna4", "gemm m=64 n=64 k=256 a=e4m3 b=e4m3 b_transposed=1 scales=block",
+        "tile m=128 n=128 k=128;copy registers;hand_scheduled"},
+       "two or more matrix instructions along k (found 1)"},
       {{"cdna4", "gemm m=64 n=64 k=256 a=e4m3 b=e4m3 scales=block", "tile m=64 n=192 k=128;waves m=1 n=2"},
        "share a scale"},
       {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "tile keys=128 queries=64"}, "registers"},

@@ -62,7 +62,8 @@ tw_tile_loop tw_tile_multistage_loop(const tw_gemm *g, const PLAN *p) {
                         .groups = p->groups_m * p->groups_n,
                         .stages = p->stages,
                         .tail = p->tail,
-                        .laid = p->way_a == TW_TILE_REGISTERS};
+                        .laid = p->way_a == TW_TILE_REGISTERS,
+                        .blocks = g->scales == TW_GEMM_SCALES_BLOCK};
 }
 
 static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
@@ -74,9 +75,9 @@ static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_g
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled requires rows that start and end at multiples of 16 bytes; 8-bit operands, and all "
                    "operands on gfx942, require b_transposed=1 without a_transposed");
-  if (p->ahead || p->interleave || g->scales == TW_GEMM_SCALES_BLOCK)
+  if (p->ahead || p->interleave)
     return tw_fail(error, TW_USAGE,
-                   "hand_scheduled cannot be combined with interleave, register_prefetch or scales=block; remove one");
+                   "hand_scheduled cannot be combined with interleave or register_prefetch; remove one");
   if ((!p->across_a || !p->across_b) && !tw_is_float6(g->a) && PIECE * groups % (p->side * p->row))
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled requires that %d rows of %d bytes fit the %d bytes that all waves load at once; use "
@@ -226,8 +227,9 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
                    "scales=block: k=%d must be a multiple of %d, and the %d columns of a wave must divide %d, the "
                    "columns that share a scale of B",
                    p->k, TW_GEMM_SCALE_BLOCK, columns, TW_GEMM_SCALE_BLOCK);
-  if (g->scales == TW_GEMM_SCALES_BLOCK && p->pingpong && p->k != TW_GEMM_SCALE_BLOCK)
-    return tw_fail(error, TW_USAGE, "scales=block with pingpong requires tile k=%d", TW_GEMM_SCALE_BLOCK);
+  if (g->scales == TW_GEMM_SCALES_BLOCK && (p->pingpong || p->hand_scheduled) && p->k != TW_GEMM_SCALE_BLOCK)
+    return tw_fail(error, TW_USAGE, "scales=block with pingpong or hand_scheduled requires tile k=%d",
+                   TW_GEMM_SCALE_BLOCK);
   if (p->ahead && (p->pingpong || p->stages < 2 || p->k / p->deep % 2 || p->way_a != TW_TILE_DIRECT ||
                    p->way_b != TW_TILE_DIRECT || g->scales == TW_GEMM_SCALES_BLOCK))
     return tw_fail(error, TW_USAGE,

@@ -20,6 +20,11 @@
  *
  *   laid                     u32: LDS address where the lane's part of A's first copy is stored
  *
+ * and, with `blocks`, whose tiles are blocks of k with f32 scales along k for each row of A and for all of B,
+ *
+ *   sa_matrix sb_matrix      u32x4: the buffer resources of scales
+ *   sa_lane[i] sb_lane       u32: bytes from there to the first scale of the lane's row in A's fragment i, and of B
+ *
  * and of block-scaled types, whose scales are copied with the tiles, 16 bytes of a lane, to stages after all of B's:
  *
  *   scale_matrix scale_lane  u32x4, u32: the resource of the group's part of the first tile's scales, the lane's place in it
@@ -48,6 +53,7 @@ typedef struct tw_tile_loop {
   bool tail;   /* k ends within a tile */
   bool scaled; /* the types are of blocks with scales */
   bool laid;   /* copies go through registers */
+  bool blocks; /* the sums of a tile are multiplied by scales and then added */
 } tw_tile_loop;
 
 /* Reads for one fragment. */

@@ -43,9 +43,11 @@ double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g
   /* smaller products leave the unit idle more often, between dependent ones */
   const double multiply =
       (double)p->m * p->n * p->k / rate_of(arch, g->a) * m->simds / simds * (p->side == 16 ? 1.02 : 1);
-  /* sums of a block of k are added to other sums, two per instruction of 4 cycles */
-  const double scale =
-      g->scales == TW_GEMM_SCALES_BLOCK ? (double)p->m * p->n * p->k / TW_GEMM_SCALE_BLOCK / 32 / simds : 0;
+  /* Sums of a block of k are added to other sums, two per instruction of 4 cycles. Other products hide this in the
+   * hand-scheduled loop. */
+  const double scale = g->scales == TW_GEMM_SCALES_BLOCK && !p->hand_scheduled
+                           ? (double)p->m * p->n * p->k / TW_GEMM_SCALE_BLOCK / 32 / simds
+                           : 0;
   const double reads =
       ((double)p->m * p->groups_n + (double)p->n * p->groups_m) * p->k * size / lds_rate * read_factor(p);
   const bool elements = p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS;

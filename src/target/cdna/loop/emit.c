@@ -35,6 +35,8 @@ enum {
   48,
   SIGN, /* NaN for that format */
   TO_NONE,
+  BLOCK_SCALES = 64, /* two matrices, of A's and B's; then bytes from the first tile's scales to the next one's */
+  BLOCK_SCALES_AT = BLOCK_SCALES + 8,
   OWN = 54, /* from here on, scalar registers of the loop itself */
   COUNT = OWN,
   LEFT,
@@ -57,13 +59,16 @@ typedef struct writer {
   int offset[2];                            /* first scalar one, of the second copy */
   /* registers for copies through registers, and their contents, for the conversion */
   int laid, data, spare;
-  int operands, end; /* vector registers */
-  int scalars;       /* first unused scalar register */
-  int reads, read;   /* reads issued, reads known to have ended */
-  int copies;        /* copies of this lane, relative to tile `stages` */
-  int fixed;         /* the half-converted value: a register, or 0 */
-  char second[160];  /* second half of the previous product, or "" */
-  size_t placed;     /* length of the text when m0 was last written */
+  /* with `blocks`: products of two fragments of C, twice; factors of rows, which begin at even registers; scales of rows
+   * and of B, and where they are */
+  int parts, factors, scale, scale_lane;
+  int operands, sums, end; /* vector or accumulation registers; the end of vector registers */
+  int scalars;             /* first unused scalar register */
+  int reads, read;         /* reads issued, reads known to have ended */
+  int copies;              /* copies of this lane, relative to tile `stages` */
+  int fixed;               /* the half-converted value: a register, or 0 */
+  char second[160];        /* second half of the previous product, or "" */
+  size_t placed;           /* length of the text when m0 was last written */
   /* For copies through registers: loads and LDS stores, in their order of issue. */
   struct {
     bool is_lay;
@@ -88,6 +93,8 @@ void cdna_loop_line(tw_text *t, const char *format, ...) {
 static int register_of(const writer *w, int fragment, int x) {
   return w->operands + w->l.place[fragment][(x + w->l.turns) % w->l.turns] * w->l.product.words;
 }
+/* The kinds of these registers: operands and sums. */
+static char kind_of(const writer *w, bool sums) { return w->l.of->blocks == sums ? 'v' : 'a'; }
 
 static int sums_of(const writer *w) {
   return w->l.of->operand[0].fragments * w->l.of->operand[1].fragments * w->l.product.sums;
@@ -102,8 +109,8 @@ static bool has_tail(const writer *w, int operand) { return w->l.of->tail && !w-
 static tw_status place_registers(writer *w, tw_error *error) {
   const cdna_loop *l = &w->l;
   const tw_tile_loop *of = l->of;
-  const int groups_of_simd = ceil_div(of->groups, SIMDS), sums = sums_of(w);
-  int next = 0, offset = OFFSETS;
+  const int groups_of_simd = ceil_div(of->groups, SIMDS), sums = sums_of(w), operands = l->places * l->product.words;
+  int next = 0, offset = of->blocks ? BLOCK_SCALES_AT + 1 : OFFSETS;
   for (int i = 0; i < 2; i++) {
     const tw_tile_loop_operand *o = &of->operand[i];
     w->copies_each[i] = o->bytes / (of->groups * 1024);
@@ -124,16 +131,23 @@ static tw_status place_registers(writer *w, tw_error *error) {
   if (of->scaled) w->lane[2] = w->now[2] = next, w->scales[0] = next + 1, w->scales[1] = next + 2, next += 3;
   if (of->laid) w->laid = next, w->data = (next + 4) & ~3, next = w->data + 4 * l->n_copies;
   if (l->product.fixes) w->spare = next, next += 3;
-  w->operands = (next + 3) & ~3;
+  if (of->blocks) {
+    const int rows = of->operand[0].fragments;
+    w->scale_lane = next, w->scale = next + rows + 1;
+    w->sums = (next + 2 * (rows + 1) + 3) & ~3, w->parts = w->sums + sums, w->factors = w->parts + 4 * l->product.sums;
+    w->end = w->factors + 2 * rows;
+  } else {
+    w->operands = (next + 3) & ~3;
+    w->end = w->operands + operands;
+  }
   w->scalars = offset;
-  w->end = w->operands + l->places * l->product.words;
-  const int have = SIMD_REGISTERS / groups_of_simd - sums - LEFT_TO_COMPILER,
+  const int others = of->blocks ? operands : sums, have = SIMD_REGISTERS / groups_of_simd - others - LEFT_TO_COMPILER,
             most = have < VECTORS - LEFT_TO_COMPILER ? have : VECTORS - LEFT_TO_COMPILER;
-  if (sums > VECTORS || w->end > most || offset > SCALARS)
+  if (others > VECTORS || w->end > most || offset > SCALARS)
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled needs %d registers per lane besides %d accumulators (limit %d) and %d scalar "
                    "registers (limit %d); use a smaller tile",
-                   w->end, sums, sums > VECTORS ? 0 : most, offset, SCALARS);
+                   w->end, others, others > VECTORS ? 0 : most, offset, SCALARS);
   return TW_OK;
 }
 
@@ -151,9 +165,11 @@ static int behind(const writer *w, bool is_lay, int number) {
   return n;
 }
 
-static void write_lds_wait(writer *w, bool is_lay, int number) {
-  const int later = behind(w, is_lay, number);
-  line(w, "s_waitcnt lgkmcnt(%d)", later < LGKM_MOST ? later : LGKM_MOST);
+static int smaller_of(int a, int b) { return a < b ? a : b; }
+
+/* Waits for a read. */
+static void write_lds_wait(writer *w, int number) {
+  line(w, "s_waitcnt lgkmcnt(%d)", smaller_of(behind(w, false, number), LGKM_MOST));
 }
 
 static void write_read(writer *w, const cdna_loop_op *op, int x) {
@@ -172,11 +188,11 @@ static void write_read(writer *w, const cdna_loop_op *op, int x) {
   const int address = w->address[op->operand] + stage / reach * w->pieces[op->operand] +
                       (o->across ? f->row : f->depth) * parts + op->part;
   const int further = o->across ? f->depth * (o->bytes / of->depth) : f->row * of->side * o->row_bytes;
-  line(w, "%s v[%d:%d], v%d offset:%d",
+  line(w, "%s %c[%d:%d], v%d offset:%d",
        o->across    ? "ds_read_b64_tr_b16"
        : words == 2 ? "ds_read_b64"
                     : "ds_read_b128",
-       to, to + words - 1, address, stage % reach * o->bytes + further);
+       kind_of(w, false), to, to + words - 1, address, stage % reach * o->bytes + further);
 }
 
 static void write_place(writer *w, const cdna_loop_op *op, int stage) {
@@ -210,6 +226,47 @@ static void write_load(writer *w, const cdna_loop_op *op) {
   line(w, "buffer_load_dwordx4 v[%d:%d], v%d, s[%d:%d], %s offen", data, data + 3, w->now[op->operand], matrix,
        matrix + 3, at);
 }
+
+/* Loads of the scales of A's rows and of B. */
+static int scales_of(const writer *w) { return w->l.of->blocks ? w->l.of->operand[0].fragments + 1 : 0; }
+
+/* Waits for the oldest copy, after which all other copies and all scales were loaded. A conversion begins less than a
+ * period after the load, so scales may not have been. */
+static void write_load_wait(writer *w) {
+  line(w, "s_waitcnt vmcnt(%d)", w->l.n_copies - 1 + (w->l.product.fixes ? 0 : scales_of(w)));
+}
+
+static void write_load_scales(writer *w) {
+  for (int i = 0; i < scales_of(w); i++) {
+    const int matrix = BLOCK_SCALES + (i + 1 == scales_of(w) ? 4 : 0);
+    line(w, "buffer_load_dword v%d, v%d, s[%d:%d], s%d offen", w->scale + i, w->scale_lane + i, matrix, matrix + 3,
+         BLOCK_SCALES_AT);
+  }
+}
+
+/* Before the first tile, its scales are loaded only: in each period, so that waits count them. */
+static void write_factors(writer *w, int x) {
+  const int rows = scales_of(w) - 1;
+  if (x >= 0) {
+    line(w, "s_waitcnt vmcnt(%d)", w->l.n_copies);
+    for (int i = 0; i < rows; i++)
+      line(w, "v_mul_f32 v%d, v%d, v%d", w->factors + 2 * i, w->scale + i, w->scale + rows);
+    line(w, "s_add_u32 s%d, s%d, 4", BLOCK_SCALES_AT, BLOCK_SCALES_AT);
+  }
+  write_load_scales(w);
+}
+
+/* Adds parts [from, to) of 2 registers, of products of two fragments of C, to their sums. */
+static void write_additions(writer *w, int pair, int from, int to) {
+  const int sums = w->l.product.sums, cols = w->l.of->operand[1].fragments;
+  for (int i = 2 * from; i < 2 * to; i += 2) {
+    const int factor = w->factors + (2 * pair + i / sums) / cols * 2, c = w->sums + 2 * pair * sums + i,
+              part = w->parts + pair % 2 * 2 * sums + i;
+    line(w, "v_pk_fma_f32 v[%d:%d], v[%d:%d], v[%d:%d], v[%d:%d] op_sel_hi:[1,0,1]", c, c + 1, part, part + 1, factor,
+         factor + 1, c, c + 1);
+  }
+}
+
 /* The second half of a conversion is issued between the halves of a product, which hide this number of instructions
  * each. */
 static void write_fixed(writer *w) {
@@ -229,7 +286,7 @@ static void write_fix(writer *w, const cdna_loop_op *op) {
   const int number = (op->operand ? w->l.copies[0] : 0) + op->part, v = w->data + 4 * number + op->fragment;
   const int some = w->spare, none = w->spare + 1;
   write_fixed(w);
-  if (!op->fragment) line(w, "s_waitcnt vmcnt(%d)", w->l.n_copies - 1);
+  if (!op->fragment) write_load_wait(w);
   line(w, "v_and_b32 v%d, s%d, v%d", some, SIZE, v);
   line(w, "v_add_u32 v%d, s%d, v%d", none, TO_NONE + op->operand, some);
   line(w, "v_add_u32 v%d, s%d, v%d", some, SIZE, some);
@@ -244,7 +301,7 @@ static void write_lay(writer *w, const cdna_loop_op *op, int y) {
   const int first =
       (op->operand ? of->stages * of->operand[0].bytes : 0) + y % of->stages * of->operand[op->operand].bytes;
   write_fixed(w);
-  if (!w->l.product.fixes) line(w, "s_waitcnt vmcnt(%d)", w->l.n_copies - 1);
+  if (!w->l.product.fixes) write_load_wait(w);
   line(w, "ds_write_b128 v%d, v[%d:%d] offset:%d", w->laid, data, data + 3, first + op->part * of->groups * 1024);
   note(w, true, y * w->l.n_copies + number);
   write_load(w, op);
@@ -286,7 +343,8 @@ static void write_op(writer *w, const cdna_loop_op *op, int x) {
   switch (op->kind) {
   case CDNA_LOOP_READY: {
     if (l->of->laid) {
-      write_lds_wait(w, true, (x + 1) * l->n_copies - 1);
+      const int lay = behind(w, true, (x + 1) * l->n_copies - 1), read = behind(w, false, x * l->n_reads - 1);
+      line(w, "s_waitcnt lgkmcnt(%d)", smaller_of(LGKM_MOST, l->of->blocks ? smaller_of(lay, read) : lay));
       line(w, "s_barrier");
       break;
     }
@@ -297,7 +355,7 @@ static void write_op(writer *w, const cdna_loop_op *op, int x) {
   }
   case CDNA_LOOP_READ: write_read(w, op, x); break;
   case CDNA_LOOP_FREED: {
-    write_lds_wait(w, false, (x + 1) * l->n_reads - 1);
+    write_lds_wait(w, (x + 1) * l->n_reads - 1);
     line(w, "s_barrier");
     if ((x + 1) * l->n_reads > w->read) w->read = (x + 1) * l->n_reads;
     break;
@@ -311,6 +369,7 @@ static void write_op(writer *w, const cdna_loop_op *op, int x) {
       write_copy(w, op);
     break;
   case CDNA_LOOP_ADVANCE: write_advance(w, op->operand); break;
+  case CDNA_LOOP_FACTORS: write_factors(w, x); break;
   }
 }
 
@@ -330,6 +389,17 @@ static void write_second(writer *w) {
   *w->second = 0;
 }
 
+/* The share of product i in the additions of the two fragments of C before its own. By the third, their last products are
+ * complete. */
+static void write_additions_after(writer *w, int product) {
+  enum { FREE = 2 };
+  const int of_turn = 2 * w->l.of->depth, pairs = w->l.products / of_turn, n = w->l.product.sums,
+            in = product % of_turn - FREE;
+  if (in >= 0)
+    write_additions(w, (product / of_turn + pairs - 1) % pairs, in * n / (of_turn - FREE),
+                    (in + 1) * n / (of_turn - FREE));
+}
+
 static void write_product(writer *w, int product, int x) {
   const cdna_loop *l = &w->l;
   const cdna_loop_use u = cdna_loop_use_of(l, product);
@@ -341,23 +411,29 @@ static void write_product(writer *w, int product, int x) {
   }
   const int needed = x * l->n_reads + last + 1;
   if (needed > w->read) {
-    write_lds_wait(w, false, needed - 1);
+    write_lds_wait(w, needed - 1);
     w->read = needed;
   }
   const int words = l->product.words, sums = l->product.sums, a = register_of(w, u.a, x), b = register_of(w, u.b, x);
-  const int c = (u.row * l->of->operand[1].fragments + u.col) * sums;
+  const int in = u.row * l->of->operand[1].fragments + u.col, c = l->of->blocks ? w->parts + in % 4 * sums : in * sums;
   const int each = words / l->product.halves;
-  char first[160] = "", second[160] = "";
+  const char of_sums = kind_of(w, true), of_operands = kind_of(w, false);
+  char first[160] = "", second[160] = "", addend[32] = "0";
   for (int i = 0; i < l->product.halves; i++) {
     char *to = i ? second : first;
-    snprintf(to, sizeof second, "%s a[%d:%d], v[%d:%d], v[%d:%d], a[%d:%d]%s%s", l->product.name, c, c + sums - 1,
-             b + i * each, b + (i + 1) * each - 1, a + i * each, a + (i + 1) * each - 1, c, c + sums - 1, scales,
-             l->product.formats);
+    if (i || u.depth || !l->of->blocks) snprintf(addend, sizeof addend, "%c[%d:%d]", of_sums, c, c + sums - 1);
+    snprintf(to, sizeof second, "%s %c[%d:%d], %c[%d:%d], %c[%d:%d], %s%s%s", l->product.name, of_sums, c, c + sums - 1,
+             of_operands, b + i * each, b + (i + 1) * each - 1, of_operands, a + i * each, a + (i + 1) * each - 1,
+             addend, scales, l->product.formats);
   }
+  /* products of two fragments take turns */
+  const bool early = l->of->blocks && product % 2 == 0;
+  if (early) write_second(w);
   line(w, "%s", first);
   write_fixed(w);
-  write_second(w);
+  if (!early) write_second(w);
   memcpy(w->second, second, sizeof second);
+  if (l->of->blocks) write_additions_after(w, product);
 }
 
 /* ---- parts ---- */
@@ -380,7 +456,7 @@ static void count(writer *w, bool of_first) {
 static bool is_there(const cdna_loop *l, const cdna_loop_op *op, int x) {
   return op->kind == CDNA_LOOP_COPY || op->kind == CDNA_LOOP_ADVANCE || op->kind == CDNA_LOOP_FIX
              ? x + l->of->stages >= 0
-             : x >= 0;
+             : x >= 0 || op->kind == CDNA_LOOP_FACTORS;
 }
 
 /* Writes one period: products of tile s of the body, interleaved with all other operations that are due, of this
@@ -443,6 +519,10 @@ static void write_before(writer *w) {
     if (l->op[i].kind == CDNA_LOOP_COPY) write_load(w, &l->op[i]);
     if (l->op[i].kind == CDNA_LOOP_ADVANCE) write_advance(w, l->op[i].operand);
   }
+  if (of->blocks) {
+    line(w, "s_mov_b32 s%d, 0", BLOCK_SCALES_AT);
+    write_load_scales(w);
+  }
   /* later operations are in the body, as for every tile */
   for (int stage = 0; stage < of->stages && !of->laid; stage++)
     for (int i = 0; i < l->n_ops && l->op[i].time - (of->stages - stage) * l->period < l->begin; i++) {
@@ -451,9 +531,10 @@ static void write_before(writer *w) {
       if (l->op[i].kind == CDNA_LOOP_ADVANCE) write_advance(w, l->op[i].operand);
     }
   count(w, false);
-  line(w, ".set tw_i, 0");
-  line(w, ".rept %d", sums_of(w));
-  line(w, "v_accvgpr_write_b32 a[tw_i], 0");
+  /* with `blocks`, the first additions are of zeros */
+  line(w, ".set tw_i, %d", w->sums);
+  line(w, ".rept %d", of->blocks ? w->end - w->sums : sums_of(w));
+  line(w, "%s[tw_i], 0", of->blocks ? "v_mov_b32 v" : "v_accvgpr_write_b32 a");
   line(w, ".set tw_i, tw_i + 1");
   line(w, ".endr");
   for (int operand = 0; operand < 2; operand++)
@@ -480,6 +561,17 @@ static void write_body(writer *w) {
   /* waits for the last product, and until other instructions may read it */
   for (int states = w->l.product.cycles / 4 + 4; states > 0; states -= 16)
     line(w, "s_nop %d", states < 16 ? states - 1 : 15);
+  if (w->l.of->blocks) write_additions(w, w->l.products / (2 * w->l.of->depth) - 1, 0, w->l.product.sums);
+}
+
+static void write_block_operands(writer *w, bool *input) {
+  const int rows = scales_of(w) - 1;
+  tw_text_add(w->t, ",\n        \"{s[%d:%d]}\"(sa_matrix), \"{s[%d:%d]}\"(sb_matrix)", BLOCK_SCALES, BLOCK_SCALES + 3,
+              BLOCK_SCALES + 4, BLOCK_SCALES + 7);
+  for (int i = 0; i < rows; i++) tw_text_add(w->t, ", \"{v%d}\"(sa_lane[%d])", w->scale_lane + i, i);
+  tw_text_add(w->t, ", \"{v%d}\"(sb_lane)", w->scale_lane + rows);
+  for (int i = w->scale_lane; i <= w->scale_lane + rows; i++) input[i] = true;
+  for (int i = w->sums; i < w->parts; i++) input[i] = true; /* outputs */
 }
 
 static void write_operands(writer *w) {
@@ -489,8 +581,8 @@ static void write_operands(writer *w) {
   tw_text *t = w->t;
   tw_text_add(t, "      :");
   for (int i = 0; i * sums < sums_of(w); i++)
-    tw_text_add(t, " \"=&{a[%d:%d]}\"(sums.value[%d][%d]),%s", i * sums, (i + 1) * sums - 1, i / cols, i % cols,
-                i % 2 ? "\n       " : "");
+    tw_text_add(t, " \"=&{%c[%d:%d]}\"(sums.value[%d][%d]),%s", kind_of(w, true), w->sums + i * sums,
+                w->sums + (i + 1) * sums - 1, i / cols, i % cols, i % 2 ? "\n       " : "");
   tw_text_add(t, " \"+{s[%d:%d]}\"(a_matrix), \"+{s[%d:%d]}\"(b_matrix)", MATRIX, MATRIX + 3, MATRIX + 4, MATRIX + 7);
   if (l->of->scaled) tw_text_add(t, ", \"+{s[%d:%d]}\"(scale_matrix)", SCALE_MATRIX, SCALE_MATRIX + 3);
   tw_text_add(t, "\n");
@@ -515,9 +607,14 @@ static void write_operands(writer *w) {
                 SCALE_STEP, w->lane[2], w->scales[0], w->scales[1]);
     input[w->lane[2]] = input[w->scales[0]] = input[w->scales[1]] = true;
   }
+  if (l->of->blocks) write_block_operands(w, input);
   tw_text_add(t, "\n      : \"memory\", \"scc\"");
   for (int i = SIZE; i < TO_NONE + 2 && l->product.fixes; i++) tw_text_add(t, ", \"s%d\"", i);
-  for (int i = OWN; i < w->scalars; i++) tw_text_add(t, "%s\"s%d\"", (i - OWN) % 12 ? ", " : ",\n        ", i);
+  for (int i = OWN; i < w->scalars; i++)
+    if (!l->of->blocks || i < BLOCK_SCALES || i >= BLOCK_SCALES_AT)
+      tw_text_add(t, "%s\"s%d\"", (i - OWN) % 12 ? ", " : ",\n        ", i);
+  for (int i = 0; i < l->places * l->product.words && l->of->blocks; i++)
+    tw_text_add(t, "%s\"a%d\"", i % 12 ? ", " : ",\n        ", i);
   for (int i = 0, n = 0; i < w->end; i++)
     if (!input[i]) tw_text_add(t, "%s\"v%d\"", n++ % 12 ? ", " : ",\n        ", i);
   tw_text_add(t, ");\n");

@@ -12,6 +12,10 @@
  * Where copies pass through registers, each waits for its load of the previous period, stores it to LDS, and loads the
  * same part of the next tile into the free register.
  *
+ * With `blocks`, sums of a tile are no operands of the next one. Products of two fragments of C take turns, all depths
+ * one after the other. While the next two are multiplied, they are scaled and added to the sums. Both are vector
+ * registers then, and operands are accumulation registers.
+ *
  * So the loop's body is the order of all these operations in one period. It is repeated until stages and registers
  * return to their first places.
  *
@@ -50,7 +54,8 @@ typedef enum cdna_loop_kind {
   CDNA_LOOP_PLACE, /* sets m0 for the next copy */
   CDNA_LOOP_FIX,   /* converts a loaded word for the multiplication: gfx942's 8-bit formats */
   CDNA_LOOP_COPY,
-  CDNA_LOOP_ADVANCE /* advances to the next tile */
+  CDNA_LOOP_ADVANCE, /* advances to the next tile */
+  CDNA_LOOP_FACTORS  /* multiplies scales, loads the next tile's scales */
 } cdna_loop_kind;
 
 typedef struct cdna_loop_op {
@@ -84,9 +89,9 @@ typedef struct cdna_loop {
   int place[CDNA_LOOP_FRAGMENTS][CDNA_LOOP_TURNS], places;
 } cdna_loop;
 
-/* The fragments and sums of product i of a tile. */
+/* The fragments and sums of product i of a tile, and its depth. */
 typedef struct cdna_loop_use {
-  int a, b, row, col;
+  int a, b, row, col, depth;
 } cdna_loop_use;
 cdna_loop_use cdna_loop_use_of(const cdna_loop *, int product);
 

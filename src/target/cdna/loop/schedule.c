@@ -97,14 +97,16 @@ static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l
   return NULL;
 }
 
-/* Order of products: depth by depth, row by row of A. */
+/* Order of products: depth by depth, row by row of A; with `blocks`, this for two fragments of C at a time. */
 cdna_loop_use cdna_loop_use_of(const cdna_loop *l, int product) {
-  const int rows = l->of->operand[0].fragments, cols = l->of->operand[1].fragments, depth = product / (rows * cols),
-            in = product % (rows * cols);
+  const int rows = l->of->operand[0].fragments, cols = l->of->operand[1].fragments,
+            at_once = l->of->blocks ? 2 : rows * cols, of_turn = at_once * l->of->depth,
+            depth = product % of_turn / at_once, in = product / of_turn * at_once + product % at_once;
   return (cdna_loop_use){.a = depth * (rows + cols) + in / cols,
                          .b = depth * (rows + cols) + rows + in % cols,
                          .row = in / cols,
-                         .col = in % cols};
+                         .col = in % cols,
+                         .depth = depth};
 }
 
 static void add(cdna_loop *l, cdna_loop_kind kind, int time, int operand, int fragment, int part) {
@@ -137,6 +139,7 @@ static void find_uses(cdna_loop *l) {
  * early enough for all reads. */
 static int add_reads(cdna_loop *l) {
   const int lead = READ_CYCLES * TICKS / l->product.cycles;
+  const double spread = l->of->blocks ? 1 : READS;
   int done = 0, last = 0;
   for (int use = 0; use < l->products; use++)
     for (int i = 0; i < l->n_fragments; i++) {
@@ -144,7 +147,7 @@ static int add_reads(cdna_loop *l) {
       if (f->first_use != use) continue;
       f->first_read = done;
       for (int part = 0; part < (f->scales ? 1 : l->parts[f->operand]); part++, done++) {
-        last = (int)(done * READS * l->period / l->n_reads) + 1;
+        last = (int)(done * spread * l->period / l->n_reads) + 1;
         if (part == 0) f->read_at = last;
         add(l, CDNA_LOOP_READ, last, f->operand, i, part);
       }
@@ -204,11 +207,18 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled has %d reads and %d copies per step, which is too long; use a smaller k", l->n_reads,
                    l->n_copies);
+  if (of->blocks && (!of->laid || of->depth < 2 || a->fragments * b->fragments % 4))
+    return tw_fail(error, TW_USAGE,
+                   "hand_scheduled with scales=block requires copy registers, two or more matrix instructions along k "
+                   "(found %d) and a multiple of 4 across a wave (found %d x %d); add mfma 32, or change the tile",
+                   of->depth, a->fragments, b->fragments);
   find_uses(l);
   add(l, CDNA_LOOP_READY, 0, 0, 0, 0);
-  const int freed = add_reads(l);
-  add(l, CDNA_LOOP_FREED, freed, 0, 0, 0);
+  const int read = add_reads(l), freed = of->blocks ? l->period : read;
+  if (!of->blocks) add(l, CDNA_LOOP_FREED, freed, 0, 0, 0);
   add_copies(l, freed);
+  /* after the additions of the tile before, and before the first of this one */
+  if (of->blocks) add(l, CDNA_LOOP_FACTORS, l->begin + 2 * of->depth * TICKS, 0, 0, 0);
   sort(l);
   /* the last copy must be in flight before the wait for its tile */
   if (of->stages < 2 || l->op[l->n_ops - 1].time >= of->stages * l->period || l->begin > l->period)

@@ -327,6 +327,10 @@ TW_FN float by_lanes(const float *from, int count, int at) {
   const __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, (u32)count * 4, 0x00020000);
   return float_of(__builtin_amdgcn_raw_buffer_load_b32(r, at < count ? (u32)at * 4 : NOWHERE, 0, 0));
 }
+/* For a loop in assembly: the words of the resource of all scales. */
+TW_FN u32x4 words_of(const float *from, int count) {
+  return (u32x4){(u32)(u64)from, (u32)((u64)from >> 32) & 0xffffu, (u32)count * 4, 0x00020000};
+}
 /* sums += A B^T, over a block of k, times scales of A's rows and of all of B. */
 template <class Product, int Rows, int Cols, int Steps>
 TW_FN void mma_abt_scaled(acc<Product, Rows, Cols> &sums, const operand<Product, Rows, Steps> &a,
