@@ -1,5 +1,5 @@
-/* relevant.c - see relevant.h. A name counts if it is a part of a longer word, too: the names of a machine may have
- * prefixes, and an entry too many does less harm than a missing one. */
+/* relevant.c - see relevant.h. A name counts if it is a part of a longer word or in other letters (MFMA), too: the names
+ * of a machine may have prefixes, and an entry too many does less harm than a missing one. */
 #define _GNU_SOURCE
 #include "agent/relevant.h"
 
@@ -52,7 +52,7 @@ static const char *next_name(const char *at, const char *end, char out[NAME_MOST
 
 static bool is_in_any(const char *name, size_t n, const char *const text[]) {
   for (size_t i = 0; i < n; i++)
-    if (text[i] && strstr(text[i], name)) return true;
+    if (text[i] && strcasestr(text[i], name)) return true;
   return false;
 }
 

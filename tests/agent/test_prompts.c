@@ -347,6 +347,71 @@ static void what_all_prompts_share_comes_first(void **state) {
   tw_candidate_free(parent);
 }
 
+/* The prompt for a kernel after a plan: of the start, or of `source`. */
+static char *kernel_prompt(const char *name, const char *text, const char *source, const char *plan, bool filters) {
+  const tw_target *target = tw_target_find(name);
+  const tw_schedule none = {0};
+  tw_problem problem;
+  char *program = source ? strdup(source) : NULL, *prompt = NULL;
+  tw_error error = {0};
+  if (tw_problem_parse(target, text, &problem, &error) != TW_OK ||
+      tw_target_supports(target, &problem, &error) != TW_OK ||
+      (!program && tw_target_emit(target, &problem, &none, &program, &error) != TW_OK))
+    fail_msg("%s: %s", name, error.text);
+  tw_candidate *parent = tw_candidate_new();
+  tw_candidate_set_kernel(parent, target, NULL, program);
+  const tw_request request = {.target = target, .problem = &problem, .parent = parent, .filters_isa = filters};
+  assert_int_equal(tw_prompt_implement(&request, plan, NULL, &prompt, NULL), TW_OK);
+  tw_candidate_free(parent);
+  return prompt;
+}
+
+/* Machines with a long text of their language: what program and plan do not name is left out, and named. */
+static void a_filtered_language_describes_what_is_used(void **state) {
+  (void)state;
+  static const char *const machines[][2] = {{"trn2", "gemm m=128 n=512 k=128 a=bf16 b=bf16 c=f32"},
+                                            {"cdna4", "gemm m=256 n=256 k=256 a=bf16 b=bf16 c=f32"}};
+  for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+    char *all = kernel_prompt(machines[i][0], machines[i][1], NULL, "Change it.", false),
+         *some = kernel_prompt(machines[i][0], machines[i][1], NULL, "Change it.", true);
+    assert_null(strstr(all, "not described here: "));
+    assert_non_null(strstr(some, "not described here: "));
+    assert_true(strlen(some) + 400 < strlen(all));
+    free(all), free(some);
+  }
+  static const char plain[] = "void kernel(const float *a) {}\n", layout[] = "Who holds what";
+  char *with = kernel_prompt(machines[1][0], machines[1][1], plain, "Use MFMA; read rows by nontemporal_load.", true),
+       *without = kernel_prompt(machines[1][0], machines[1][1], plain, "Unroll the loop.", true);
+  assert_non_null(strstr(with, layout));
+  assert_null(strstr(without, layout));
+  assert_non_null(strstr(without, "not described here: __builtin_fmaf, "));
+  free(with), free(without);
+}
+
+/* A planner is told the bound beside the time, and what sets it: here memory. */
+static void the_bound_is_in_the_plan(void **state) {
+  (void)state;
+  const tw_target *target = tw_target_find("gemmini-16x16-int8");
+  tw_problem problem;
+  tw_bound bound;
+  assert_int_equal(tw_problem_parse(target, "gemm m=16 n=512 k=512", &problem, NULL), TW_OK);
+  assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
+  assert_int_equal(tw_target_bound(target, &problem, &bound, NULL), TW_OK);
+  assert_true(bound.memory_cost > bound.compute_cost);
+  tw_candidate *parent = tw_candidate_new();
+  tw_candidate_set_kernel(parent, target, NULL, strdup("a program\n"));
+  parent->measured.cost = 2 * bound.cost;
+  const tw_request request = {.target = target, .problem = &problem, .parent = parent, .bound = &bound};
+  tw_random random;
+  tw_random_seed(&random, 1);
+  char *plan = NULL;
+  assert_int_equal(tw_prompt_plan(&request, &random, &plan, NULL), TW_OK);
+  assert_non_null(strstr(plan, "No program can take less than 33792 cycles "));
+  assert_non_null(strstr(plan, "(memory: 264 KiB in at 8 bytes a cycle"));
+  free(plan);
+  tw_candidate_free(parent);
+}
+
 /* ---- examples ---- */
 
 /* Of a line "MARK: text" in an example's head; "" without one. */
@@ -468,6 +533,8 @@ int main(void) {
       cmocka_unit_test(every_name_of_an_emitted_program_is_explained),
       cmocka_unit_test(a_strange_name_is_found),
       cmocka_unit_test(what_all_prompts_share_comes_first),
+      cmocka_unit_test(a_filtered_language_describes_what_is_used),
+      cmocka_unit_test(the_bound_is_in_the_plan),
       cmocka_unit_test(examples_are_right_and_for_options_of_their_op),
       cmocka_unit_test(real_plans_get_examples),
   };

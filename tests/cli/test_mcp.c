@@ -259,7 +259,8 @@ static void prompts_are_listed_and_filled(void **state) {
 #undef GET
 }
 
-/* A run with its picture and the units of its counters; a search from a schedule; all steps of a language. */
+/* A run with its picture and the units of its counters; searches from a schedule and from a source; all steps of a
+ * language. */
 static void calls_say_more_than_a_cost(void **state) {
   (void)state;
 #define SMALL "\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=32 n=32 k=32\""
@@ -286,6 +287,13 @@ static void calls_say_more_than_a_cost(void **state) {
   o = called("tune", "{" SMALL ",\"wisdom\":false,\"iterations\":1,\"schedule\":\"overwrite\\n\"}");
   assert_true(json_number_value(json_object_get(json_object_get(o, "best"), "cycles")) > 0);
   json_decref(o), json_decref(emitted);
+  tw_text_free(&arguments);
+  arguments = (tw_text){0};
+  tw_text_add(&arguments, "{" SMALL ",\"wisdom\":false,\"iterations\":1,\"source\":%s}", source);
+  o = called("tune", arguments.data);
+  const char *best = json_string_value(json_object_get(json_object_get(o, "best"), "source"));
+  assert_true(best && strstr(best, "A program rewritten by tilewright")); /* as only the user's program is */
+  json_decref(o);
   tw_text_free(&arguments);
   free(source);
 #undef SMALL
