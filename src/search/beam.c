@@ -3,8 +3,8 @@
  * As in Autocomp (section 3.3): the best B children that are correct and faster than their own parent. Additions: the
  * best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; when fewer
  * than B children qualify, the best of the old parents stay and are tried with other plans; a child that is much slower
- * than the best has no precedence over the old parents, however slow its own parent was. tw_keep_recipes is for
- * ensembles. While a program is translated, a child that is more complete than its parent counts as one that beats it,
+ * than the best has no precedence over the old parents, however slow its own parent was; half of the places are for
+ * kernels that begin with different steps. tw_keep_recipes is for ensembles. While a program is translated, a child that is more complete than its parent counts as one that beats it,
  * and the most complete come first. */
 #include <string.h>
 
@@ -12,6 +12,8 @@
 
 /* Much slower: by more than the gain of most single steps. */
 static const double FAR = 2;
+/* Nearly as fast: the gain of a few steps apart. */
+static const double NEAR = 1.25;
 
 static bool comes_first(const tw_state *s, const tw_candidate *a, const tw_candidate *b) {
   return s->is_translating && a->complete != b->complete ? a->complete > b->complete : tw_is_better(a, b);
@@ -103,6 +105,46 @@ void tw_keep_recipes(tw_state *s) {
   s->beam[s->n_beam++] = best;
 }
 
+/* The first step often decides on the structure of a kernel. Its own steps follow the steps of the baseline. */
+static const char *first_step(const tw_state *s, const tw_candidate *c) {
+  const size_t shared = c->recipe ? tw_state_shared_steps(s, c->recipe) : 0;
+  return c->recipe && c->recipe->n > shared ? c->recipe->step[shared] : "";
+}
+
+static bool is_same_kind(const tw_state *s, const tw_candidate *a, const tw_candidate *b) {
+  const char *x = first_step(s, a), *y = first_step(s, b);
+  const size_t n = strcspn(x, " ");
+  return n == strcspn(y, " ") && !strncmp(x, y, n);
+}
+
+/* The best kernel of another kind than all members. */
+static tw_candidate *best_of_another_kind(const tw_state *s, tw_candidate *const *beam, size_t n) {
+  tw_candidate *best = NULL;
+  for (size_t i = 0; i < s->n; i++) {
+    tw_candidate *c = s->all[i];
+    if (c->verdict != TW_CORRECT || !*first_step(s, c) || c->measured.cost > NEAR * s->best->measured.cost ||
+        (best && !tw_is_better(c, best)))
+      continue;
+    bool is_new = true;
+    for (size_t k = 0; k < n; k++) is_new &= !is_same_kind(s, c, beam[k]);
+    if (is_new) best = c;
+  }
+  return best;
+}
+
+/* Half of the members are the best kernels of other kinds, if these are nearly as fast: they may pass the first ones
+ * once they have as many steps. */
+static void spread_kinds(const tw_state *s, tw_candidate **beam, size_t n) {
+  for (size_t i = (n + 1) / 2; n > 2 && i < n; i++) {
+    tw_candidate *other = best_of_another_kind(s, beam, i);
+    if (!other) return;
+    size_t place = i;
+    while (place + 1 < n && beam[place] != other) place++;
+    memmove(beam + i + 1, beam + i, (place - i) * sizeof *beam);
+    beam[i] = other;
+  }
+}
+
 void tw_select_beam(tw_state *s, size_t first) {
   for (size_t i = first; i < s->n; i++) learn(s, s->all[i]);
   tw_candidate *next[TW_BEAM_MAX];
@@ -129,6 +171,7 @@ void tw_select_beam(tw_state *s, size_t first) {
     if (beats_its_parent(s, s->all[i]) && tw_is_far_from_best(s, s->all[i]))
       insert(s, others, &n_others, room, s->all[i]);
   for (size_t i = 0; i < n_others && n < room; i++) insert(s, next, &n, room, others[i]);
+  if (n == room && !s->is_translating) spread_kinds(s, next, n);
   memcpy(s->beam, next, n * sizeof(tw_candidate *));
   s->n_beam = n;
   tw_keep_recipes(s);

@@ -161,6 +161,9 @@ tw_status gm_gemm_steps(const tw_target *target, const tw_problem *problem, cons
             .plan = &plan};
   tiles(&m);
   order(&m);
-  if (!plan.hardware_loop) pipeline(&m), row_pipeline(&m), inner_loops(&m), offer_others(&m), hardware_loop(&m);
+  if (!plan.hardware_loop) inner_loops(&m), offer_others(&m), hardware_loop(&m);
+  /* the two exclude each other: the later one would undo the steps after the earlier one */
+  if (!plan.hardware_loop && !plan.early_stores) pipeline(&m);
+  if (!plan.hardware_loop && (plan.early_stores || plan.prefetch == 0)) row_pipeline(&m);
   return tw_menu_finish(&m.base, out, error);
 }
