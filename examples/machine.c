@@ -84,7 +84,7 @@ static const tw_verb verbs[] = {
     {TW_VERB("lanes", "lanes 4", "Compute this many elements at once.", 1, TW_NUMBER("", plan, lanes, 1, LANES))},
     {TW_VERB("unroll", "unroll 2", "Unroll the loop.", 1, TW_NUMBER("", plan, unroll, 1, REGISTERS))},
 };
-static const tw_language language = {"scale on abacus", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("scale on abacus", verbs)};
 
 /* A register holds a vector until it is stored; the machine has no masks. */
 static tw_status legal(const void *problem, const void *looked_at, tw_error *error) {

@@ -32,7 +32,7 @@ tw_status tw_template_fill(const char *template, size_t n, const tw_slot slot[],
  *
  * Begin with `tw_slots s = {0}`; end with tw_slots_free. The functions copy their arguments, and may run out of memory:
  * the rendering reports it. A name is a string constant and is set once. */
-enum { TW_SLOTS_MAX = 120 };
+enum { TW_SLOTS_MAX = 160 };
 
 typedef struct tw_slots {
   size_t n;

@@ -55,6 +55,20 @@ void tw_menu_offer_all(tw_menu_builder *m, size_t n, const tw_offer row[]) {
   for (size_t i = 0; i < n; i++) offer(m, row[i].lever, row[i].why, row[i].step);
 }
 
+void tw_menu_offer_language(tw_menu_builder *m) {
+  for (const tw_verb *v = m->language->verb; v < m->language->verb + m->language->n; v++) {
+    char name[TW_STEP_MAX];
+    snprintf(name, sizeof name, "%s", v->name);
+    name[strcspn(name, "|")] = '\0';
+    if (v->why && !v->offers) offer(m, name, v->why, name);
+    for (const char *at = v->why ? v->offers : NULL; at && *at; at += strspn(at, ", ")) {
+      const int length = (int)strcspn(at, ",");
+      tw_menu_offer(m, name, v->why, "%s %.*s", name, length, at);
+      at += length;
+    }
+  }
+}
+
 static int by_prediction(const void *a, const void *b) {
   const tw_menu_item *x = a, *y = b;
   if (x->predicted_cost != y->predicted_cost) return x->predicted_cost < y->predicted_cost ? -1 : 1;

@@ -20,6 +20,11 @@ static void set_field(void *plan, tw_field f, int64_t value) { /* little-endian,
   memcpy((char *)plan + f.at, &value, f.size);
 }
 
+static bool is_zero(const void *plan, tw_field f) {
+  static const char zeros[sizeof(int64_t)];
+  return memcmp((const char *)plan + f.at, zeros, f.size) == 0;
+}
+
 static bool same_field(const void *plan, const void *other, tw_field f) {
   return memcmp((const char *)plan + f.at, (const char *)other + f.at, f.size) == 0;
 }
@@ -232,6 +237,9 @@ tw_status tw_step_apply(const tw_language *l, const void *context, const char *s
   if (v->first) v->first(context, plan);
   set_field(plan, v->sets, 1);
   tw_status status = read_words(v, context, step, words, plan, &given, error);
+  if (status == TW_OK && l->begun.size && is_zero(plan, l->begun))
+    return tw_fail(error, TW_USAGE, "step '%s' requires '%.*s' before it", step, (int)strcspn(l->verb->usage, ","),
+                   l->verb->usage);
   if (status == TW_OK && v->then && (status = v->then(context, plan, given, error ? &why : NULL)) != TW_OK)
     tw_fail(error, status, "step '%s' %.1800s", step, why.text);
   return status;

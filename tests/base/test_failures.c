@@ -379,7 +379,7 @@ typedef struct plan {
   int m;
 } plan;
 static const tw_verb verb[] = {{TW_VERB("tile", "tile m=1", "Tile.", 1, TW_NUMBER("m", plan, m, 1, 8))}};
-static const tw_language language = {"tests", 1, verb};
+static const tw_language language = {TW_LANGUAGE("tests", verb)};
 FAILS(tw_step_apply) {
   plan p = {0};
   return tw_step_apply(&language, NULL, "tile m=9", &p, e);

@@ -323,7 +323,7 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   const char *i4 = "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=96";
-  refused(&tw_tile_skinny, mx, "blocks_per_sm 2", "requires 'skinny n=64' before it");
+  refused(&tw_tile_skinny, mx, "blocks_per_sm 2", "requires 'skinny n=64 k=256 rows=32 warps=4' before it");
   refused(&tw_tile_skinny, mx, "", "the first step of a tile kernel must be");
   refused(&tw_tile_skinny, mx, "skinny n=24", "multiples of 16");
   refused(&tw_tile_skinny, mx, "skinny n=64 k=300", "k=300; expected a multiple");
@@ -344,7 +344,7 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
 static void what_slices_cannot_be_is_refused(void **state) {
   (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
-  refused(&tw_tile_sliced_k, mx, "register_prefetch 2", "'sliced_k n=64' before it");
+  refused(&tw_tile_sliced_k, mx, "register_prefetch 2", "'sliced_k n=64 rows=16 warps=8' before it");
   refused(&tw_tile_sliced_k, mx, "sliced_k n=24", "multiples of 16");
   refused(&tw_tile_sliced_k, mx, "sliced_k n=64;prefetch_delay 400", "'prefetch_weights 1' before it");
   refused(&tw_tile_sliced_k, mx, "sliced_k n=512 rows=32 warps=16", "exceed a multiprocessor");
@@ -410,7 +410,7 @@ static void what_cannot_be_is_refused(void **state) {
   (void)state;
   const tw_tile_family *gemm = &tw_tile_gemm;
   const char *nt = problems[0], *nn = problems[1], *odd = problems[4];
-  refused(gemm, nt, "stages 4", "'tile m=128 n=256' before it");
+  refused(gemm, nt, "stages 4", "'tile m=128 n=256 k=64 consumers=2' before it");
   refused(gemm, nt, "tile m=100 n=128", "multiple of 64 rows");
   refused(gemm, nt, "tile m=128 n=120", "multiple of 16");
   refused(gemm, nt, "tile m=128 n=256 k=48", "k=48");

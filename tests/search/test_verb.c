@@ -53,8 +53,8 @@ static const tw_verb renamed_verbs[] = {
              TW_CHOICE("", plan, order, 0, "direct_to_lds=direct|registers"))},
     {TW_VERB("team_size|copy", "team_size n=4", "Set a number.", 1, TW_NUMBER("n", plan, n, 1, 64))},
 };
-static const tw_language renamed = {"a renamed test", sizeof renamed_verbs / sizeof *renamed_verbs, renamed_verbs};
-static const tw_language language = {"a test", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language renamed = {TW_LANGUAGE("a renamed test", renamed_verbs)};
+static const tw_language language = {TW_LANGUAGE("a test", verbs)};
 
 static plan applied(const char *text) {
   plan p = {0};
@@ -236,6 +236,11 @@ static void a_menu_holds_what_is_legal_and_new_the_best_first_and_once(void **st
   tw_menu_free(&menu);
 }
 
+static double equal(const void *context, const void *any) {
+  (void)context, (void)any;
+  return 1;
+}
+
 static void after_a_full_schedule_comes_nothing(void **state) {
   (void)state;
   tw_schedule full = {0};
@@ -251,6 +256,43 @@ static void after_a_full_schedule_comes_nothing(void **state) {
   tw_menu_free(&menu);
 }
 
+/* The menu of a language: values out of range, steps without effect and rows without a reason are left out. */
+static void rows_offer_their_steps(void **state) {
+  static const tw_verb rows[] = {
+      {TW_VERB("tile", "tile m=4, tile m=8", "Set the tile.", 1, TW_NUMBER("m", plan, m, 1, 16)),
+       .offers = "m=2, m=4, m=32", .why = "larger"},
+      {TW_NUMBERED("unroll|turn", "unroll 2", "Unroll.", plan, unroll, 1, 4), .offers = "1, 2, 9", .why = "longer"},
+      {TW_FLAG_RENAMED("pack", "packed", "Pack.", plan, packed), .why = "shorter"},
+      {TW_FLAG("even", "Make it even.", plan, is_even)},
+  };
+  static const tw_language offered = {TW_LANGUAGE("a test of offers", rows), .begun = TW_FIELD(plan, m)};
+  static const char *const expected[2] = {"tile m=2;tile m=4;", "pack;tile m=2;unroll 1;unroll 2;"};
+  const tw_schedule none = {0};
+  (void)state;
+  for (int begun = 0; begun < 2; begun++) {
+    const plan now = {.m = begun ? 4 : 0, .n = 1};
+    plan next;
+    tw_menu menu;
+    char found[100] = "";
+    tw_menu_builder m = {.language = &offered, .schedule = &none, .now = &now, .next = &next, .plan_size = sizeof now};
+    m.judge = equal;
+    tw_menu_offer_language(&m);
+    assert_int_equal(tw_menu_finish(&m, &menu, NULL), TW_OK);
+    for (size_t i = 0; i < menu.n; i++) {
+      strcat(strcat(found, menu.item[i].step), ";");
+      if (menu.item[i].step[0] == 'u') assert_string_equal(menu.item[i].lever, "unroll");
+    }
+    assert_string_equal(found, expected[begun]);
+    tw_menu_free(&menu);
+  }
+  plan p = {0};
+  tw_error error = {0};
+  assert_int_equal(tw_step_apply(&offered, NULL, "pack", &p, &error), TW_USAGE);
+  assert_string_equal(error.text, "step 'pack' requires 'tile m=4' before it");
+  assert_int_equal(tw_step_apply(&offered, NULL, "tile m=1", &p, &error), TW_OK);
+  assert_int_equal(tw_step_apply(&offered, NULL, "pack", &p, &error), TW_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(old_names_are_read_and_replaced),
@@ -263,6 +305,7 @@ int main(void) {
       cmocka_unit_test(the_step_that_makes_a_plan_illegal_is_named),
       cmocka_unit_test(a_menu_holds_what_is_legal_and_new_the_best_first_and_once),
       cmocka_unit_test(after_a_full_schedule_comes_nothing),
+      cmocka_unit_test(rows_offer_their_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,8 @@ typedef struct tw_offer {
   const char *lever, *step, *why;
 } tw_offer;
 TW_API void tw_menu_offer_all(tw_menu_builder *, size_t n, const tw_offer[]);
+/* The steps that the rows of the language offer (tw_verb.offers). The lever is the name of the verb. */
+TW_API void tw_menu_offer_language(tw_menu_builder *);
 
 /* Moves the items of `more` to `menu`, sorted by prediction. `more` is then empty. */
 TW_API tw_status tw_menu_join(tw_menu *menu, tw_menu *more, tw_error *);

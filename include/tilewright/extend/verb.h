@@ -58,9 +58,16 @@ enum { TW_ARGUMENTS_MAX = 10 };
 #define TW_VERB(name_, usage_, help_, needs_, ...)                                                                     \
   .name = (name_), .usage = (usage_), .help = (help_), .needs = (needs_), .argument = {__VA_ARGS__}
 
-/* A verb without arguments. */
+/* A verb without arguments; one with an old name. */
 #define TW_FLAG(name_, help_, plan, field)                                                                             \
   .name = (name_), .usage = (name_), .help = (help_), .sets = TW_FIELD(plan, field)
+
+#define TW_FLAG_RENAMED(name_, old_, help_, plan, field)                                                               \
+  .name = name_ "|" old_, .usage = (name_), .help = (help_), .sets = TW_FIELD(plan, field)
+
+/* A verb with one number, without a name. */
+#define TW_NUMBERED(name_, usage_, help_, plan, field, least_, most_)                                                  \
+  TW_VERB(name_, usage_, help_, 1, TW_NUMBER("", plan, field, least_, most_))
 
 /* `context` belongs to the caller: machine, problem, or anything else that the functions need. */
 typedef struct tw_verb {
@@ -79,6 +86,10 @@ typedef struct tw_verb {
   tw_status (*then)(const void *context, void *plan, unsigned given, tw_error *);
   /* The effect of the step: one imperative sentence. The reference page of steps prints it. */
   const char *help;
+  /* The menu offers the step with each of these arguments: "2, 4, 8" or "m=1, m=2, n=1". NULL: without arguments. */
+  const char *offers;
+  /* Why the menu offers the step. NULL: tw_menu_offer_language does not offer it. */
+  const char *why;
 } tw_verb;
 
 typedef struct tw_language {
@@ -86,7 +97,12 @@ typedef struct tw_language {
   const char *of;
   size_t n;
   const tw_verb *verb;
+  /* A field that the first verb sets: while it is 0, all other steps require the first one before them. size 0: they do not. */
+  tw_field begun;
 } tw_language;
+
+/* The columns of every language; `verbs_` is an array. */
+#define TW_LANGUAGE(of_, verbs_) .of = (of_), .n = sizeof(verbs_) / sizeof *(verbs_), .verb = (verbs_)
 
 /* Applies one step. Returns TW_USAGE with the step and the wrong word; the plan is undefined then. */
 TW_API tw_status tw_step_apply(const tw_language *, const void *context, const char *step, void *plan, tw_error *);

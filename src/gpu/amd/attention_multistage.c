@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "gpu/common/verbs.h"
 #include "op/attention.h"
 
 #define PLAN tw_tile_attention_multistage_plan
@@ -108,39 +109,24 @@ static const tw_verb verbs[] = {
      .needs = 2,
      .argument = {TW_NUMBER("queries", PLAN, queries, 16, 128), TW_NUMBER("keys", PLAN, keys, 32, 256)},
      .first = begin_tile},
-    {.name = "waves|groups",
-     .usage = "waves 4",
-     .help = "Set the waves that share tiles of keys and values.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
-    {.name = "stages",
-     .usage = "stages 2",
-     .help = "Set the pipeline depth: tiles in LDS or in flight.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
-    {.name = "mfma|product",
-     .usage = "mfma 32",
-     .help = "Use 32x32 matrix instructions instead of 16x16.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
-     .then = tw_tile_attention_multistage_then_mfma},
-    {.name = "pingpong|turns",
-     .usage = "pingpong",
-     .help = "Alternate two sets of waves (ping-pong): one computes scores while the other computes softmax and "
-             "multiplies values.",
-     .sets = TW_FIELD(PLAN, pingpong)},
-    {.name = "overlap_softmax|ahead",
-     .usage = "overlap_softmax",
-     .help = "Compute the scores of the next keys while the current softmax runs (register double buffering).",
-     .sets = TW_FIELD(PLAN, ahead),
-     .then = tw_tile_attention_multistage_then_overlap},
-    {.name = "copy",
-     .usage = "copy registers, copy direct_to_lds",
-     .help = "Copy to LDS directly or through registers.",
-     .needs = 1,
-     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
+    TW_TILE_WAVES(PLAN, "Set the waves that share tiles of keys and values.",
+                  "the waves of a workgroup share its keys and values"),
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, "1, 2, 3, 4"),
+    TW_TILE_MFMA(PLAN, product, "16, 32", tw_tile_attention_multistage_then_mfma),
+    {TW_FLAG_RENAMED(
+         "pingpong", "turns",
+         "Alternate two sets of waves (ping-pong): one computes scores while the other computes softmax and "
+         "multiplies values.",
+         PLAN, pingpong),
+     .why = "half of the waves compute scores while the other half computes softmax and P V"},
+    {TW_FLAG_RENAMED("overlap_softmax", "ahead",
+                     "Compute the scores of the next keys while the current softmax runs (register double buffering).",
+                     PLAN, ahead),
+     .then = tw_tile_attention_multistage_then_overlap,
+     .why = "the next scores are multiplied during the softmax of the current ones"},
+    TW_TILE_COPY(PLAN),
 };
-static const tw_language language = {"attention on AMD GPUs", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("attention on AMD GPUs", verbs)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
@@ -148,18 +134,6 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     for (int keys = 32; keys <= 256; keys *= 2)
       tw_menu_offer(m, "tile", "more keys rescale the accumulator less often; more queries read keys less often",
                     "tile queries=%d keys=%d", queries, keys);
-  for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(m, "waves", "the waves of a workgroup share its keys and values", "waves %d", i);
-  for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
-  tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers", "copy direct_to_lds");
-  tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
-  for (int side = 16; side <= 32; side *= 2)
-    tw_menu_offer(m, "mfma", "larger matrix instructions: fewer instructions and moves between lanes", "mfma %d", side);
-  tw_menu_offer(m, "overlap_softmax", "the next scores are multiplied during the softmax of the current ones",
-                "overlap_softmax");
-  tw_menu_offer(m, "pingpong", "half of the waves compute scores while the other half computes softmax and P V",
-                "pingpong");
 }
 
 /* ---- the kernel ---- */
@@ -167,22 +141,13 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 void tw_tile_attention_multistage_slots(tw_slots *s, const tw_tile_machine *machine, const tw_problem *problem,
                                         const PLAN *p) {
   const tw_attention a = tw_attention_of(problem);
-  tw_slots_text(s, "header", machine->header);
   tw_slots_text(s, "type", tw_type_name(a.type));
-  tw_slots_number(s, "product", p->product);
   tw_slots_format(s, "scale", "%.9g", 1 / sqrt((double)a.d));
   tw_slots_number(s, "d", a.d);
   tw_slots_number(s, "causal", a.causal);
   tw_slots_number(s, "batches", a.batches);
-  tw_slots_number(s, "keys", p->keys);
-  tw_slots_number(s, "queries", p->queries);
-  tw_slots_number(s, "groups", p->groups);
-  tw_slots_number(s, "group_threads", machine->group_threads);
-  tw_slots_number(s, "stages", p->stages);
   tw_slots_flag(s, "pipelined", p->stages > 1);
   tw_slots_flag(s, "direct", machine->direct_bytes && !p->registers);
-  tw_slots_flag(s, "overlap", p->ahead);
-  tw_slots_number(s, "chips", machine->chips);
   tw_slots_number(s, "shared", p->shared_bytes);
 }
 
@@ -194,19 +159,13 @@ void tw_tile_attention_multistage_swizzle(tw_slots *s, const tw_tile_machine *ma
   tw_slots_text(s, slot, swizzle);
 }
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                       tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
   const PLAN *p = plan;
-  tw_slots s = {0};
   tw_tile_access access = {.rows = p->keys, .row_bytes = (int)tw_attention_of(problem).d * ELEMENT, .side = p->product};
-  tw_tile_attention_multistage_slots(&s, machine, problem, p);
-  tw_tile_attention_multistage_swizzle(&s, machine, "k_swizzle", access);
+  tw_tile_attention_multistage_slots(s, machine, problem, p);
+  tw_tile_attention_multistage_swizzle(s, machine, "k_swizzle", access);
   access.values = true;
-  tw_tile_attention_multistage_swizzle(&s, machine, "v_swizzle", access);
-  tw_slots_flag(&s, "pingpong", p->pingpong);
-  const tw_status status = tw_template_add(t, "gpu/amd/kernels/attention_multistage.hip.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_tile_attention_multistage_swizzle(s, machine, "v_swizzle", access);
 }
 
 const tw_tile_family tw_tile_attention_multistage = {.language = &language,
@@ -215,4 +174,5 @@ const tw_tile_family tw_tile_attention_multistage = {.language = &language,
                                                      .plainest = plainest,
                                                      .settle = settle_attention_multistage,
                                                      .offers = offers,
-                                                     .write = write};
+                                                     .kernel = "gpu/amd/kernels/attention_multistage.hip.in",
+                                                     .slots = slots};

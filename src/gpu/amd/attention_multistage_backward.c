@@ -5,6 +5,7 @@
 
 #include "gpu/amd/attention_multistage.h"
 #include "gpu/amd/loop.h"
+#include "gpu/common/verbs.h"
 #include "op/attention.h"
 
 #define PLAN tw_tile_attention_multistage_plan
@@ -151,39 +152,19 @@ static const tw_verb verbs[] = {
      .help = "Set the tile of the kernel that computes dQ.",
      .needs = 2,
      .argument = {TW_NUMBER("queries", PLAN, dq_queries, 16, 128), TW_NUMBER("keys", PLAN, dq_keys, 32, 256)}},
-    {.name = "waves|groups",
-     .usage = "waves 4",
-     .help = "Set the waves of a workgroup.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
-    {.name = "stages",
-     .usage = "stages 2",
-     .help = "Set the pipeline depth: tiles in LDS or in flight.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)}},
-    {.name = "mfma|product",
-     .usage = "mfma 32",
-     .help = "Use 32x32 matrix instructions instead of 16x16.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, product, 16, 32)},
-     .then = tw_tile_attention_multistage_then_mfma},
-    {.name = "overlap_softmax|ahead",
-     .usage = "overlap_softmax",
-     .help = "Overlap softmax with the products after the scores (register double buffering).",
-     .sets = TW_FIELD(PLAN, ahead),
-     .then = tw_tile_attention_multistage_then_overlap},
-    {.name = "hand_scheduled|pinned",
-     .usage = "hand_scheduled",
-     .help = "Use one kernel with a hand-scheduled assembly loop for dQ, dK and dV.",
-     .sets = TW_FIELD(PLAN, hand_scheduled),
-     .then = then_pinned},
-    {.name = "copy",
-     .usage = "copy registers, copy direct_to_lds",
-     .help = "Copy to LDS directly or through registers.",
-     .needs = 1,
-     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
+    TW_TILE_WAVES(PLAN, "Set the waves of a workgroup.", "the waves of a workgroup share its tiles"),
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, "1, 2, 3, 4"),
+    TW_TILE_MFMA(PLAN, product, "16, 32", tw_tile_attention_multistage_then_mfma),
+    {TW_FLAG_RENAMED("overlap_softmax", "ahead",
+                     "Overlap softmax with the products after the scores (register double buffering).", PLAN, ahead),
+     .then = tw_tile_attention_multistage_then_overlap,
+     .why = "P is computed while the products of the previous scores are multiplied"},
+    {TW_FLAG_RENAMED("hand_scheduled", "pinned",
+                     "Use one kernel with a hand-scheduled assembly loop for dQ, dK and dV.", PLAN, hand_scheduled),
+     .then = then_pinned, .why = "one hand-scheduled kernel with all five products; dQ is summed in memory"},
+    TW_TILE_COPY(PLAN),
 };
-static const tw_language language = {"attention on AMD GPUs, backward", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("attention on AMD GPUs, backward", verbs)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
@@ -194,17 +175,6 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
       tw_menu_offer(m, "dq", "more queries per wave read keys and values less often", "dq queries=%d keys=%d", own,
                     at_once);
     }
-  for (int i = 1; i <= 8; i *= 2) tw_menu_offer(m, "waves", "the waves of a workgroup share its tiles", "waves %d", i);
-  for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
-  for (int side = 16; side <= 32; side *= 2)
-    tw_menu_offer(m, "mfma", "larger matrix instructions: fewer instructions and moves between lanes", "mfma %d", side);
-  tw_menu_offer(m, "overlap_softmax", "P is computed while the products of the previous scores are multiplied",
-                "overlap_softmax");
-  tw_menu_offer(m, "hand_scheduled", "one hand-scheduled kernel with all five products; dQ is summed in memory",
-                "hand_scheduled");
-  tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers", "copy direct_to_lds");
-  tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
 }
 
 /* ---- the kernels ---- */
@@ -223,11 +193,8 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
       .rows = p->dq_keys, .row_bytes = (int)tw_attention_of(problem).d * ELEMENT, .side = p->product};
   tw_tile_attention_multistage_slots(&s, machine, problem, p);
   tw_slots_number(&s, "lanes", lanes_of_row(tw_attention_of(problem).d));
-  tw_slots_number(&s, "dq_queries", p->dq_queries);
-  tw_slots_number(&s, "dq_keys", p->dq_keys);
   tw_slots_number(&s, "dq_at_once", p->dq_at_once);
   tw_slots_number(&s, "dq_shared", p->dq_shared_bytes);
-  tw_slots_flag(&s, "hand_scheduled", p->hand_scheduled);
   tw_text loop = {0};
   tw_status status = TW_OK;
   if (p->hand_scheduled) {
@@ -242,10 +209,10 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   access.rows = p->queries;
   tw_tile_attention_multistage_swizzle(&s, machine, "q_swizzle", access);
   if (status == TW_OK)
-    status = tw_template_add(t,
-                             p->hand_scheduled ? "gpu/amd/kernels/attention_multistage_backward_hand_scheduled.hip.in"
-                                               : "gpu/amd/kernels/attention_multistage_backward.hip.in",
-                             &s, error);
+    return tw_tile_fill(&tw_tile_attention_multistage_backward, machine, plan,
+                        p->hand_scheduled ? "gpu/amd/kernels/attention_multistage_backward_hand_scheduled.hip.in"
+                                          : "gpu/amd/kernels/attention_multistage_backward.hip.in",
+                        &s, t, error);
   tw_slots_free(&s);
   return status;
 }

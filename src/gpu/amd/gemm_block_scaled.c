@@ -152,48 +152,40 @@ static const tw_verb verbs[] = {
      .needs = 2,
      .argument = {TW_NUMBER("m", PLAN, m, 16, 256), TW_NUMBER("n", PLAN, n, 32, 512)},
      .first = begin_tile},
-    {.name = "waves|groups",
-     .usage = "waves 4",
-     .help = "Set the waves that share the columns of a tile and the quantization of A.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, groups, 1, 8)}},
-    {.name = "register_prefetch|ahead",
-     .usage = "register_prefetch 2",
-     .help = "Load operands this many steps before their use, into registers.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)}},
-    {.name = "split_k|split",
-     .usage = "split_k 4",
-     .help = "Split k over workgroups (split-K); a second kernel adds the partial sums.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
-    {.name = "hand_scheduled|pinned",
-     .usage = "hand_scheduled",
-     .help = "Use a hand-scheduled assembly loop for large MXFP4 or MXFP8 products.",
-     .sets = TW_FIELD(PLAN, hand_scheduled),
-     .then = then_pinned},
-    {.name = "mfma|product",
-     .usage = "mfma 32",
-     .help = "Use 32x32 matrix instructions instead of 16x16.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, side, 16, 32)}},
-    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, NULL),
+    TW_TILE_WAVES(PLAN, "Set the waves that share the columns of a tile and the quantization of A.",
+                  "the waves of a workgroup share the work of quantizing A"),
+    {TW_NUMBERED("register_prefetch|ahead", "register_prefetch 2",
+                 "Load operands this many steps before their use, into registers.", PLAN, ahead, 1, AHEAD_MAX),
+     .offers = "1, 2, 3, 4, 5, 6, 7, 8", .why = "loads in flight hide memory latency"},
+    {TW_NUMBERED("split_k|split", "split_k 4",
+                 "Split k over workgroups (split-K); a second kernel adds the partial sums.", PLAN, split, 1, 64),
+     .offers = "1, 2, 3, 4, 6, 9, 13, 19, 28", .why = "blocks that share k keep every processor busy with few tiles"},
+    {TW_FLAG_RENAMED("hand_scheduled", "pinned",
+                     "Use a hand-scheduled assembly loop for large MXFP4 or MXFP8 products.", PLAN, hand_scheduled),
+     .then = then_pinned, .why = "hand-scheduled assembly loop; all waves share both operands in LDS"},
+    TW_TILE_MFMA(PLAN, side, "", NULL),
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, ""),
     {.name = "rasterize|order",
      .usage = "rasterize window=8 chunk=8",
      .help = "Set the rasterization of tiles over XCDs (HipKittens' window and chunk).",
      .needs = 2,
      .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)}},
-    {TW_FLAG("fixed_shape", "Compile the kernel for the sizes and pitches of the problem.", PLAN, fixed_shape)},
+    {TW_FLAG("fixed_shape", "Compile the kernel for the sizes and pitches of the problem.", PLAN, fixed_shape),
+     .why = "divisions by constants become multiplications and shifts"},
     {TW_FLAG("preload_arguments", "Let the hardware load kernel arguments into scalar registers before a wave starts.",
-             PLAN, preload)},
+             PLAN, preload),
+     .why = "short kernels wait for the load of their arguments"},
     {TW_FLAG("sums_in_vgprs", "Keep the sums of matrix instructions in VGPRs (--amdgpu-mfma-vgpr-form).", PLAN,
-             sums_in_vgprs)},
+             sums_in_vgprs),
+     .why = "sums need no copies between AGPRs and VGPRs"},
     {TW_FLAG("prioritize_loads", "Raise the priority of a wave while it issues its loads of A (s_setprio).", PLAN,
-             prioritize)},
+             prioritize),
+     .why = "loads of one wave need not wait for the arithmetic of another"},
     {TW_FLAG("share_a", "Load a packed A once for all waves of a workgroup, through LDS.", PLAN, share)},
-    {TW_FLAG("nontemporal_stores", "Store C without keeping it in the caches.", PLAN, nontemporal)},
+    {TW_FLAG("nontemporal_stores", "Store C without keeping it in the caches.", PLAN, nontemporal),
+     .why = "C leaves the caches to operands"},
 };
-static const tw_language language = {"block-scaled gemm on AMD GPUs", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("block-scaled gemm on AMD GPUs", verbs)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const PLAN *now = m->now;
@@ -202,24 +194,10 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
       tw_menu_offer(m, "tile", "large tiles read operands less often; small tiles keep every processor busy",
                     "tile m=%d n=%d", i, j);
   for (int i = 1; i <= 8; i *= 2)
-    tw_menu_offer(m, "waves", "the waves of a workgroup share the work of quantizing A", "waves %d", i);
-  for (int i = 1; i <= AHEAD_MAX; i++)
-    tw_menu_offer(m, "register_prefetch", "loads in flight hide memory latency", "register_prefetch %d", i);
-  for (int i = 1; i <= 32; i += i < 4 ? 1 : i / 2)
-    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few tiles", "split_k %d", i);
-  for (int i = 1; i <= 8; i *= 2)
     tw_menu_offer(m, "rasterize", "workgroups of one XCD read the same rows and columns: its L2 holds them",
                   "rasterize window=%d chunk=%d", i, 2 * i);
-  tw_menu_offer(m, "preload_arguments", "short kernels wait for the load of their arguments", "preload_arguments");
-  tw_menu_offer(m, "fixed_shape", "divisions by constants become multiplications and shifts", "fixed_shape");
-  tw_menu_offer(m, "sums_in_vgprs", "sums need no copies between AGPRs and VGPRs", "sums_in_vgprs");
-  tw_menu_offer(m, "prioritize_loads", "loads of one wave need not wait for the arithmetic of another",
-                "prioritize_loads");
   if (tw_is_mx(tw_gemm_of(c->problem).a) && now->groups > 1)
     tw_menu_offer(m, "share_a", "waves of a workgroup need the same rows of A: L1 serves them once", "share_a");
-  tw_menu_offer(m, "nontemporal_stores", "C leaves the caches to operands", "nontemporal_stores");
-  tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop; all waves share both operands in LDS",
-                "hand_scheduled");
   for (int i = 16; i <= 32 && now->hand_scheduled; i *= 2)
     tw_menu_offer(m, "mfma", "larger matrix instructions read fewer operands; smaller ones allow more tiles", "mfma %d",
                   i);
@@ -243,28 +221,16 @@ static unsigned addend_of(const tw_gemm *g) {
   }
 }
 
-void tw_tile_block_scaled_slots(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
+void tw_tile_block_scaled_slots(tw_slots *s, const tw_gemm *g, const PLAN *p) {
   tw_tile_result_slots(s, g, g);
-  tw_slots_text(s, "header", machine->header);
-  tw_slots_number(s, "m", p->m);
-  tw_slots_number(s, "n", p->n);
-  tw_slots_number(s, "groups", p->groups);
-  tw_slots_number(s, "group_threads", machine->group_threads);
-  tw_slots_number(s, "split", p->split);
   tw_slots_flag(s, "splits", p->split > 1);
-  tw_slots_flag(s, "fixed_shape", p->fixed_shape);
   tw_slots_flag(s, "given", tw_tile_block_scaled_given(g, 'b'));
   tw_slots_flag(s, "given_a", tw_tile_block_scaled_given(g, 'a'));
-  tw_slots_flag(s, "preload", p->preload);
-  tw_slots_flag(s, "sums_in_vgprs", p->sums_in_vgprs);
-  tw_slots_flag(s, "nontemporal", p->nontemporal);
-  tw_slots_flag(s, "prioritize", p->prioritize);
   tw_slots_number(s, "columns", p->columns);
   tw_slots_number(s, "deep", p->deep);
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_number(s, "window", p->window);
   tw_slots_number(s, "chunk", p->chunk);
-  tw_slots_number(s, "chips", machine->chips);
   tw_slots_flag(s, "a_transposed", g->a_transposed);
   tw_slots_flag(s, "b_transposed", g->b_transposed);
   tw_slots_text(s, "element", tw_tile_type_word(tw_tile_block_scaled_stored(g))); /* type of A in memory */
@@ -290,20 +256,16 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   const PLAN *p = plan;
   if (p->hand_scheduled) return tw_tile_block_scaled_write_hand_scheduled(machine, &g, p, t, error);
   tw_slots s = {0};
-  tw_tile_block_scaled_slots(&s, machine, &g, p);
+  tw_tile_block_scaled_slots(&s, &g, p);
   set_places(&s, &g, p);
-  tw_slots_number(&s, "ahead", p->ahead);
   tw_slots_number_or_empty(&s, "lines", p->lines);
   tw_slots_flag(&s, "alone", p->lines && !p->share);
-  tw_slots_flag(&s, "share", p->share);
   tw_slots_text(&s, "left", tw_type_name(tw_tile_block_scaled_left(&g)));
   tw_slots_text(&s, "right", tw_type_name(g.b));
   const char *const plain = g.packed && !g.shuffled ? "mx_in_rows, mx_in_rows" : "mx_in_tiles, mx_in_tiles";
   tw_slots_text(&s, "orders_a", g.shuffled ? "mx_in_rows, mx_in_tiles" : plain);
   tw_slots_text(&s, "orders_b", plain);
-  const tw_status status = tw_template_add(t, "gpu/amd/kernels/gemm_block_scaled.hip.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  return tw_tile_fill(&tw_tile_block_scaled, machine, plan, "gpu/amd/kernels/gemm_block_scaled.hip.in", &s, t, error);
 }
 
 const tw_tile_family tw_tile_block_scaled = {.language = &language,

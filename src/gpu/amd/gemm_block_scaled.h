@@ -50,8 +50,7 @@ tw_type tw_tile_block_scaled_stored(const tw_gemm *);
 /* Is operand 'a' or 'b' given as codes and scales? */
 bool tw_tile_block_scaled_given(const tw_gemm *, char operand);
 /* Slots of either kernel. */
-void tw_tile_block_scaled_slots(tw_slots *, const tw_tile_machine *, const tw_gemm *,
-                                const tw_tile_block_scaled_plan *);
+void tw_tile_block_scaled_slots(tw_slots *, const tw_gemm *, const tw_tile_block_scaled_plan *);
 
 /* For plans with hand_scheduled. */
 tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *, const tw_gemm *,

@@ -99,11 +99,9 @@ tw_status tw_tile_block_scaled_write_hand_scheduled(const tw_tile_machine *machi
   const places at = places_of(g, p);
   const tw_tile_loop loop = loop_of(g->b, p);
   tw_slots s = {0};
-  tw_tile_block_scaled_slots(&s, machine, g, p);
+  tw_tile_block_scaled_slots(&s, g, p);
   set_swizzle(&s, "a_swizzle", machine, p, p->m);
   set_swizzle(&s, "b_swizzle", machine, p, p->n);
-  tw_slots_number(&s, "stages", p->stages);
-  tw_slots_number(&s, "side", p->side);
   tw_slots_number(&s, "rows", at.rows);
   tw_slots_number(&s, "a_at", at.codes[0]);
   tw_slots_number(&s, "b_at", at.codes[1]);
@@ -122,7 +120,8 @@ tw_status tw_tile_block_scaled_write_hand_scheduled(const tw_tile_machine *machi
   tw_slots_number(&s, "b_lane_scales", tw_tile_loop_scales(&loop, 1));
   tw_status status = set_loop(&s, machine, &loop, error);
   if (status == TW_OK)
-    status = tw_template_add(t, "gpu/amd/kernels/gemm_block_scaled_hand_scheduled.hip.in", &s, error);
+    return tw_tile_fill(&tw_tile_block_scaled, machine, p, "gpu/amd/kernels/gemm_block_scaled_hand_scheduled.hip.in",
+                        &s, t, error);
   tw_slots_free(&s);
   return status;
 }

@@ -105,16 +105,7 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   tw_slots_flag(&s, "laid", p->way_a == TW_TILE_REGISTERS);
   set_operands(&s, machine, g, p);
   tw_tile_result_slots(&s, g, g);
-  tw_slots_text(&s, "header", machine->header);
-  tw_slots_number(&s, "m", p->m);
-  tw_slots_number(&s, "n", p->n);
   tw_slots_number(&s, "k", tw_is_float6(g->a) ? p->k / 32 : p->k);
-  tw_slots_number(&s, "side", p->side);
-  tw_slots_number(&s, "groups_m", p->groups_m);
-  tw_slots_number(&s, "groups_n", p->groups_n);
-  tw_slots_number(&s, "group_threads", machine->group_threads);
-  tw_slots_number_or_empty(&s, "producers", p->producers);
-  tw_slots_number_or_empty(&s, "held", p->keep_in_registers);
   tw_slots_flag(&s, "holds_all", (g->k + p->k - 1) / p->k <= (int64_t)p->keep_in_registers * p->split * p->shares);
   tw_slots_flag(&s, "columns_b", p->columns_b);
   tw_slots_flag(&s, "loads_first", p->columns_b || p->shares > 1);
@@ -126,25 +117,22 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   tw_slots_flag(&s, "tail", p->tail);
   tw_slots_flag(&s, "tail_or_split", p->tail || p->split > 1);
   tw_slots_number(&s, "shared", p->shared_bytes);
-  tw_slots_number(&s, "stages", p->stages);
+  tw_slots_number(&s, "window", p->window);
+  tw_slots_number(&s, "chunk", p->chunk);
   tw_slots_number(&s, "stages_but_one", p->stages - 1);
   /* number of stages in flight when a step waits */
   tw_slots_number_or_empty(&s, "in_flight", p->stages > 2 ? p->stages - 2 : 0);
   tw_slots_flag(&s, "pipelined", p->stages > 1);
-  tw_slots_number(&s, "window", p->window);
-  tw_slots_number(&s, "chunk", p->chunk);
-  tw_slots_number(&s, "chips", machine->chips);
   tw_slots_flag(&s, "block_scales", block_scales);
   tw_slots_flag(&s, "a_transposed", g->a_transposed);
   tw_slots_flag(&s, "b_transposed", g->b_transposed);
   tw_slots_flag(&s, "halves", p->halves);
   tw_slots_flag(&s, "pingpong_registers", p->pingpong && !p->halves);
   tw_slots_flag(&s, "four_phases", p->pingpong == 4);
-  tw_slots_flag(&s, "prefetch", p->ahead);
-  tw_slots_flag(&s, "interleave", p->interleave);
   tw_slots_flag(&s, "halved_float8", machine->halved_float8 && (g->a == TW_E4M3 || g->a == TW_E5M2));
   tw_slots_text(&s, "whole", p->whole ? "true" : "false");
-  if (status == TW_OK) status = tw_template_add(t, "gpu/amd/kernels/gemm_multistage.hip.in", &s, error);
+  if (status == TW_OK)
+    return tw_tile_fill(&tw_tile_multistage, machine, plan, "gpu/amd/kernels/gemm_multistage.hip.in", &s, t, error);
   tw_slots_free(&s);
   return status;
 }

@@ -359,62 +359,33 @@ static const tw_verb verbs[] = {
      .help = "Set the waves of a workgroup, in rows and columns of its tile.",
      .needs = 2,
      .argument = {TW_NUMBER("m", PLAN, groups_m, 1, 16), TW_NUMBER("n", PLAN, groups_n, 1, 16)}},
-    {.name = "mfma|product",
-     .usage = "mfma 32",
-     .help = "Use 32x32 matrix instructions instead of 16x16.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, side, 16, 32)},
-     .then = then_product},
-    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, NULL),
-    {.name = "copy",
-     .usage = "copy registers, copy direct_to_lds",
-     .help = "Copy to LDS directly or through registers.",
-     .needs = 1,
-     .argument = {TW_CHOICE("", PLAN, registers, 0, "direct_to_lds=direct|registers")}},
-    {.name = "loads",
-     .usage = "loads x3_b96",
-     .help = "Choose how 6-bit operands get to LDS, 16, 12 or 4 bytes of a lane at a time, and how they are read.",
-     .needs = 1,
-     .argument = {TW_CHOICE("", PLAN, loads, 0, "x4_b64|x4_b128|x4_b96|x3_b96|x1_b64")}},
-    {.name = "no_swizzle|straight",
-     .usage = "no_swizzle",
-     .help = "Store tiles in LDS without a swizzle.",
-     .sets = TW_FIELD(PLAN, no_swizzle)},
-    {.name = "split_k|split",
-     .usage = "split_k 4",
-     .help = "Split k over workgroups (split-K); a second kernel adds the partial sums.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, split, 1, 64)}},
-    {.name = "pingpong|turns",
-     .usage = "pingpong 4",
-     .help = "Alternate two sets of waves (8-wave ping-pong): one multiplies while the other reads LDS and copies.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, pingpong, 2, 4)},
-     .then = then_pingpong},
-    {.name = "interleave",
-     .usage = "interleave",
-     .help = "Ask the compiler to spread reads and copies among matrix instructions.",
-     .sets = TW_FIELD(PLAN, interleave)},
-    {.name = "register_prefetch|ahead",
-     .usage = "register_prefetch",
-     .help = "Read the operands of the next products while the current ones multiply (register double buffering).",
-     .sets = TW_FIELD(PLAN, ahead)},
-    {.name = "hand_scheduled|pinned",
-     .usage = "hand_scheduled",
-     .help = "Use a hand-scheduled assembly loop over k.",
-     .sets = TW_FIELD(PLAN, hand_scheduled),
-     .then = then_pinned},
-    {.name = "producers",
-     .usage = "producers 4",
-     .help = "Add waves that only copy (warp-specialized).",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, producers, 1, 8)},
-     .then = then_producers},
-    {.name = "keep_in_registers|held",
-     .usage = "keep_in_registers 4",
-     .help = "Keep operands resident in registers, loaded this many steps early, without LDS.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, keep_in_registers, 1, HELD_MAX)},
+    TW_TILE_MFMA(PLAN, side, "16, 32", then_product),
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, "1, 2, 3, 4, 5, 6, 7, 8"),
+    TW_TILE_COPY(PLAN),
+    {TW_VERB("loads", "loads x3_b96",
+             "Choose how 6-bit operands get to LDS, 16, 12 or 4 bytes of a lane at a time, and how they are read.", 1,
+             TW_CHOICE("", PLAN, loads, 0, "x4_b64|x4_b128|x4_b96|x3_b96|x1_b64"))},
+    {TW_FLAG_RENAMED("no_swizzle", "straight", "Store tiles in LDS without a swizzle.", PLAN, no_swizzle)},
+    {TW_NUMBERED("split_k|split", "split_k 4",
+                 "Split k over workgroups (split-K); a second kernel adds the partial sums.", PLAN, split, 1, 64)},
+    {TW_NUMBERED("pingpong|turns", "pingpong 4",
+                 "Alternate two sets of waves (8-wave ping-pong): one multiplies while the other reads LDS and copies.",
+                 PLAN, pingpong, 2, 4),
+     .then = then_pingpong, .offers = "2, 4", .why = "half of the waves multiply while the other half loads"},
+    {TW_FLAG("interleave", "Ask the compiler to spread reads and copies among matrix instructions.", PLAN, interleave),
+     .why = "the compiler spreads loads among the matrix instructions"},
+    {TW_FLAG_RENAMED(
+         "register_prefetch", "ahead",
+         "Read the operands of the next products while the current ones multiply (register double buffering).", PLAN,
+         ahead),
+     .why = "register double buffering: the next operands are read while these multiply"},
+    {TW_FLAG_RENAMED("hand_scheduled", "pinned", "Use a hand-scheduled assembly loop over k.", PLAN, hand_scheduled),
+     .then = then_pinned, .why = "hand-scheduled assembly loop: loads are issued among the matrix instructions"},
+    {TW_NUMBERED("producers", "producers 4", "Add waves that only copy (warp-specialized).", PLAN, producers, 1, 8),
+     .then = then_producers, .offers = "4", .why = "producer waves load, consumer waves only multiply"},
+    {TW_NUMBERED("keep_in_registers|held", "keep_in_registers 4",
+                 "Keep operands resident in registers, loaded this many steps early, without LDS.", PLAN,
+                 keep_in_registers, 1, HELD_MAX),
      .then = then_held},
     {.name = "split_k_waves",
      .usage = "split_k_waves 4, split_k_waves 4 m=16 n=64",
@@ -432,7 +403,7 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("window", PLAN, window, 1, 1024), TW_NUMBER("chunk", PLAN, chunk, 1, 4096)},
      .first = begin_order},
 };
-static const tw_language language = {"gemm on AMD GPUs", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("gemm on AMD GPUs", verbs)};
 
 /* ---- the menu ---- */
 
@@ -457,13 +428,6 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
     for (int j = 1; j <= 4; j *= 2)
       tw_menu_offer(m, "waves", "the waves of a workgroup share its tiles; each holds its own accumulators",
                     "waves m=%d n=%d", i, j);
-  for (int i = 16; i <= 32; i *= 2)
-    tw_menu_offer(m, "mfma", "larger matrix instructions read fewer operands; smaller ones allow more tiles", "mfma %d",
-                  i);
-  for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "the next tiles load while the current one is multiplied", "stages %d", i);
-  tw_menu_offer(m, "copy", "direct-to-LDS loads use no registers and no store instructions", "copy direct_to_lds");
-  tw_menu_offer(m, "copy", "loads through registers need no separate wait", "copy registers");
   for (int i = 0; i < 2 && tw_is_float6(g.a); i++)
     tw_menu_offer(m, "loads", "copies of 12 bytes need aligned reads of 12 alone; copies of 16 are fewer", "loads %s",
                   i ? "x3_b96" : "x4_b64");
@@ -472,14 +436,6 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const bool few = tiles < SPLIT_BELOW * (int64_t)c->machine->processors;
   for (int i = 1; i <= 16 && (few || now->split > 1); i += i < 4 ? 1 : i / 2)
     tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few tiles", "split_k %d", i);
-  for (int i = 2; i <= 4; i += 2)
-    tw_menu_offer(m, "pingpong", "half of the waves multiply while the other half loads", "pingpong %d", i);
-  tw_menu_offer(m, "interleave", "the compiler spreads loads among the matrix instructions", "interleave");
-  tw_menu_offer(m, "register_prefetch", "register double buffering: the next operands are read while these multiply",
-                "register_prefetch");
-  tw_menu_offer(m, "hand_scheduled", "hand-scheduled assembly loop: loads are issued among the matrix instructions",
-                "hand_scheduled");
-  tw_menu_offer(m, "producers", "producer waves load, consumer waves only multiply", "producers 4");
   const int64_t steps = ((g.k + now->k - 1) / now->k + now->split - 1) / now->split;
   for (int64_t i = 2; i <= HELD_MAX && few; i = i < steps && steps < 2 * i ? steps : 2 * i)
     tw_menu_offer(m, "keep_in_registers", "with a short k, operands stay in registers and skip LDS",

@@ -45,20 +45,13 @@ static tw_status settle_elementwise(const tw_tile_machine *machine, const tw_pro
   return settle_items(machine, n / chunk_of(p), 1, plan, error);
 }
 
-/* Fills the slots of both kernels; the caller has set the slots of one kernel. */
-static tw_status write(tw_slots *s, const char *file, const tw_tile_machine *machine, const tw_problem *p,
-                       const tw_tile_rows_plan *plan, tw_text *t, tw_error *error) {
-  tw_slots_text(s, "header", machine->header);
+/* The slots of both kernels. */
+static void set_common(tw_slots *s, const tw_problem *p, const tw_tile_rows_plan *plan) {
   tw_slots_text(s, "type", tw_tile_type_word(tw_problem_type(p, "a")));
-  tw_slots_number(s, "chunks", plan->each);
-  tw_slots_number(s, "threads", plan->threads);
   tw_slots_number(s, "count", chunk_of(p));
+  tw_slots_text(s, "once", plan->once ? "_once" : NULL);
   /* Divisions of 32 bits suffice if the last thread's number fits. */
   tw_slots_text(s, "index", plan->blocks * plan->each * plan->threads <= INT32_MAX ? "u32" : "i64");
-  tw_slots_text(s, "once", plan->once ? "_once" : NULL);
-  const tw_status status = tw_template_add(t, file, s, error);
-  tw_slots_free(s);
-  return status;
 }
 
 void tw_tile_elementwise_slots(const tw_problem *p, tw_slots *s) {
@@ -70,29 +63,27 @@ void tw_tile_elementwise_slots(const tw_problem *p, tw_slots *s) {
   tw_slots_format(s, "beta", "%.9ef", tw_problem_real(p, "beta"));
 }
 
-static tw_status write_elementwise(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_text *t,
-                                   tw_error *error) {
-  tw_slots s = {0};
-  tw_tile_elementwise_slots(p, &s);
-  return write(&s, "gpu/common/kernels/elementwise.cuh.in", machine, p, plan, t, error);
+static void slots_elementwise(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_slots *s) {
+  (void)machine;
+  tw_tile_elementwise_slots(p, s);
+  set_common(s, p, plan);
 }
 
-static tw_status write_gate(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
-                            tw_error *error) {
-  tw_slots s = {0};
-  tw_slots_text(&s, "act", tw_tile_act_word(tw_gate_act(p)));
-  tw_slots_flag(&s, "backward", tw_gate_is_backward(p));
-  return write(&s, "gpu/common/kernels/gate.cuh.in", machine, p, settled, t, error);
+static void slots_gate(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_slots *s) {
+  (void)machine;
+  tw_slots_text(s, "act", tw_tile_act_word(tw_gate_act(p)));
+  tw_slots_flag(s, "backward", tw_gate_is_backward(p));
+  set_common(s, p, plan);
 }
 
 const tw_tile_family tw_tile_gate = {.language = &tw_tile_gate_language,
                                      .plan_size = sizeof(tw_tile_rows_plan),
                                      .settle = settle_gate,
-                                     .offers = tw_tile_rows_offers,
-                                     .write = write_gate};
+                                     .kernel = "gpu/common/kernels/gate.cuh.in",
+                                     .slots = slots_gate};
 
 const tw_tile_family tw_tile_elementwise = {.language = &tw_tile_gate_language,
                                             .plan_size = sizeof(tw_tile_rows_plan),
                                             .settle = settle_elementwise,
-                                            .offers = tw_tile_rows_offers,
-                                            .write = write_elementwise};
+                                            .kernel = "gpu/common/kernels/elementwise.cuh.in",
+                                            .slots = slots_elementwise};

@@ -43,59 +43,48 @@ static tw_status settle_row(const tw_tile_machine *machine, const tw_problem *p,
   return TW_OK;
 }
 
-/* Fills the kernel's text; the caller has set the slots of only one op. */
-static tw_status write(tw_slots *s, const char *file, const tw_tile_machine *machine, const tw_problem *p,
-                       const tw_tile_rows_plan *plan, tw_text *t, tw_error *error) {
+/* The slots of both kernels. */
+static void set_common(tw_slots *s, const tw_tile_machine *machine, const tw_problem *p,
+                       const tw_tile_rows_plan *plan) {
   const tw_type type = tw_problem_type(p, "a");
   const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(type), chunks = tw_problem_int(p, "cols") / chunk;
   const int64_t threads = (int64_t)plan->warps * machine->warp_threads;
   tw_slots_text(s, "op", p->op->name);
-  tw_slots_text(s, "header", machine->header);
   tw_slots_text(s, "type", tw_tile_type_word(type));
   tw_slots_number(s, "cols", chunks * chunk);
-  tw_slots_number(s, "rows", plan->rows);
-  tw_slots_number(s, "warp", machine->warp_threads);
-  tw_slots_number(s, "warps", plan->warps);
   tw_slots_flag(s, "one_warp", plan->warps == 1);
+  tw_slots_text(s, "once", plan->once ? "_once" : NULL);
   tw_slots_number(s, "each", (chunks + threads - 1) / threads);
   tw_slots_flag(s, "ragged", chunks % threads); /* some threads have fewer chunks */
-  tw_slots_text(s, "once", plan->once ? "_once" : NULL);
-  const tw_status status = tw_template_add(t, file, s, error);
-  tw_slots_free(s);
-  return status;
 }
 
-static tw_status write_layernorm(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
-                                 tw_error *error) {
+static void slots_layernorm(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_slots *s) {
   const tw_tile_rows_plan *plan = settled;
   const bool rms = tw_problem_int(p, "norm") == TW_NORM_RMS;
   const double dropout = tw_problem_real(p, "dropout");
   const int64_t chunks = tw_problem_int(p, "cols") * tw_tile_type_bytes(tw_problem_type(p, "a")) / TW_TILE_CHUNK;
-  tw_slots s = {0};
-  tw_slots_flag(&s, "residual", tw_problem_int(p, "residual"));
-  tw_slots_flag(&s, "rms", rms);
-  tw_slots_flag(&s, "bias", !rms);
-  tw_slots_flag(&s, "dropout", dropout > 0);
-  tw_slots_flag(&s, "ragged_or_dropout", dropout > 0 || chunks % (plan->warps * machine->warp_threads));
-  tw_slots_number(&s, "threshold", (unsigned)(dropout * 0x1p32));
-  return write(&s, "gpu/common/kernels/layernorm.cuh.in", machine, p, plan, t, error);
+  tw_slots_flag(s, "residual", tw_problem_int(p, "residual"));
+  tw_slots_flag(s, "rms", rms);
+  tw_slots_flag(s, "bias", !rms);
+  tw_slots_flag(s, "dropout", dropout > 0);
+  tw_slots_flag(s, "ragged_or_dropout", dropout > 0 || chunks % (plan->warps * machine->warp_threads));
+  tw_slots_number(s, "threshold", (unsigned)(dropout * 0x1p32));
+  set_common(s, machine, p, plan);
 }
 
-static tw_status write_softmax(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_text *t,
-                               tw_error *error) {
-  tw_slots s = {0};
-  tw_slots_flag(&s, "log", tw_problem_int(p, "log"));
-  return write(&s, "gpu/common/kernels/softmax.cuh.in", machine, p, plan, t, error);
+static void slots_softmax(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_slots *s) {
+  tw_slots_flag(s, "log", tw_problem_int(p, "log"));
+  set_common(s, machine, p, plan);
 }
 
 const tw_tile_family tw_tile_layernorm = {.language = &tw_tile_row_language,
                                           .plan_size = sizeof(tw_tile_rows_plan),
                                           .settle = settle_row,
-                                          .offers = tw_tile_rows_offers,
-                                          .write = write_layernorm};
+                                          .kernel = "gpu/common/kernels/layernorm.cuh.in",
+                                          .slots = slots_layernorm};
 
 const tw_tile_family tw_tile_softmax = {.language = &tw_tile_row_language,
                                         .plan_size = sizeof(tw_tile_rows_plan),
                                         .settle = settle_row,
-                                        .offers = tw_tile_rows_offers,
-                                        .write = write_softmax};
+                                        .kernel = "gpu/common/kernels/softmax.cuh.in",
+                                        .slots = slots_softmax};

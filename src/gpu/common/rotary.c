@@ -30,25 +30,18 @@ static tw_status settle_rotary(const tw_tile_machine *machine, const tw_problem 
                                   : tw_fail(error, TW_USAGE, "more than 2^31 blocks; use more heads or threads");
 }
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
-                       tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_slots *s) {
+  (void)machine;
   const tw_tile_rows_plan *plan = settled;
   const tw_type type = tw_problem_type(p, "a");
-  tw_slots s = {0};
-  tw_slots_text(&s, "header", machine->header);
-  tw_slots_text(&s, "type", tw_tile_type_word(type));
-  tw_slots_number(&s, "heads", plan->heads);
-  tw_slots_number(&s, "threads", plan->threads);
-  tw_slots_number(&s, "pair", 2 * TW_TILE_CHUNK / tw_tile_type_bytes(type));
-  tw_slots_flag(&s, "interleaved", tw_problem_int(p, "interleaved"));
-  tw_slots_text(&s, "once", plan->once ? "_once" : NULL);
-  const tw_status status = tw_template_add(t, "gpu/common/kernels/rotary.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_slots_text(s, "type", tw_tile_type_word(type));
+  tw_slots_number(s, "pair", 2 * TW_TILE_CHUNK / tw_tile_type_bytes(type));
+  tw_slots_text(s, "once", plan->once ? "_once" : NULL);
+  tw_slots_flag(s, "interleaved", tw_problem_int(p, "interleaved"));
 }
 
 const tw_tile_family tw_tile_rotary = {.language = &tw_tile_rotary_language,
                                        .plan_size = sizeof(tw_tile_rows_plan),
                                        .settle = settle_rotary,
-                                       .offers = tw_tile_rows_offers,
-                                       .write = write};
+                                       .kernel = "gpu/common/kernels/rotary.cuh.in",
+                                       .slots = slots};

@@ -9,9 +9,6 @@ enum { TW_TILE_CHUNK = 16, TW_TILE_BLOCK_MAX = 1024 };
 
 extern const tw_language tw_tile_rotary_language, tw_tile_gate_language, tw_tile_row_language;
 
-/* Offers the steps of all these kernels. */
-void tw_tile_rows_offers(tw_menu_builder *, const tw_tile_context *);
-
 /* TW_USAGE unless a thread block has whole warps and fits the machine. */
 tw_status tw_tile_check_threads(const tw_tile_machine *, int threads, tw_error *);
 

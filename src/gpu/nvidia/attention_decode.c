@@ -80,29 +80,21 @@ static void begin(const void *with, void *plan) {
   *(PLAN *)plan = (PLAN){.splits = 1, .blocks = 1};
 }
 
-static tw_status needs_decode(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->keys ? TW_OK : tw_fail(error, TW_USAGE, "requires 'decode keys=32 warps=4' before it");
-}
-
 static const tw_verb verbs[] = {
     {.name = "decode",
      .usage = "decode keys=32 warps=4",
      .help = "Multiply the queries of all heads that share keys at once; each warp goes through its own tiles of keys.",
      .needs = 2,
      .argument = {TW_NUMBER("keys", PLAN, keys, 16, 256), TW_NUMBER("warps", PLAN, warps, 1, 16)},
-     .first = begin,
-     .then = needs_decode},
-    {.name = "split_kv",
-     .usage = "split_kv 16",
-     .help = "Split the keys over this many blocks (split-KV); a second kernel adds their results.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, splits, 1, SPLITS_MAX)},
-     .then = needs_decode},
-    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, needs_decode),
-    TW_TILE_BLOCKS(PLAN, needs_decode),
+     .first = begin},
+    {TW_NUMBERED("split_kv", "split_kv 16",
+                 "Split the keys over this many blocks (split-KV); a second kernel adds their results.", PLAN, splits,
+                 1, SPLITS_MAX)},
+    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, "2, 3, 4, 5, 6"),
+    TW_TILE_BLOCKS(PLAN, "1, 2, 3, 4", "one block begins or ends while another copies"),
 };
-static const tw_language language = {"attention on NVIDIA GPUs, few queries", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("attention on NVIDIA GPUs, few queries", verbs),
+                                     .begun = TW_FIELD(PLAN, keys)};
 
 /* Splits that fill the machine with one to four blocks a multiprocessor, or as many as there are tiles. */
 static void offer_splits(tw_menu_builder *m, const tw_tile_context *c) {
@@ -126,45 +118,30 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
       tw_menu_offer(m, "decode", "more warps and larger tiles have more copies in flight", "decode keys=%d warps=%d",
                     keys, warps);
   offer_splits(m, c);
-  for (int i = 2; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
-  for (int i = 1; i <= 4; i++)
-    tw_menu_offer(m, "blocks_per_sm", "one block begins or ends while another copies", "blocks_per_sm %d", i);
 }
 
 /* ---- the kernel ---- */
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                       tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
   const PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
-  tw_slots s = {0};
-  tw_slots_text(&s, "header", machine->warp_header);
-  tw_slots_text(&s, "type", tw_type_name(a.type));
-  tw_slots_number(&s, "d", a.d);
-  tw_slots_number(&s, "width", p->width);
-  tw_slots_number(&s, "rows", p->rows);
-  tw_slots_text(&s, "rows_of_scores", "ROWS");
-  tw_slots_number(&s, "keys", p->keys);
-  tw_slots_number(&s, "warps", p->warps);
-  tw_slots_number(&s, "stages", p->stages);
-  tw_slots_number(&s, "splits", p->splits);
-  tw_slots_flag(&s, "split", p->splits > 1);
-  tw_slots_flag(&s, "overlap", machine->registers_move); /* Hopper */
-  tw_slots_number(&s, "blocks", p->blocks);
-  tw_slots_number(&s, "group", a.group);
-  tw_slots_number(&s, "causal", a.causal);
-  tw_slots_number(&s, "batches", a.batches);
-  tw_slots_number_or_empty(&s, "window", a.window);
-  tw_slots_number_or_empty(&s, "page", a.page);
-  tw_slots_flag(&s, "softcap", a.softcap > 0);
-  tw_slots_flag(&s, "lengths_too", a.has_lengths);
-  tw_slots_number(&s, "lengths", a.has_lengths);
-  tw_slots_number(&s, "shared", p->shared_bytes);
-  tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/attention_decode.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_slots_text(s, "type", tw_type_name(a.type));
+  tw_slots_number(s, "d", a.d);
+  tw_slots_number(s, "width", p->width);
+  tw_slots_number(s, "rows", p->rows);
+  tw_slots_text(s, "rows_of_scores", "ROWS");
+  tw_slots_flag(s, "split", p->splits > 1);
+  tw_slots_flag(s, "overlap", machine->registers_move); /* Hopper */
+  tw_slots_number(s, "group", a.group);
+  tw_slots_number(s, "causal", a.causal);
+  tw_slots_number(s, "batches", a.batches);
+  tw_slots_number_or_empty(s, "window", a.window);
+  tw_slots_number_or_empty(s, "page", a.page);
+  tw_slots_flag(s, "softcap", a.softcap > 0);
+  tw_slots_flag(s, "lengths_too", a.has_lengths);
+  tw_slots_number(s, "lengths", a.has_lengths);
+  tw_slots_number(s, "shared", p->shared_bytes);
+  tw_slots_format(s, "scale", "%.9g", 1 / sqrt((double)a.d));
 }
 
 const tw_tile_family tw_tile_attention_decode = {.language = &language,
@@ -172,4 +149,5 @@ const tw_tile_family tw_tile_attention_decode = {.language = &language,
                                                  .supports = supports,
                                                  .settle = settle_attention_decode,
                                                  .offers = offers,
-                                                 .write = write};
+                                                 .kernel = "gpu/nvidia/kernels/attention_decode.cuh.in",
+                                                 .slots = slots};

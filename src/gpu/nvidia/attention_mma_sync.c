@@ -85,12 +85,6 @@ static void begin_tile(const void *with, void *plan) {
   *(PLAN *)plan = (PLAN){.warps = 4, .blocks = 1};
 }
 
-static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->queries ? TW_OK
-                                 : tw_fail(error, TW_USAGE, "requires 'tile queries=128 keys=64 warps=4' before it");
-}
-
 static const tw_verb verbs[] = {
     {.name = "tile",
      .usage = "tile queries=128 keys=64 warps=4",
@@ -98,12 +92,12 @@ static const tw_verb verbs[] = {
      .needs = 2,
      .argument = {TW_NUMBER("queries", PLAN, queries, 16, 256), TW_NUMBER("keys", PLAN, keys, 16, 256),
                   TW_NUMBER("warps", PLAN, warps, 1, 16)},
-     .first = begin_tile,
-     .then = needs_tile},
-    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, needs_tile),
-    TW_TILE_BLOCKS(PLAN, needs_tile),
+     .first = begin_tile},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, "1, 2, 3, 4"),
+    TW_TILE_BLOCKS(PLAN, "1, 2, 3, 4", "one block multiplies while another computes its softmax"),
 };
-static const tw_language language = {"attention on NVIDIA GPUs, mma.sync", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("attention on NVIDIA GPUs, mma.sync", verbs),
+                                     .begun = TW_FIELD(PLAN, queries)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
@@ -113,48 +107,32 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
         tw_menu_offer(m, rows == 16 ? "tile, 16 queries a warp" : "tile, 32 queries a warp",
                       "more keys rescale the accumulator less often; more queries read keys less often",
                       "tile queries=%d keys=%d warps=%d", rows * warps, keys, warps);
-  for (int i = 1; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
-  for (int i = 1; i <= 4; i++)
-    tw_menu_offer(m, "blocks_per_sm", "one block multiplies while another computes its softmax", "blocks_per_sm %d", i);
 }
 
 /* ---- the kernel ---- */
 
-tw_status tw_tile_attention_mma_write(const tw_tile_machine *machine, const tw_problem *problem, const PLAN *p,
-                                      const char *file, tw_text *t, tw_error *error) {
+void tw_tile_attention_mma_slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
+                                 tw_slots *s) {
+  (void)machine;
+  const PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
-  tw_slots s = {0};
-  tw_slots_text(&s, "header", machine->warp_header);
-  tw_slots_text(&s, "type", tw_type_name(a.type));
-  tw_slots_number(&s, "d", a.d);
-  tw_slots_number(&s, "width", p->width);
-  tw_slots_number(&s, "queries", p->queries);
-  tw_slots_number(&s, "keys", p->keys);
-  tw_slots_number(&s, "warps", p->warps);
-  tw_slots_number(&s, "stages", p->stages);
-  tw_slots_number(&s, "blocks", p->blocks);
-  tw_slots_number(&s, "causal", a.causal);
-  tw_slots_number(&s, "batches", a.batches);
-  tw_slots_number(&s, "heads_at_once", p->heads_at_once);
-  tw_slots_number(&s, "shared", p->shared_bytes);
-  tw_slots_flag(&s, "window", a.window != 0);
-  tw_slots_number(&s, "keys_seen", a.window);
-  tw_slots_flag(&s, "softcap", a.softcap > 0);
-  tw_slots_flag(&s, "tokens", a.tokens > 0);
-  tw_slots_flag(&s, "lengths", a.has_lengths);
-  tw_slots_number_or_empty(&s, "page", a.page);
-  tw_slots_text(&s, "rows_of_scores", "ROWS");
-  tw_slots_text(&s, "lowest", a.window ? "w.first" : "0");
-  tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
-  const tw_status status = tw_template_add(t, file, &s, error);
-  tw_slots_free(&s);
-  return status;
-}
-
-static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                       tw_error *error) {
-  return tw_tile_attention_mma_write(machine, problem, plan, "gpu/nvidia/kernels/attention_mma_sync.cuh.in", t, error);
+  tw_slots_text(s, "type", tw_type_name(a.type));
+  tw_slots_number(s, "d", a.d);
+  tw_slots_number(s, "width", p->width);
+  tw_slots_number(s, "warps", p->warps);
+  tw_slots_number(s, "causal", a.causal);
+  tw_slots_number(s, "batches", a.batches);
+  tw_slots_number(s, "heads_at_once", p->heads_at_once);
+  tw_slots_number(s, "shared", p->shared_bytes);
+  tw_slots_flag(s, "window", a.window != 0);
+  tw_slots_number(s, "keys_seen", a.window);
+  tw_slots_flag(s, "softcap", a.softcap > 0);
+  tw_slots_flag(s, "tokens", a.tokens > 0);
+  tw_slots_flag(s, "lengths", a.has_lengths);
+  tw_slots_number_or_empty(s, "page", a.page);
+  tw_slots_text(s, "rows_of_scores", "ROWS");
+  tw_slots_text(s, "lowest", a.window ? "w.first" : "0");
+  tw_slots_format(s, "scale", "%.9g", 1 / sqrt((double)a.d));
 }
 
 const tw_tile_family tw_tile_attention_mma_sync = {.language = &language,
@@ -162,4 +140,5 @@ const tw_tile_family tw_tile_attention_mma_sync = {.language = &language,
                                                    .supports = supports,
                                                    .settle = settle_attention_mma_sync,
                                                    .offers = offers,
-                                                   .write = write};
+                                                   .kernel = "gpu/nvidia/kernels/attention_mma_sync.cuh.in",
+                                                   .slots = tw_tile_attention_mma_slots};

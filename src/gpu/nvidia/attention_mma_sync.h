@@ -32,9 +32,8 @@ typedef struct tw_tile_attention_mma_plan {
 /* Elements of a shared row of a head: it has 32, 64 or n x 128 bytes, and its pieces divide the threads. */
 int tw_tile_attention_mma_width(int64_t d);
 
-/* Fills the kernel of either pass: both have the same slots. */
-tw_status tw_tile_attention_mma_write(const tw_tile_machine *, const tw_problem *, const tw_tile_attention_mma_plan *,
-                                      const char *file, tw_text *, tw_error *);
+/* The slots of the kernels of both passes. */
+void tw_tile_attention_mma_slots(const tw_tile_machine *, const tw_problem *, const void *plan, tw_slots *);
 
 extern const tw_tile_family tw_tile_attention_mma_sync, tw_tile_attention_mma_sync_backward;
 

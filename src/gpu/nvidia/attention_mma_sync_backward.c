@@ -91,24 +91,18 @@ static void begin_tile(const void *with, void *plan) {
   *(PLAN *)plan = (PLAN){.blocks = 1};
 }
 
-static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->queries ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile queries=64 keys=128' before it");
-}
-
 static const tw_verb verbs[] = {
     {.name = "tile",
      .usage = "tile queries=64 keys=128",
      .help = "Set the queries of a step and the keys of a thread block, 32 for each two warps.",
      .needs = 2,
      .argument = {TW_NUMBER("queries", PLAN, queries, 32, QUERIES_MAX), TW_NUMBER("keys", PLAN, keys, 32, 256)},
-     .first = begin_tile,
-     .then = needs_tile},
-    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, needs_tile),
-    TW_TILE_BLOCKS(PLAN, needs_tile),
+     .first = begin_tile},
+    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, "2, 3, 4"),
+    TW_TILE_BLOCKS(PLAN, "1, 2, 3, 4", "one block multiplies while another computes exponentials"),
 };
-static const tw_language language = {"attention on NVIDIA GPUs, mma.sync, backward", sizeof verbs / sizeof *verbs,
-                                     verbs};
+static const tw_language language = {TW_LANGUAGE("attention on NVIDIA GPUs, mma.sync, backward", verbs),
+                                     .begun = TW_FIELD(PLAN, queries)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
@@ -117,19 +111,6 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
       tw_menu_offer(m, queries >= 64 ? "tile, 64 queries or more" : "tile, few queries",
                     "more keys read queries less often; more queries need fewer barriers", "tile queries=%d keys=%d",
                     queries, keys);
-  for (int i = 2; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
-  for (int i = 1; i <= 4; i++)
-    tw_menu_offer(m, "blocks_per_sm", "one block multiplies while another computes exponentials", "blocks_per_sm %d",
-                  i);
-}
-
-/* ---- the kernel ---- */
-
-static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                       tw_error *error) {
-  return tw_tile_attention_mma_write(machine, problem, plan, "gpu/nvidia/kernels/attention_mma_sync_backward.cuh.in", t,
-                                     error);
 }
 
 const tw_tile_family tw_tile_attention_mma_sync_backward = {.language = &language,
@@ -137,4 +118,6 @@ const tw_tile_family tw_tile_attention_mma_sync_backward = {.language = &languag
                                                             .supports = supports,
                                                             .settle = settle_attention_mma_sync_backward,
                                                             .offers = offers,
-                                                            .write = write};
+                                                            .kernel =
+                                                                "gpu/nvidia/kernels/attention_mma_sync_backward.cuh.in",
+                                                            .slots = tw_tile_attention_mma_slots};

@@ -152,10 +152,9 @@ static void begin_tile(const void *with, void *plan) {
   *(PLAN *)plan = (PLAN){.groups = 2};
 }
 
-static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->keys ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile keys=128 consumers=2' before it");
-}
+#define REGISTERS_OFFERED                                                                                              \
+  "producer=24 consumer=240, producer=32 consumer=160, producer=40 consumer=232, producer=24 consumer=216, "           \
+  "producer=56 consumer=224"
 
 static const tw_verb verbs[] = {
     {.name = "tile",
@@ -163,27 +162,17 @@ static const tw_verb verbs[] = {
      .help = "Set the tile and the consumer warpgroups of a thread block.",
      .needs = 1,
      .argument = {TW_NUMBER("keys", PLAN, keys, 16, 256), TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
-     .first = begin_tile,
-     .then = needs_tile},
-    {.name = "pingpong|turns",
-     .usage = "pingpong",
-     .help = "Alternate warpgroups (ping-pong): one multiplies while another computes softmax.",
-     .sets = TW_FIELD(PLAN, pingpong),
-     .then = needs_tile},
-    {.name = "persistent",
-     .usage = "persistent",
-     .help = "Run one block on each multiprocessor and loop over tiles.",
-     .sets = TW_FIELD(PLAN, persistent),
-     .then = needs_tile},
-    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, needs_tile),
-    TW_TILE_REGISTERS(PLAN, needs_tile),
+     .first = begin_tile},
+    {TW_FLAG_RENAMED("pingpong", "turns",
+                     "Alternate warpgroups (ping-pong): one multiplies while another computes softmax.", PLAN,
+                     pingpong),
+     .why = "one consumer warpgroup multiplies while another computes its softmax"},
+    {TW_FLAG("persistent", "Run one block on each multiprocessor and loop over tiles.", PLAN, persistent),
+     .why = "keys of the next tile load while the last tile finishes"},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, "2, 3, 4"),
+    TW_TILE_REGISTERS(PLAN, REGISTERS_OFFERED),
 };
-static const tw_language forward = {"attention on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
-
-static tw_status needs_queries(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->queries ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile queries=64 consumers=2' before it");
-}
+static const tw_language forward = {TW_LANGUAGE("attention on NVIDIA GPUs", verbs), .begun = TW_FIELD(PLAN, keys)};
 
 static const tw_verb back_verbs[] = {
     {.name = "tile",
@@ -191,31 +180,12 @@ static const tw_verb back_verbs[] = {
      .help = "Set the tile and the consumer warpgroups of a thread block.",
      .needs = 1,
      .argument = {TW_NUMBER("queries", PLAN, queries, 64, 256), TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
-     .first = begin_tile,
-     .then = needs_queries},
-    {.name = "stages",
-     .usage = "stages 2",
-     .help = "Set the pipeline depth: tiles in shared memory or in flight.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, stages, 1, STAGES_MAX)},
-     .then = needs_queries},
-    {.name = "registers",
-     .usage = "registers producer=24 consumer=240",
-     .help = "Set the registers of producer and consumer warpgroups (setmaxnreg).",
-     .needs = 2,
-     .argument = {TW_NUMBER("producer|copy", PLAN, registers_copy, 24, 240),
-                  TW_NUMBER("consumer|multiply", PLAN, registers_multiply, 24, 240)},
-     .then = needs_queries},
+     .first = begin_tile},
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, "1, 2, 3"),
+    TW_TILE_REGISTERS(PLAN, REGISTERS_OFFERED),
 };
-static const tw_language backward = {"attention on NVIDIA GPUs, backward", sizeof back_verbs / sizeof *back_verbs,
-                                     back_verbs};
-
-static void offer_registers(tw_menu_builder *m) {
-  static const int shares[][2] = {{24, 240}, {32, 160}, {40, 232}, {24, 216}, {56, 224}};
-  for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
-    tw_menu_offer(m, "registers", "producers need few registers, consumers many", "registers producer=%d consumer=%d",
-                  shares[i][0], shares[i][1]);
-}
+static const tw_language backward = {TW_LANGUAGE("attention on NVIDIA GPUs, backward", back_verbs),
+                                     .begun = TW_FIELD(PLAN, queries)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   (void)c;
@@ -228,10 +198,6 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
       tw_menu_offer(m, kind[groups - 1][keys > 128],
                     "more keys rescale the accumulator less often; more queries read keys less often",
                     "tile keys=%d consumers=%d", keys, groups);
-  tw_menu_offer(m, "pingpong", "one consumer warpgroup multiplies while another computes its softmax", "pingpong");
-  tw_menu_offer(m, "persistent", "keys of the next tile load while the last tile finishes", "persistent");
-  for (int i = 2; i <= 4; i++) tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
-  offer_registers(m);
 }
 
 static void offers_back(tw_menu_builder *m, const tw_tile_context *c) {
@@ -240,59 +206,34 @@ static void offers_back(tw_menu_builder *m, const tw_tile_context *c) {
     for (int queries = 64; queries <= 128; queries += 64)
       tw_menu_offer(m, groups > 1 ? "tile, 2 consumers" : "tile, 1 consumer", "size of a step over queries",
                     "tile queries=%d consumers=%d", queries, groups);
-  for (int i = 1; i <= 3; i++) tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
-  offer_registers(m);
 }
 
 /* ---- the kernels ---- */
 
-static tw_status write(const char *file, const tw_tile_machine *machine, const tw_problem *problem,
-                       const tw_tile_attention_plan *p, tw_text *t, tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
+  (void)machine;
+  const PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
-  tw_slots s = {0};
-  tw_slots_text(&s, "header", machine->header);
-  tw_slots_text(&s, "type", tw_type_name(a.type));
-  tw_slots_number(&s, "d", a.d);
-  tw_slots_number(&s, "width", p->width);
+  tw_slots_text(s, "type", tw_type_name(a.type));
+  tw_slots_number(s, "d", a.d);
+  tw_slots_number(s, "width", p->width);
   if (p->width == a.d)
-    tw_slots_text(&s, "head", "D");
+    tw_slots_text(s, "head", "D");
   else
-    tw_slots_number(&s, "head", a.d);
-  tw_slots_flag(&s, "window", a.window != 0);
-  tw_slots_number(&s, "keys_seen", a.window);
-  tw_slots_flag(&s, "softcap", a.softcap > 0);
-  tw_slots_flag(&s, "tokens", a.tokens > 0);
-  tw_slots_text(&s, "first", a.tokens ? "w.begin + " : "w.batch, "); /* of a position in a tensor */
-  tw_slots_text(&s, "lowest", a.window ? "w.first" : "0");
-  tw_slots_number(&s, "keys", p->keys);
-  tw_slots_number(&s, "queries", p->queries);
-  tw_slots_number(&s, "groups", p->groups);
-  tw_slots_number(&s, "stages", p->stages);
-  tw_slots_number(&s, "pingpong", p->pingpong);
-  tw_slots_number(&s, "apart", p->apart);
-  tw_slots_number(&s, "causal", a.causal);
-  tw_slots_number(&s, "batches", a.batches);
-  tw_slots_number(&s, "heads_at_once", p->heads_at_once);
-  tw_slots_flag(&s, "persistent", p->persistent);
-  tw_slots_number(&s, "group_rows", machine->group_rows);
-  tw_slots_number(&s, "group_threads", machine->group_threads);
-  tw_slots_number(&s, "shared", p->shared_bytes);
-  tw_slots_format(&s, "scale", "%.9g", 1 / sqrt((double)a.d));
-  tw_slots_number_or_empty(&s, "registers_copy", p->registers_copy);
-  tw_slots_number_or_empty(&s, "registers_multiply", p->registers_multiply);
-  const tw_status status = tw_template_add(t, file, &s, error);
-  tw_slots_free(&s);
-  return status;
-}
-
-static tw_status write_forward(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                               tw_error *error) {
-  return write("gpu/nvidia/kernels/attention.cuh.in", machine, problem, plan, t, error);
-}
-
-static tw_status write_backward(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                                tw_error *error) {
-  return write("gpu/nvidia/kernels/attention_backward.cuh.in", machine, problem, plan, t, error);
+    tw_slots_number(s, "head", a.d);
+  tw_slots_flag(s, "window", a.window != 0);
+  tw_slots_number(s, "keys_seen", a.window);
+  tw_slots_flag(s, "softcap", a.softcap > 0);
+  tw_slots_flag(s, "tokens", a.tokens > 0);
+  tw_slots_text(s, "first", a.tokens ? "w.begin + " : "w.batch, "); /* of a position in a tensor */
+  tw_slots_text(s, "lowest", a.window ? "w.first" : "0");
+  tw_slots_number(s, "keys", p->keys);
+  tw_slots_number(s, "apart", p->apart);
+  tw_slots_number(s, "causal", a.causal);
+  tw_slots_number(s, "batches", a.batches);
+  tw_slots_number(s, "heads_at_once", p->heads_at_once);
+  tw_slots_number(s, "shared", p->shared_bytes);
+  tw_slots_format(s, "scale", "%.9g", 1 / sqrt((double)a.d));
 }
 
 const tw_tile_family tw_tile_attention = {.language = &forward,
@@ -300,11 +241,13 @@ const tw_tile_family tw_tile_attention = {.language = &forward,
                                           .supports = supports_forward,
                                           .settle = settle_attention,
                                           .offers = offers,
-                                          .write = write_forward};
+                                          .kernel = "gpu/nvidia/kernels/attention.cuh.in",
+                                          .slots = slots};
 
 const tw_tile_family tw_tile_attention_backward = {.language = &backward,
                                                    .plan_size = sizeof(PLAN),
                                                    .supports = supports,
                                                    .settle = settle_back,
                                                    .offers = offers_back,
-                                                   .write = write_backward};
+                                                   .kernel = "gpu/nvidia/kernels/attention_backward.cuh.in",
+                                                   .slots = slots};

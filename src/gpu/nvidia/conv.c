@@ -35,12 +35,7 @@ static void set_plan(tw_slots *s, const tw_conv *v, const tw_tile_conv_plan *p) 
   const tw_tile_parts parts = p->products ? tw_tile_parts_of(p->products) : (tw_tile_parts){1, 0, 0};
   const tw_type factor = p->products ? TW_BF16 : v->input;
   const bool tf32 = factor == TW_F32;
-  tw_slots_number(s, "x", p->x);
-  tw_slots_number(s, "y", p->y);
-  tw_slots_number(s, "n", p->n);
   tw_slots_number(s, "k", p->k);
-  tw_slots_number(s, "groups", p->groups);
-  tw_slots_number(s, "stages", p->stages);
   tw_slots_number(s, "products", p->products ? p->products : 1);
   tw_slots_number(s, "planes", parts.planes);
   tw_slots_number(s, "a_planes", parts.a);
@@ -61,15 +56,9 @@ static void set_plan(tw_slots *s, const tw_conv *v, const tw_tile_conv_plan *p) 
   tw_slots_number_or_empty(s, "registers_multiply", p->registers_multiply);
 }
 
-tw_status tw_tile_conv_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                             tw_error *error) {
+void tw_tile_conv_slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
+  (void)machine;
   const tw_conv v = tw_tile_conv_of(problem);
-  tw_slots s = {0};
-  tw_slots_text(&s, "header", machine->header);
-  tw_slots_number(&s, "group_threads", machine->group_threads);
-  set_problem(&s, &v, plan);
-  set_plan(&s, &v, plan);
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/conv.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  set_problem(s, &v, plan);
+  set_plan(s, &v, plan);
 }

@@ -38,8 +38,8 @@ typedef struct tw_tile_conv_plan {
 
 extern const tw_tile_family tw_tile_conv;
 
-/* Writes the kernel of a plan. */
-tw_status tw_tile_conv_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *, tw_error *);
+/* The slots of the kernel of a plan. */
+void tw_tile_conv_slots(const tw_tile_machine *, const tw_problem *, const void *plan, tw_slots *);
 
 /* A conv2d or conv3d problem. */
 tw_conv tw_tile_conv_of(const tw_problem *);

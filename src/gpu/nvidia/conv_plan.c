@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gpu/common/verbs.h"
 #include "gpu/nvidia/conv_kernel.h"
 #include "gpu/nvidia/gemm_warp_specialized.h"
 #include "op/conv2d.h"
@@ -121,11 +122,6 @@ static void begin_tile(const void *with, void *plan) {
   ((PLAN *)plan)->promote = full ? c->machine->panel_bytes / 2 : 0;
 }
 
-static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->x ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile x=8 y=8 n=96' before it");
-}
-
 static const tw_verb verbs[] = {
     {.name = "tile",
      .usage = "tile x=8 y=8 n=96 consumers=2",
@@ -133,34 +129,16 @@ static const tw_verb verbs[] = {
      .needs = 3,
      .argument = {TW_NUMBER("x", PLAN, x, 1, 64), TW_NUMBER("y", PLAN, y, 1, 64), TW_NUMBER("n", PLAN, n, 16, 256),
                   TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
-     .first = begin_tile,
-     .then = needs_tile},
-    {.name = "fold",
-     .usage = "fold 2",
-     .help = "Fold the window into channels in this many dimensions, for inputs with few channels.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, fold, 0, TW_CONV_DIMS)},
-     .then = needs_tile},
-    {.name = "products",
-     .usage = "products 3",
-     .help = "Compute f32 as this many products of bf16 parts.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, products, 1, 6)},
-     .then = needs_tile},
-    {.name = "promote",
-     .usage = "promote k=256",
-     .help = "Add partial sums to a second accumulator after this many k (two-level accumulation).",
-     .needs = 1,
-     .argument = {TW_NUMBER("k", PLAN, promote, 16, 1 << 16)},
-     .then = needs_tile},
-    {.name = "stages",
-     .usage = "stages 4",
-     .help = "Set the pipeline depth: tiles in shared memory or in flight.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, stages, 2, STAGES_MAX)},
-     .then = needs_tile},
+     .first = begin_tile},
+    {TW_NUMBERED("fold", "fold 2",
+                 "Fold the window into channels in this many dimensions, for inputs with few channels.", PLAN, fold, 0,
+                 TW_CONV_DIMS),
+     .offers = "0, 1, 2, 3", .why = "folding the window into channels fills the copies of inputs with few channels"},
+    TW_TILE_PRODUCTS(PLAN),
+    TW_TILE_PROMOTE(PLAN, "k=128, k=256, k=512, k=1024"),
+    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, "2, 3, 4, 5, 6, 7, 8"),
 };
-static const tw_language language = {"convolutions on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("convolutions on NVIDIA GPUs", verbs), .begun = TW_FIELD(PLAN, x)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_conv v = tw_tile_conv_of(c->problem);
@@ -174,18 +152,10 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
       for (int groups = 1; groups <= 3; groups++)
         tw_menu_offer(m, kind[groups - 1][n > 96], "rectangles that fill the image waste few products",
                       "tile x=%d y=%d n=%d consumers=%d", x, 64 / x, n, groups);
-  for (int i = 0; i <= TW_CONV_DIMS; i++)
-    tw_menu_offer(m, "fold", "folding the window into channels fills the copies of inputs with few channels", "fold %d",
-                  i);
   static const int products[] = {1, 3, 6};
   for (size_t i = 0; v.input == TW_F32 && i < sizeof products / sizeof *products; i++)
     if (tw_tile_products_suffice(products[i], v.arithmetic, terms))
       tw_menu_offer(m, "products", "f32 on the matrix unit, as bf16 parts", "products %d", products[i]);
-  for (int i = 128; i <= 1024; i *= 2)
-    tw_menu_offer(m, "promote", "the matrix unit truncates long sums; promotion adds short sums in f32", "promote k=%d",
-                  i);
-  for (int i = 2; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
 }
 
 const tw_tile_family tw_tile_conv = {.language = &language,
@@ -193,4 +163,5 @@ const tw_tile_family tw_tile_conv = {.language = &language,
                                      .supports = supports,
                                      .settle = settle_conv,
                                      .offers = offers,
-                                     .write = tw_tile_conv_write};
+                                     .kernel = "gpu/nvidia/kernels/conv.cuh.in",
+                                     .slots = tw_tile_conv_slots};

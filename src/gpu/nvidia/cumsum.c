@@ -18,29 +18,22 @@ static tw_status settle_cumsum(const tw_tile_machine *machine, const tw_problem 
   return TW_OK;
 }
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
-                       tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_slots *s) {
+  (void)machine;
   const tw_tile_rows_plan *plan = settled;
   const int64_t cols = tw_problem_int(p, "cols"), count = tw_tile_piece(tw_problem_type(p, "a"), cols);
-  tw_slots s = {0};
-  tw_slots_text(&s, "header", machine->header);
-  tw_slots_text(&s, "type", tw_tile_type_word(tw_problem_type(p, "a")));
-  tw_slots_number(&s, "chunks", plan->each);
-  tw_slots_number(&s, "threads", plan->threads);
-  tw_slots_number(&s, "cols", cols);
-  tw_slots_number(&s, "count", count);
-  tw_slots_number(&s, "items", cols / count);
-  tw_slots_flag(&s, "vector", count > 1);
-  tw_slots_flag(&s, "reverse", tw_problem_int(p, "reverse"));
-  tw_slots_flag(&s, "exclusive", tw_problem_int(p, "exclusive"));
-  tw_slots_text(&s, "once", plan->once ? "_once" : NULL);
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/cumsum.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_slots_text(s, "type", tw_tile_type_word(tw_problem_type(p, "a")));
+  tw_slots_number(s, "cols", cols);
+  tw_slots_text(s, "once", plan->once ? "_once" : NULL);
+  tw_slots_number(s, "count", count);
+  tw_slots_number(s, "items", cols / count);
+  tw_slots_flag(s, "vector", count > 1);
+  tw_slots_flag(s, "reverse", tw_problem_int(p, "reverse"));
+  tw_slots_flag(s, "exclusive", tw_problem_int(p, "exclusive"));
 }
 
 const tw_tile_family tw_tile_cumsum = {.language = &tw_tile_gate_language,
                                        .plan_size = sizeof(tw_tile_rows_plan),
                                        .settle = settle_cumsum,
-                                       .offers = tw_tile_rows_offers,
-                                       .write = write};
+                                       .kernel = "gpu/nvidia/kernels/cumsum.cuh.in",
+                                       .slots = slots};

@@ -155,15 +155,11 @@ static void begin_tile(const void *with, void *plan) {
   p->band_columns = before.band_columns;
 }
 
-static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->m ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile m=128 n=128' before it");
-}
-
 /* The second argument of the step is the width along columns. */
 static tw_status then_band(const void *with, void *plan, unsigned given, tw_error *error) {
   ((PLAN *)plan)->band_columns = given == 2;
-  return given == 3 ? tw_fail(error, TW_USAGE, "takes m or n, not both") : needs_tile(with, plan, given, error);
+  (void)with;
+  return given == 3 ? tw_fail(error, TW_USAGE, "takes m or n, not both") : TW_OK;
 }
 
 static const tw_verb verbs[] = {
@@ -173,20 +169,20 @@ static const tw_verb verbs[] = {
      .needs = 2,
      .argument = {TW_NUMBER("m", PLAN, m, 16, 512), TW_NUMBER("n", PLAN, n, 16, 512), TW_NUMBER("k", PLAN, k, 16, 512),
                   TW_NUMBER("warps_m", PLAN, warps_m, 1, 16), TW_NUMBER("warps_n", PLAN, warps_n, 1, 16)},
-     .first = begin_tile,
-     .then = needs_tile},
-    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, needs_tile),
-    TW_TILE_BLOCKS(PLAN, needs_tile),
-    TW_TILE_PARTS(PLAN, needs_tile),
+     .first = begin_tile},
+    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, "2, 3, 4, 5, 6, 7, 8"),
+    TW_TILE_BLOCKS(PLAN, "1, 2, 3, 4", "one block multiplies while another waits or stores"),
+    TW_TILE_PARTS(PLAN, "1, 2, 4, 8, 16, 32, 64"),
     TW_TILE_RASTERIZE(PLAN, then_band),
 };
-static const tw_language language = {"gemm on NVIDIA GPUs, mma.sync", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("gemm on NVIDIA GPUs, mma.sync", verbs), .begun = TW_FIELD(PLAN, m)};
 
 /* ---- the menu ---- */
 
 /* Offers warps of 64 x 64, 64 x 32 and 32 x 32 sums, if the tile has as many warps; k of one panel and of half a
  * panel. */
-static void offer_tiles(tw_menu_builder *m, int size) {
+static void offer_tiles(tw_menu_builder *m, const tw_tile_context *c) {
+  const int size = element_bytes(tw_gemm_of(c->problem).a);
   static const int sizes[] = {16, 32, 64, 128, 256},
                    warps[][2] = {{1, 1}, {1, 2}, {2, 1}, {1, 4}, {2, 2}, {4, 1}, {2, 4}, {4, 2}};
   enum { SIZES = sizeof sizes / sizeof *sizes, WARPS = sizeof warps / sizeof *warps };
@@ -203,27 +199,12 @@ static void offer_tiles(tw_menu_builder *m, int size) {
       }
 }
 
-static void offers(tw_menu_builder *m, const tw_tile_context *c) {
-  offer_tiles(m, element_bytes(tw_gemm_of(c->problem).a));
-  for (int i = 1; i <= 32; i *= 2) {
-    tw_menu_offer(m, "rasterize", "concurrent tiles share rows and columns in the L2", "rasterize m=%d", i);
-    tw_menu_offer(m, "rasterize", "concurrent tiles share rows and columns in the L2", "rasterize n=%d", i);
-  }
-  for (int i = 2; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
-  for (int i = 1; i <= 4; i++)
-    tw_menu_offer(m, "blocks_per_sm", "one block multiplies while another waits or stores", "blocks_per_sm %d", i);
-  for (int i = 1; i <= 64; i *= 2)
-    tw_menu_offer(m, "split_k_workspace", "blocks that share k keep every multiprocessor busy with few tiles",
-                  "split_k_workspace %d", i);
-}
-
 /* ---- the kernel ---- */
 
 static const char *factor_word(tw_type t) { return t == TW_F32 ? "tf32" : tw_type_name(t); }
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                       tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
+  (void)machine;
   const tw_gemm g = tw_gemm_of(problem);
   const PLAN *p = plan;
   const tw_tile_gemm_before before = {.moved_a = p->moved_a,
@@ -231,35 +212,24 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
                                       .transposed_a = p->transposed_a,
                                       .transposed_b = p->transposed_b,
                                       .parts = p->parts};
-  tw_slots s = {0};
-  tw_tile_result_slots(&s, &g, &g);
-  tw_tile_gemm_before_slots(&s, &g, &before);
-  tw_slots_flag(&s, "stream_k", false);
-  tw_slots_text(&s, "header", machine->warp_header);
-  tw_slots_text(&s, "a_factor", factor_word(g.a));
-  tw_slots_text(&s, "b_factor", factor_word(g.b));
-  tw_slots_flag(&s, "tf32", g.a == TW_F32);
-  tw_slots_flag(&s, "across_a", p->across_a);
-  tw_slots_flag(&s, "across_b", p->across_b);
-  tw_slots_number(&s, "m", p->m);
-  tw_slots_number(&s, "n", p->n);
-  tw_slots_number(&s, "k", p->k);
-  tw_slots_number(&s, "warps_m", p->warps_m);
-  tw_slots_number(&s, "warps_n", p->warps_n);
-  tw_slots_number(&s, "stages", p->stages);
-  tw_slots_number(&s, "blocks", p->blocks);
-  tw_slots_number(&s, "depth", p->k * element_bytes(g.a) / STEP_BYTES);
-  tw_slots_number(&s, "band", p->band_columns ? -p->band : p->band);
-  tw_slots_text(&s, "aligned_c", p->aligned_c ? "true" : "false");
-  tw_slots_number(&s, "shared", p->shared_bytes);
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/gemm_mma_sync.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_tile_result_slots(s, &g, &g);
+  tw_tile_gemm_before_slots(s, &g, &before);
+  tw_slots_flag(s, "stream_k", false);
+  tw_slots_text(s, "a_factor", factor_word(g.a));
+  tw_slots_text(s, "b_factor", factor_word(g.b));
+  tw_slots_flag(s, "tf32", g.a == TW_F32);
+  tw_slots_flag(s, "across_a", p->across_a);
+  tw_slots_flag(s, "across_b", p->across_b);
+  tw_slots_number(s, "depth", p->k * element_bytes(g.a) / STEP_BYTES);
+  tw_slots_number(s, "band", p->band_columns ? -p->band : p->band);
+  tw_slots_text(s, "aligned_c", p->aligned_c ? "true" : "false");
+  tw_slots_number(s, "shared", p->shared_bytes);
 }
 
 const tw_tile_family tw_tile_gemm_mma_sync = {.language = &language,
                                               .plan_size = sizeof(PLAN),
                                               .supports = supports,
                                               .settle = settle_gemm_mma_sync,
-                                              .offers = offers,
-                                              .write = write};
+                                              .offers = offer_tiles,
+                                              .kernel = "gpu/nvidia/kernels/gemm_mma_sync.cuh.in",
+                                              .slots = slots};

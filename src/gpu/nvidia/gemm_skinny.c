@@ -156,11 +156,6 @@ static void begin(const void *with, void *plan) {
   *(PLAN *)plan = (PLAN){.blocks = 1, .split = 1};
 }
 
-static tw_status needs_few(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "requires 'skinny n=64' before it");
-}
-
 static const tw_verb verbs[] = {
     {.name = "skinny|few",
      .usage = "skinny n=64 k=256 rows=32 warps=4",
@@ -169,11 +164,14 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("n", PLAN, n, 16, 256), TW_NUMBER("k", PLAN, k, 64, 4096),
                   TW_NUMBER("rows", PLAN, rows, 16, 64), TW_NUMBER("warps", PLAN, warps, 1, 16)},
      .first = begin},
-    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, needs_few),
-    TW_TILE_BLOCKS(PLAN, needs_few),
-    TW_TILE_SPLIT(PLAN, "split_k 4", needs_few),
+    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, "2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24"),
+    TW_TILE_BLOCKS(PLAN, "1, 2, 3, 4, 5, 6", "one block reads while another starts or finishes"),
+    {TW_NUMBERED("split_k|split", "split_k 4",
+                 "Split k over the blocks of a cluster (split-K); the first adds the partial sums.", PLAN, split, 1,
+                 16),
+     .offers = "1, 2, 3, 4, 5, 6, 7, 8", .why = "blocks that share k keep every processor busy with few columns"},
 };
-static const tw_language language = {"skinny gemm on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("skinny gemm on NVIDIA GPUs", verbs), .begun = TW_FIELD(PLAN, n)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);
@@ -189,50 +187,31 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
         for (int warps = 1; warps <= 8; warps *= 2)
           tw_menu_offer(m, lever[i], "each weight is read once; warps that share k keep few columns busy",
                         "skinny n=%d k=%d rows=%d warps=%d", columns[i], k, rows, warps);
-  for (int i = 1; i <= 6; i++)
-    tw_menu_offer(m, "blocks_per_sm", "one block reads while another starts or finishes", "blocks_per_sm %d", i);
-  for (int i = 1; i <= 8; i++)
-    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few columns", "split_k %d", i);
-  for (int i = 2; i <= STAGES_MAX; i += i < 4 ? 1 : 2)
-    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
 }
 
 /* ---- the kernel ---- */
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                       tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
+  (void)machine;
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   const PLAN *p = plan;
-  tw_slots s = {0};
-  tw_tile_result_slots(&s, g, g);
-  tw_slots_text(&s, "header", machine->header);
-  tw_slots_number(&s, "n", p->n);
-  tw_slots_number(&s, "k", p->k);
-  tw_slots_number(&s, "rows", p->rows);
-  tw_slots_number(&s, "warps", p->warps);
-  tw_slots_number(&s, "warp", machine->warp_threads);
-  tw_slots_number(&s, "few", p->few);
-  tw_slots_number(&s, "stages", p->stages);
-  tw_slots_number(&s, "split", p->split);
-  tw_slots_flag(&s, "cluster", p->split > 1);
-  tw_slots_number(&s, "blocks", p->blocks);
-  tw_slots_number(&s, "copying", COPYING);
-  tw_slots_number(&s, "shared", p->shared_bytes);
-  tw_slots_flag(&s, "packed", g->packed);
-  tw_slots_flag(&s, "mxfp4", g->b == TW_MXFP4);
-  tw_slots_text(&s, "a_type", tw_tile_type_word(g->a));
-  tw_slots_text(&s, "b_type", g->packed ? "u8" : tw_tile_type_word(g->b)); /* in shared tiles */
-  tw_slots_text(&s, "b_name", tw_type_name(g->b));
-  tw_slots_number_or_empty(&s, "codes_of_byte", !g->packed ? 0 : g->b == TW_TERNARY ? 4 : 2);
-  tw_slots_text(&s, "scale_type", g->b == TW_MXFP4 ? "u8" : "float");
-  tw_slots_number_or_empty(&s, "scales", p->count); /* scales of a stage for one thread */
-  tw_slots_flag(&s, "group_scales", g->packed && p->count);
-  tw_slots_flag(&s, "row_factors", g->packed && !p->count);
-  tw_slots_number(&s, "pieces_of_scale", group_of(g) / PIECE);
-  tw_slots_number(&s, "together", p->together);
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/gemm_skinny.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_tile_result_slots(s, g, g);
+  tw_slots_number(s, "few", p->few);
+  tw_slots_flag(s, "cluster", p->split > 1);
+  tw_slots_number(s, "copying", COPYING);
+  tw_slots_number(s, "shared", p->shared_bytes);
+  tw_slots_flag(s, "packed", g->packed);
+  tw_slots_flag(s, "mxfp4", g->b == TW_MXFP4);
+  tw_slots_text(s, "a_type", tw_tile_type_word(g->a));
+  tw_slots_text(s, "b_type", g->packed ? "u8" : tw_tile_type_word(g->b)); /* in shared tiles */
+  tw_slots_text(s, "b_name", tw_type_name(g->b));
+  tw_slots_number_or_empty(s, "codes_of_byte", !g->packed ? 0 : g->b == TW_TERNARY ? 4 : 2);
+  tw_slots_text(s, "scale_type", g->b == TW_MXFP4 ? "u8" : "float");
+  tw_slots_number_or_empty(s, "scales", p->count); /* scales of a stage for one thread */
+  tw_slots_flag(s, "group_scales", g->packed && p->count);
+  tw_slots_flag(s, "row_factors", g->packed && !p->count);
+  tw_slots_number(s, "pieces_of_scale", group_of(g) / PIECE);
+  tw_slots_number(s, "together", p->together);
 }
 
 const tw_tile_family tw_tile_skinny = {.language = &language,
@@ -240,4 +219,5 @@ const tw_tile_family tw_tile_skinny = {.language = &language,
                                        .supports = supports,
                                        .settle = settle_gemm_skinny,
                                        .offers = offers,
-                                       .write = write};
+                                       .kernel = "gpu/nvidia/kernels/gemm_skinny.cuh.in",
+                                       .slots = slots};

@@ -117,11 +117,6 @@ static void begin(const void *with, void *plan) {
   *p = (PLAN){.blocks = 1, .rest = p->rest, .late = p->late};
 }
 
-static tw_status needs_slices(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->n ? TW_OK : tw_fail(error, TW_USAGE, "requires 'sliced_k n=64' before it");
-}
-
 static tw_status needs_rest(const void *with, void *plan, unsigned given, tw_error *error) {
   (void)with, (void)given;
   return ((PLAN *)plan)->rest ? TW_OK : tw_fail(error, TW_USAGE, "requires 'prefetch_weights 1' before it");
@@ -135,27 +130,19 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("n", PLAN, n, 16, 512), TW_NUMBER("rows", PLAN, rows, 16, 32),
                   TW_NUMBER("warps", PLAN, warps, 1, 32)},
      .first = begin},
-    {.name = "register_prefetch|ahead",
-     .usage = "register_prefetch 4",
-     .help = "Set the steps in flight of a warp.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, ahead, 1, AHEAD_MAX)},
-     .then = needs_slices},
-    {.name = "prefetch_weights|rest",
-     .usage = "prefetch_weights 1",
-     .help = "Prefetch constant weights before the previous kernel ends (programmatic dependent launch).",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, rest, 1, 8)},
-     .then = needs_slices},
-    {.name = "prefetch_delay|late",
-     .usage = "prefetch_delay 400",
-     .help = "Delay the weight prefetch by this many nanoseconds.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, late, 1, 4000)},
-     .then = needs_rest},
-    TW_TILE_BLOCKS(PLAN, needs_slices),
+    {TW_NUMBERED("register_prefetch|ahead", "register_prefetch 4", "Set the steps in flight of a warp.", PLAN, ahead, 1,
+                 AHEAD_MAX),
+     .offers = "1, 2, 3, 4, 6, 8, 10, 12, 14, 16", .why = "loads in flight hide memory latency"},
+    {TW_NUMBERED("prefetch_weights|rest", "prefetch_weights 1",
+                 "Prefetch constant weights before the previous kernel ends (programmatic dependent launch).", PLAN,
+                 rest, 1, 8),
+     .offers = "1, 2", .why = "weights load before the previous kernel ends (PDL)"},
+    {TW_NUMBERED("prefetch_delay|late", "prefetch_delay 400", "Delay the weight prefetch by this many nanoseconds.",
+                 PLAN, late, 1, 4000),
+     .then = needs_rest, .offers = "200, 400, 600, 800", .why = "the previous kernel loads its A first"},
+    TW_TILE_BLOCKS(PLAN, "1, 2, 3, 4", "one block reads while another starts or finishes"),
 };
-static const tw_language language = {"sliced-K gemm on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("sliced-K gemm on NVIDIA GPUs", verbs), .begun = TW_FIELD(PLAN, n)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);
@@ -167,48 +154,26 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
         tw_menu_offer(m, of == 1 ? "shares" : "parts of shares",
                       "each weight is read once; every warp has a slice of k", "sliced_k n=%d rows=%d warps=%d",
                       (int)up(up(share, of), rows) * rows, rows, warps);
-  for (int i = 1; i <= AHEAD_MAX; i += i < 4 ? 1 : 2)
-    tw_menu_offer(m, "register_prefetch", "loads in flight hide memory latency", "register_prefetch %d", i);
-  for (int i = 1; i <= 2; i++)
-    tw_menu_offer(m, "prefetch_weights", "weights load before the previous kernel ends (PDL)", "prefetch_weights %d",
-                  i);
-  for (int i = 200; i <= 800; i += 200)
-    tw_menu_offer(m, "prefetch_delay", "the previous kernel loads its A first", "prefetch_delay %d", i);
-  for (int i = 1; i <= 4; i++)
-    tw_menu_offer(m, "blocks_per_sm", "one block reads while another starts or finishes", "blocks_per_sm %d", i);
 }
 
 /* ---- the kernel ---- */
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                       tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
+  (void)machine;
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   const PLAN *p = plan;
   const bool mxfp4 = g->b == TW_MXFP4;
-  tw_slots s = {0};
-  tw_tile_result_slots(&s, g, g);
-  tw_slots_text(&s, "header", machine->header);
-  tw_slots_number(&s, "n", p->n);
-  tw_slots_number(&s, "rows", p->rows);
-  tw_slots_number(&s, "warps", p->warps);
-  tw_slots_number(&s, "warp", machine->warp_threads);
-  tw_slots_number(&s, "m", g->m);
-  tw_slots_number(&s, "ahead", p->ahead);
-  tw_slots_number(&s, "blocks", p->blocks);
-  tw_slots_number(&s, "shared", p->shared_bytes);
-  tw_slots_number(&s, "bytes", p->shared_bytes - ALIGNMENT);
-  tw_slots_number_or_empty(&s, "rest", p->rest);
-  tw_slots_number_or_empty(&s, "delay", p->late);
-  tw_slots_text(&s, "b_name", tw_type_name(g->b));
-  tw_slots_number(&s, "codes", codes_of_slice(g));
-  tw_slots_number(&s, "together", p->together);
-  tw_slots_text(&s, "scale_type", mxfp4 ? "u8" : "float");
-  tw_slots_number(&s, "scale_bytes", mxfp4 ? 1 : 4);
-  tw_slots_flag(&s, "row_factors", !mxfp4 && !p->together);
-  tw_slots_text(&s, "whole", g->k % 8 ? "false" : "true");
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/gemm_sliced_k.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_tile_result_slots(s, g, g);
+  tw_slots_number(s, "m", g->m);
+  tw_slots_number(s, "shared", p->shared_bytes);
+  tw_slots_number(s, "bytes", p->shared_bytes - ALIGNMENT);
+  tw_slots_text(s, "b_name", tw_type_name(g->b));
+  tw_slots_number(s, "codes", codes_of_slice(g));
+  tw_slots_number(s, "together", p->together);
+  tw_slots_text(s, "scale_type", mxfp4 ? "u8" : "float");
+  tw_slots_number(s, "scale_bytes", mxfp4 ? 1 : 4);
+  tw_slots_flag(s, "row_factors", !mxfp4 && !p->together);
+  tw_slots_text(s, "whole", g->k % 8 ? "false" : "true");
 }
 
 const tw_tile_family tw_tile_sliced_k = {.language = &language,
@@ -216,4 +181,5 @@ const tw_tile_family tw_tile_sliced_k = {.language = &language,
                                          .supports = supports,
                                          .settle = settle_gemm_sliced_k,
                                          .offers = offers,
-                                         .write = write};
+                                         .kernel = "gpu/nvidia/kernels/gemm_sliced_k.cuh.in",
+                                         .slots = slots};

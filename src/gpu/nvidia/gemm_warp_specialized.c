@@ -36,7 +36,6 @@ static void set_moved(tw_slots *s, const tw_gemm *g, const PLAN *p) {
                                       .products = p->products,
                                       .parts = p->parts};
   tw_tile_gemm_before_slots(s, g, &before);
-  tw_slots_flag(s, "stream_k", p->stream_k);
 }
 
 /* Sets the operands in shared tiles, and the way of their copies. */
@@ -88,8 +87,6 @@ static void set_sharing(tw_slots *s, const PLAN *p) {
   for (int i = 0; i < p->cluster_n; i++) tw_text_add(&mask, "%s1 << %d", i ? " | " : "", i * p->cluster_m);
   tw_slots_take(s, "row_mask", &mask);
   tw_slots_number(s, "column_mask", (1 << p->cluster_m) - 1);
-  tw_slots_number(s, "cluster_m", p->cluster_m);
-  tw_slots_number(s, "cluster_n", p->cluster_n);
   tw_slots_flag(s, "blocks_of_cluster", cluster);
   tw_slots_flag(s, "cluster_of_a", p->cluster_n > 1);
   tw_slots_flag(s, "cluster_of_b", p->cluster_m > 1);
@@ -107,26 +104,15 @@ static void set_sharing(tw_slots *s, const PLAN *p) {
 static void set_shape(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
   /* threads copy, in addition to or instead of the thread that starts TMA copies */
   const bool threads = !p->copies_a || !p->copies_b || p->scales_staged;
-  tw_slots_text(s, "header", machine->header);
-  tw_slots_number(s, "m", p->m);
-  tw_slots_number(s, "n", p->n);
-  tw_slots_number(s, "k", p->k);
-  tw_slots_number(s, "groups", p->groups);
-  tw_slots_number(s, "group_threads", machine->group_threads);
   tw_slots_text(s, "out", g->glu ? "OUT" : "BN");
   tw_slots_text(s, "glu", tw_tile_act_word(g->glu));
   tw_slots_number(s, "tile_bytes", p->m * p->n * 4);
-  tw_slots_number(s, "stages", p->stages);
-  tw_slots_number(s, "staging", p->staging);
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_number(s, "band", p->band_columns ? -p->band : p->band);
   tw_slots_number_or_empty(s, "promote", p->promote / p->k * (p->products ? p->products : 1));
-  tw_slots_flag(s, "pingpong", p->pingpong);
   tw_slots_flag(s, "threads", threads);
   tw_slots_text(s, "in", threads ? NULL : "  ");
   tw_slots_number(s, "arrivals", (p->copies_a || p->copies_b) + (threads ? machine->group_threads : 0));
-  tw_slots_number_or_empty(s, "registers_copy", p->registers_copy);
-  tw_slots_number_or_empty(s, "registers_multiply", p->registers_multiply);
 }
 
 /* Is D added to the sums in rows of 16 bytes, before `result`? */
@@ -136,22 +122,17 @@ static bool adds_rows(const tw_gemm *g, const PLAN *p) {
   return g->bias == TW_GEMM_BIAS_FULL && fits && comes_first && p->parts == 1;
 }
 
-tw_status tw_tile_gemm_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_text *t,
-                             tw_error *error) {
+void tw_tile_gemm_slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
   const tw_gemm gemm = tw_gemm_of(problem);
   const PLAN *p = plan;
   tw_gemm result = gemm; /* without scales and D, if they are applied to the sums before `result` */
   if (p->scales_early) result.scales = TW_GEMM_SCALES_NONE;
   if (adds_rows(&gemm, p)) result.bias = TW_GEMM_BIAS_NONE;
-  tw_slots s = {0};
-  tw_tile_result_slots(&s, &gemm, &result);
-  tw_slots_flag(&s, "adds_rows", adds_rows(&gemm, p));
-  set_shape(&s, machine, &gemm, p);
-  set_sharing(&s, p);
-  set_moved(&s, &gemm, p);
-  set_operands(&s, machine, &gemm, p);
-  set_scales(&s, &gemm, p);
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/gemm_warp_specialized.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_tile_result_slots(s, &gemm, &result);
+  tw_slots_flag(s, "adds_rows", adds_rows(&gemm, p));
+  set_shape(s, machine, &gemm, p);
+  set_sharing(s, p);
+  set_moved(s, &gemm, p);
+  set_operands(s, machine, &gemm, p);
+  set_scales(s, &gemm, p);
 }

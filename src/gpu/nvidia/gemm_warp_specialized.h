@@ -61,8 +61,8 @@ typedef struct tw_tile_gemm_plan {
 
 extern const tw_tile_family tw_tile_gemm;
 
-/* Writes the kernel of a plan. */
-tw_status tw_tile_gemm_write(const tw_tile_machine *, const tw_problem *, const void *plan, tw_text *, tw_error *);
+/* The slots of the kernel of a plan. */
+void tw_tile_gemm_slots(const tw_tile_machine *, const tw_problem *, const void *plan, tw_slots *);
 
 /* The type of A and B in shared tiles. */
 tw_type tw_tile_gemm_factor(const tw_tile_gemm_plan *, tw_type a);

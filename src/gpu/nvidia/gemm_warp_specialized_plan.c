@@ -371,15 +371,11 @@ static void begin_cluster(const void *with, void *plan) {
   p->cluster_m = p->cluster_n = 1;
 }
 
-static tw_status needs_tile(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((tw_tile_gemm_plan *)plan)->m ? TW_OK : tw_fail(error, TW_USAGE, "requires 'tile m=128 n=256' before it");
-}
-
 /* The second argument of the step is the width along columns. */
 static tw_status then_band(const void *with, void *plan, unsigned given, tw_error *error) {
   ((tw_tile_gemm_plan *)plan)->band_columns = given == 2;
-  return given == 3 ? tw_fail(error, TW_USAGE, "takes m or n, not both") : needs_tile(with, plan, given, error);
+  (void)with;
+  return given == 3 ? tw_fail(error, TW_USAGE, "takes m or n, not both") : TW_OK;
 }
 
 static const tw_verb verbs[] = {
@@ -394,54 +390,37 @@ static const tw_verb verbs[] = {
                   TW_CHOICE("", tw_tile_gemm_plan, pingpong, 1, "pingpong=turns")},
      .first = begin_tile,
      .then = then_groups},
-    TW_TILE_STAGES(tw_tile_gemm_plan, 2, STAGES_MAX, needs_tile),
+    TW_TILE_STAGES(tw_tile_gemm_plan, 2, STAGES_MAX, "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"),
     {.name = "cluster|team",
      .usage = "cluster m=2, cluster n=2",
      .help = "Let a cluster of two blocks share a tile of A or B by multicast.",
      .needs = 1,
      .argument = {TW_NUMBER("m", tw_tile_gemm_plan, cluster_m, 1, 16),
                   TW_NUMBER("n", tw_tile_gemm_plan, cluster_n, 1, 16)},
-     .first = begin_cluster,
-     .then = needs_tile},
-    {.name = "split_k|split",
-     .usage = "split_k 4",
-     .help = "Split k over the blocks of a cluster (split-K); each adds the partial sums of some consumers.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", tw_tile_gemm_plan, split, 1, 16)},
-     .then = needs_tile},
-    TW_TILE_PARTS(tw_tile_gemm_plan, needs_tile),
-    {.name = "stream_k|even",
-     .usage = "stream_k",
-     .help = "Use stream-K: every block gets the same number of steps.",
-     .sets = TW_FIELD(tw_tile_gemm_plan, stream_k),
-     .then = needs_tile},
-    {.name = "repack|aligned",
-     .usage = "repack",
-     .help = "First copy A and B to padded buffers, if tile copies do not support their pitch or layout.",
-     .sets = TW_FIELD(tw_tile_gemm_plan, repack),
-     .then = needs_tile},
-    {.name = "products",
-     .usage = "products 3",
-     .help = "Compute f32 as this many products of bf16 parts.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", tw_tile_gemm_plan, products, 1, 6)},
-     .then = needs_tile},
-    {.name = "promote",
-     .usage = "promote k=256",
-     .help = "Add partial sums to a second accumulator after this many k (two-level accumulation).",
-     .needs = 1,
-     .argument = {TW_NUMBER("k", tw_tile_gemm_plan, promote, 16, 1 << 16)},
-     .then = needs_tile},
+     .first = begin_cluster},
+    {TW_NUMBERED("split_k|split", "split_k 4",
+                 "Split k over the blocks of a cluster (split-K); each adds the partial sums of some consumers.",
+                 tw_tile_gemm_plan, split, 1, 16),
+     .offers = "1, 2, 3, 4, 5, 6, 7, 8", .why = "blocks that share k keep every processor busy with few tiles"},
+    TW_TILE_PARTS(tw_tile_gemm_plan, "4, 8, 16, 32, 64"),
+    {TW_FLAG_RENAMED("stream_k", "even", "Use stream-K: every block gets the same number of steps.", tw_tile_gemm_plan,
+                     stream_k),
+     .why = "all blocks share the last wave of tiles evenly"},
+    {TW_FLAG_RENAMED("repack", "aligned",
+                     "First copy A and B to padded buffers, if tile copies do not support their pitch or layout.",
+                     tw_tile_gemm_plan, repack),
+     .why = "operands that TMA cannot read are copied once to padded rows"},
+    TW_TILE_PRODUCTS(tw_tile_gemm_plan),
+    TW_TILE_PROMOTE(tw_tile_gemm_plan, ""),
     TW_TILE_RASTERIZE(tw_tile_gemm_plan, then_band),
-    {.name = "epilogue_stages|staging",
-     .usage = "epilogue_stages 2",
-     .help = "Set the number of result tiles that a warpgroup stages in shared memory.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", tw_tile_gemm_plan, staging, 1, 8)},
-     .then = needs_tile},
-    TW_TILE_REGISTERS(tw_tile_gemm_plan, needs_tile),
+    {TW_NUMBERED("epilogue_stages|staging", "epilogue_stages 2",
+                 "Set the number of result tiles that a warpgroup stages in shared memory.", tw_tile_gemm_plan, staging,
+                 1, 8),
+     .offers = "1, 2, 4", .why = "one result tile is stored while the next is written to shared memory"},
+    TW_TILE_REGISTERS(tw_tile_gemm_plan, "producer=24 consumer=240, producer=40 consumer=232"),
 };
-static const tw_language language = {"gemm on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("gemm on NVIDIA GPUs", verbs),
+                                     .begun = TW_FIELD(tw_tile_gemm_plan, m)};
 
 /* ---- the menu ---- */
 
@@ -458,39 +437,20 @@ static void offer_tiles(tw_menu_builder *m) {
 }
 
 static const tw_offer fixed[] = {
-    {"stream_k", "stream_k", "all blocks share the last wave of tiles evenly"},
-    {"repack", "repack", "operands that TMA cannot read are copied once to padded rows"},
     {"cluster", "cluster m=2", "multicast: two blocks load half of B's tile each, for both; half of the L2 traffic"},
     {"cluster", "cluster n=2", "multicast: two blocks load half of A's tile each, for both; half of the L2 traffic"},
     {"cluster", "cluster m=1", "no cluster: blocks do not wait for each other"},
-    {"registers", "registers producer=24 consumer=240", "producers need few registers, consumers many"},
-    {"registers", "registers producer=40 consumer=232", "producers need few registers, consumers many"},
 };
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);
   offer_tiles(m);
-  for (int i = 1; i <= 32; i *= 2) {
-    tw_menu_offer(m, "rasterize", "concurrent tiles share rows and columns in the L2", "rasterize m=%d", i);
-    tw_menu_offer(m, "rasterize", "concurrent tiles share rows and columns in the L2", "rasterize n=%d", i);
-  }
-  for (int i = 2; i <= STAGES_MAX; i++)
-    tw_menu_offer(m, "stages", "loads in flight hide memory latency", "stages %d", i);
-  for (int i = 1; i <= 8; i++)
-    tw_menu_offer(m, "split_k", "blocks that share k keep every processor busy with few tiles", "split_k %d", i);
-  for (int i = 1; i <= 4; i *= 2)
-    tw_menu_offer(m, "epilogue_stages", "one result tile is stored while the next is written to shared memory",
-                  "epilogue_stages %d", i);
-  for (int i = 4; i <= 64; i *= 2)
-    tw_menu_offer(m, "split_k_workspace", "blocks that share a very long k keep every processor busy with few tiles",
-                  "split_k_workspace %d", i);
   static const int products[] = {1, 3, 6};
   for (size_t i = 0; g.a == TW_F32 && i < sizeof products / sizeof *products; i++)
     if (tw_tile_products_suffice(products[i], g.arithmetic, g.k))
       tw_menu_offer(m, "products", "f32 on the matrix unit, as bf16 parts", "products %d", products[i]);
   for (int i = 128; g.a == TW_F32 && i <= 1024; i *= 2)
-    tw_menu_offer(m, "promote", "the matrix unit truncates long sums; promotion adds short sums in f32", "promote k=%d",
-                  i);
+    tw_menu_offer(m, "promote", TW_TILE_WHY_PROMOTE, "promote k=%d", i);
   tw_menu_offer_all(m, sizeof fixed / sizeof *fixed, fixed);
 }
 
@@ -499,4 +459,5 @@ const tw_tile_family tw_tile_gemm = {.language = &language,
                                      .supports = supports,
                                      .settle = settle_gemm_warp_specialized,
                                      .offers = offers,
-                                     .write = tw_tile_gemm_write};
+                                     .kernel = "gpu/nvidia/kernels/gemm_warp_specialized.cuh.in",
+                                     .slots = tw_tile_gemm_slots};

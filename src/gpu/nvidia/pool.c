@@ -4,6 +4,7 @@
 
 #include "base/template.h"
 #include "gpu/common/rows_language.h"
+#include "gpu/common/verbs.h"
 #include "op/pool.h"
 
 #define PLAN tw_tile_pool_plan
@@ -35,52 +36,35 @@ static tw_status settle_pool(const tw_tile_machine *machine, const tw_problem *p
 }
 
 static const tw_verb verbs[] = {
-    {.name = "outputs",
-     .usage = "outputs 4",
-     .help = "Set the results of a thread, one below another, which share the rows of their windows.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, outputs, 1, OUTPUTS_MAX)}},
-    {.name = "threads",
-     .usage = "threads 256",
-     .help = "Set the threads of a thread block.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
+    {TW_NUMBERED("outputs", "outputs 4",
+                 "Set the results of a thread, one below another, which share the rows of their windows.", PLAN,
+                 outputs, 1, OUTPUTS_MAX),
+     .offers = "1, 2, 4, 8, 16", .why = "windows that overlap are read once"},
+    TW_TILE_THREADS(PLAN, "64, 128, 256, 512, 1024", "larger blocks share more lines of the L1"),
 };
-static const tw_language language = {"pool on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("pool on NVIDIA GPUs", verbs)};
 
-static void offers(tw_menu_builder *m, const tw_tile_context *c) {
-  (void)c;
-  for (int i = 1; i <= OUTPUTS_MAX; i *= 2)
-    tw_menu_offer(m, "outputs", "windows that overlap are read once", "outputs %d", i);
-  for (int i = 64; i <= 1024; i *= 2)
-    tw_menu_offer(m, "threads", "larger blocks share more lines of the L1", "threads %d", i);
-}
-
-static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
-                       tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_slots *s) {
+  (void)machine;
   static const char *const names[3][5] = {{"depth", "t", "out_depth", "stride_t", "pad_t"},
                                           {"height", "r", "out_height", "stride_r", "pad_r"},
                                           {"width", "s", "out_width", "stride_s", "pad_s"}};
   const PLAN *plan = settled;
   const tw_pool l = tw_pool_of(p);
-  tw_slots s = {0};
-  tw_slots_text(&s, "header", machine->header);
-  tw_slots_text(&s, "type", tw_tile_type_word(l.type));
+  tw_slots_text(s, "type", tw_tile_type_word(l.type));
   for (int i = 0; i < 3; i++) {
     const int64_t numbers[] = {l.size[i], l.window[i], l.out[i], l.stride[i], l.pad[i]};
-    for (int k = 0; k < 5; k++) tw_slots_number(&s, names[i][k], numbers[k]);
+    for (int k = 0; k < 5; k++) tw_slots_number(s, names[i][k], numbers[k]);
   }
-  tw_slots_number(&s, "n", l.n);
-  tw_slots_number(&s, "dilation", l.dilation);
-  tw_slots_number(&s, "outputs", plan->outputs);
-  tw_slots_number(&s, "threads", plan->threads);
-  tw_slots_number(&s, "rows", rows_of(&l, plan->outputs));
-  tw_slots_flag(&s, "mean", l.mean);
-  tw_slots_text(&s, "index", plan->blocks * plan->threads <= INT32_MAX ? "u32" : "i64");
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/pool.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_slots_number(s, "n", l.n);
+  tw_slots_number(s, "dilation", l.dilation);
+  tw_slots_number(s, "rows", rows_of(&l, plan->outputs));
+  tw_slots_flag(s, "mean", l.mean);
+  tw_slots_text(s, "index", plan->blocks * plan->threads <= INT32_MAX ? "u32" : "i64");
 }
 
-const tw_tile_family tw_tile_pool = {
-    .language = &language, .plan_size = sizeof(PLAN), .settle = settle_pool, .offers = offers, .write = write};
+const tw_tile_family tw_tile_pool = {.language = &language,
+                                     .plan_size = sizeof(PLAN),
+                                     .settle = settle_pool,
+                                     .kernel = "gpu/nvidia/kernels/pool.cuh.in",
+                                     .slots = slots};

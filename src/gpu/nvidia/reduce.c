@@ -4,6 +4,7 @@
 
 #include "base/template.h"
 #include "gpu/common/rows_language.h"
+#include "gpu/common/verbs.h"
 #include "op/reduce.h"
 
 #define PLAN tw_tile_reduce_plan
@@ -63,87 +64,58 @@ static tw_status settle_reduce(const tw_tile_machine *machine, const tw_problem 
 /* ---- steps ---- */
 
 static const tw_verb verbs[] = {
-    {.name = "lanes",
-     .usage = "lanes 8",
-     .help = "Set the threads of a block that share a line.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, lanes, 1, 1024)}},
-    {.name = "split",
-     .usage = "split 4",
-     .help = "Share each line among this many blocks; a second kernel joins their results.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, blocks, 1, BLOCKS_MAX)}},
-    {.name = "loads",
-     .usage = "loads 4",
-     .help = "Set the number of loads that a thread has in flight.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, loads, 1, 16)}},
-    {.name = "threads",
-     .usage = "threads 256",
-     .help = "Set the threads of a thread block.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)}},
+    {TW_NUMBERED("lanes", "lanes 8", "Set the threads of a block that share a line.", PLAN, lanes, 1, 1024),
+     .offers = "1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024",
+     .why = "more threads for each line keep all multiprocessors busy"},
+    {TW_NUMBERED("split", "split 4", "Share each line among this many blocks; a second kernel joins their results.",
+                 PLAN, blocks, 1, BLOCKS_MAX),
+     .offers = "1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096",
+     .why = "more threads for each line keep all multiprocessors busy"},
+    {TW_NUMBERED("loads", "loads 4", "Set the number of loads that a thread has in flight.", PLAN, loads, 1, 16),
+     .offers = "1, 2, 4, 8, 16", .why = "loads in flight hide memory latency"},
+    TW_TILE_THREADS(PLAN, "64, 128, 256, 512, 1024", "smaller blocks end sooner, larger ones share more"),
 };
-static const tw_language language = {"reduce on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
-
-static void offers(tw_menu_builder *m, const tw_tile_context *c) {
-  (void)c;
-  static const char loads[] = "loads in flight hide memory latency",
-                    busy[] = "more threads for each line keep all multiprocessors busy";
-  for (int i = 1; i <= 1024; i *= 2) tw_menu_offer(m, "lanes", busy, "lanes %d", i);
-  for (int i = 1; i <= BLOCKS_MAX; i *= 2) tw_menu_offer(m, "split", busy, "split %d", i);
-  for (int i = 1; i <= 16; i *= 2) tw_menu_offer(m, "loads", loads, "loads %d", i);
-  for (int i = 64; i <= 1024; i *= 2)
-    tw_menu_offer(m, "threads", "smaller blocks end sooner, larger ones share more", "threads %d", i);
-}
+static const tw_language language = {TW_LANGUAGE("reduce on NVIDIA GPUs", verbs)};
 
 /* ---- the kernels ---- */
 
-static tw_status fill(const char *header, const tw_problem *p, const PLAN *plan, tw_text *t, tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_slots *s) {
+  (void)machine;
+  const PLAN *plan = settled;
   const tw_reduce r = tw_reduce_of(p);
-  tw_slots s = {0};
-  tw_slots_text(&s, "header", header);
-  tw_slots_text(&s, "type", tw_tile_type_word(r.type));
-  tw_slots_text(&s, "result", tw_reduce_finds(&r) ? "i32" : tw_tile_type_word(r.type));
-  tw_slots_number(&s, "outer", r.outer);
-  tw_slots_number(&s, "n", r.n);
-  tw_slots_number(&s, "inner", r.inner);
-  tw_slots_number(&s, "count", plan->count);
-  tw_slots_number(&s, "items", plan->items);
-  tw_slots_number(&s, "groups", plan->groups);
-  tw_slots_number(&s, "lanes", plan->lanes);
-  tw_slots_number(&s, "blocks", plan->blocks);
-  tw_slots_number(&s, "loads", plan->loads);
-  tw_slots_number(&s, "threads", plan->threads);
-  tw_slots_number(&s, "join", r.outer * r.inner >= JOIN_MANY ? 1 : THREADS_USUAL);
-  tw_slots_flag(&s, "vector", plan->count > 1);
-  tw_slots_flag(&s, "rows", r.inner == 1);
-  tw_slots_flag(&s, "split", plan->blocks > 1);
-  tw_slots_flag(&s, "pairs", tw_reduce_has_pairs(&r));
-  tw_slots_flag(&s, "finds", tw_reduce_finds(&r));
-  tw_slots_flag(&s, "adds", !tw_reduce_chooses(&r));
-  tw_slots_text(&s, "more", r.function == TW_REDUCE_MIN || r.function == TW_REDUCE_ARGMIN ? "<" : ">");
-  tw_slots_text(&s, "sign", r.function == TW_REDUCE_MIN || r.function == TW_REDUCE_ARGMIN ? "" : "-");
-  tw_slots_flag(&s, "mean", r.function == TW_REDUCE_MEAN);
-  tw_slots_flag(&s, "norm", r.function == TW_REDUCE_NORM);
+  tw_slots_text(s, "type", tw_tile_type_word(r.type));
+  tw_slots_text(s, "result", tw_reduce_finds(&r) ? "i32" : tw_tile_type_word(r.type));
+  tw_slots_number(s, "outer", r.outer);
+  tw_slots_number(s, "n", r.n);
+  tw_slots_number(s, "inner", r.inner);
+  tw_slots_number(s, "count", plan->count);
+  tw_slots_number(s, "items", plan->items);
+  tw_slots_number(s, "groups", plan->groups);
+  tw_slots_number(s, "blocks", plan->blocks);
+  tw_slots_number(s, "join", r.outer * r.inner >= JOIN_MANY ? 1 : THREADS_USUAL);
+  tw_slots_flag(s, "vector", plan->count > 1);
+  tw_slots_flag(s, "rows", r.inner == 1);
+  tw_slots_flag(s, "split", plan->blocks > 1);
+  tw_slots_flag(s, "pairs", tw_reduce_has_pairs(&r));
+  tw_slots_flag(s, "finds", tw_reduce_finds(&r));
+  tw_slots_flag(s, "adds", !tw_reduce_chooses(&r));
+  tw_slots_text(s, "more", r.function == TW_REDUCE_MIN || r.function == TW_REDUCE_ARGMIN ? "<" : ">");
+  tw_slots_text(s, "sign", r.function == TW_REDUCE_MIN || r.function == TW_REDUCE_ARGMIN ? "" : "-");
+  tw_slots_flag(s, "mean", r.function == TW_REDUCE_MEAN);
+  tw_slots_flag(s, "norm", r.function == TW_REDUCE_NORM);
   for (tw_reduce_term any = 0; any < TW_REDUCE_TERMS; any++)
-    tw_slots_flag(&s, tw_reduce_term_name(any), any == (r.function == TW_REDUCE_NORM ? TW_REDUCE_OF_SQUARE : r.term));
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/reduce.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+    tw_slots_flag(s, tw_reduce_term_name(any), any == (r.function == TW_REDUCE_NORM ? TW_REDUCE_OF_SQUARE : r.term));
 }
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_text *t,
-                       tw_error *error) {
-  return fill(machine->header, p, plan, t, error);
-}
+const tw_tile_family tw_tile_reduce = {.language = &language,
+                                       .plan_size = sizeof(PLAN),
+                                       .settle = settle_reduce,
+                                       .kernel = "gpu/nvidia/kernels/reduce.cuh.in",
+                                       .slots = slots};
 
 tw_status tw_tile_reduce_plain(const tw_problem *p, tw_text *t, tw_error *error) {
-  const tw_tile_machine any = {.processors = 40, .warp_threads = 32};
+  const tw_tile_machine any = {.header = "tile_core.cuh", .processors = 40, .warp_threads = 32};
   PLAN plan = {0};
   const tw_status status = settle_reduce(&any, p, &plan, error);
-  return status == TW_OK ? fill("tile_core.cuh", p, &plan, t, error) : status;
+  return status == TW_OK ? tw_tile_write(&tw_tile_reduce, &any, p, &plan, t, error) : status;
 }
-
-const tw_tile_family tw_tile_reduce = {
-    .language = &language, .plan_size = sizeof(PLAN), .settle = settle_reduce, .offers = offers, .write = write};

@@ -6,6 +6,7 @@
 
 #include "base/template.h"
 #include "gpu/common/rows_language.h"
+#include "gpu/common/verbs.h"
 #include "op/layernorm.h"
 
 #define PLAN tw_tile_rows_split_plan
@@ -58,39 +59,22 @@ static void begin(const void *with, void *plan) {
   *(PLAN *)plan = (PLAN){.threads = 256, .each = 4};
 }
 
-static tw_status needs_blocks(const void *with, void *plan, unsigned given, tw_error *error) {
-  (void)with, (void)given;
-  return ((PLAN *)plan)->blocks ? TW_OK : tw_fail(error, TW_USAGE, "requires 'split_row blocks=64' before it");
-}
-
 static const tw_verb verbs[] = {
     {.name = "split_row",
      .usage = "split_row blocks=64",
      .help = "Share each row among this many blocks, which read it twice: a first kernel measures its parts.",
      .needs = 1,
      .argument = {TW_NUMBER("blocks", PLAN, blocks, 1, BLOCKS_MAX)},
-     .first = begin,
-     .then = needs_blocks},
-    {.name = "threads",
-     .usage = "threads 256",
-     .help = "Set the threads of a thread block.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, threads, 32, 1024)},
-     .then = needs_blocks},
-    {.name = "chunks",
-     .usage = "chunks 4",
-     .help = "Set the number of 16-byte chunks that a thread has in flight.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, each, 1, 16)},
-     .then = needs_blocks},
-    {.name = "lag",
-     .usage = "lag 8",
-     .help = "Use one kernel, which reads a row again after it has measured this many further rows: from the L2.",
-     .needs = 1,
-     .argument = {TW_NUMBER("", PLAN, lag, 1, 1 << 20)},
-     .then = needs_blocks},
+     .first = begin},
+    TW_TILE_THREADS(PLAN, "128, 256, 512, 1024", "more threads have more loads in flight"),
+    {TW_NUMBERED("chunks", "chunks 4", "Set the number of 16-byte chunks that a thread has in flight.", PLAN, each, 1,
+                 16),
+     .offers = "1, 2, 4, 8, 16", .why = "loads in flight hide memory latency"},
+    {TW_NUMBERED("lag", "lag 8",
+                 "Use one kernel, which reads a row again after it has measured this many further rows: from the L2.",
+                 PLAN, lag, 1, 1 << 20)},
 };
-static const tw_language language = {"long rows on NVIDIA GPUs", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("long rows on NVIDIA GPUs", verbs), .begun = TW_FIELD(PLAN, blocks)};
 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const int64_t rows = tw_problem_int(c->problem, "rows"), processors = c->machine->processors;
@@ -100,10 +84,6 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   for (int64_t blocks = 1; useful && blocks <= BLOCKS_MAX; blocks *= 2)
     if (blocks == 1 || (rows * blocks <= 256 * processors && rows * blocks * 2 > processors))
       tw_menu_offer(m, "split_row", "few or long rows leave multiprocessors idle", "split_row blocks=%d", (int)blocks);
-  for (int threads = 128; threads <= 1024; threads *= 2)
-    tw_menu_offer(m, "threads", "more threads have more loads in flight", "threads %d", threads);
-  for (int each = 1; each <= 16; each *= 2)
-    tw_menu_offer(m, "chunks", "loads in flight hide memory latency", "chunks %d", each);
   const int64_t row = tw_problem_int(c->problem, "cols") * tw_tile_type_bytes(tw_problem_type(c->problem, "a"));
   for (int64_t lag = 1; lag <= rows && lag * row <= c->machine->l2_bytes; lag *= 2)
     if (4 * lag * row >= c->machine->l2_bytes / 8)
@@ -112,39 +92,30 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 
 /* ---- the kernels ---- */
 
-static tw_status write(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
-                       tw_error *error) {
+static void slots(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_slots *s) {
+  (void)machine;
   const PLAN *plan = settled;
   const bool softmax = is_softmax(p), affine = !softmax && tw_problem_int(p, "affine");
   const int64_t norm = softmax ? -1 : tw_problem_int(p, "norm");
   const bool layer = norm == TW_NORM_LAYER;
-  tw_slots s = {0};
-  tw_slots_text(&s, "op", p->op->name);
-  tw_slots_text(&s, "header", machine->header);
-  tw_slots_text(&s, "type", tw_tile_type_word(tw_problem_type(p, "a")));
-  tw_slots_number(&s, "cols", tw_problem_int(p, "cols"));
-  tw_slots_number(&s, "blocks", plan->blocks);
-  tw_slots_number(&s, "part", plan->part);
-  tw_slots_number(&s, "threads", plan->threads);
-  tw_slots_number(&s, "each", plan->each);
-  tw_slots_number(&s, "count", plan->count);
-  tw_slots_flag(&s, "vector", plan->count > 1);
-  tw_slots_flag(&s, "softmax", softmax);
-  tw_slots_flag(&s, "log", softmax && tw_problem_int(p, "log"));
-  tw_slots_flag(&s, "layer", layer);
-  tw_slots_flag(&s, "centered", softmax || layer);
-  tw_slots_flag(&s, "abs", norm == TW_NORM_ABS);
-  tw_slots_flag(&s, "l2", norm == TW_NORM_L2);
-  tw_slots_flag(&s, "weight", affine);
-  tw_slots_flag(&s, "bias", affine && layer);
-  tw_slots_number(&s, "groups", softmax ? 1 : tw_problem_int(p, "groups"));
-  tw_slots_number(&s, "span", softmax ? 1 : tw_problem_int(p, "span"));
-  tw_slots_number_or_empty(&s, "lag", plan->lag);
-  tw_slots_flag(&s, "grouped", !softmax && tw_problem_int(p, "groups") > 1);
-  tw_slots_flag(&s, "spans", !softmax && (tw_problem_int(p, "span") > 1 || plan->count == 1));
-  const tw_status status = tw_template_add(t, "gpu/nvidia/kernels/rows_split.cuh.in", &s, error);
-  tw_slots_free(&s);
-  return status;
+  tw_slots_text(s, "op", p->op->name);
+  tw_slots_text(s, "type", tw_tile_type_word(tw_problem_type(p, "a")));
+  tw_slots_number(s, "cols", tw_problem_int(p, "cols"));
+  tw_slots_number(s, "part", plan->part);
+  tw_slots_number(s, "count", plan->count);
+  tw_slots_flag(s, "vector", plan->count > 1);
+  tw_slots_flag(s, "softmax", softmax);
+  tw_slots_flag(s, "log", softmax && tw_problem_int(p, "log"));
+  tw_slots_flag(s, "layer", layer);
+  tw_slots_flag(s, "centered", softmax || layer);
+  tw_slots_flag(s, "abs", norm == TW_NORM_ABS);
+  tw_slots_flag(s, "l2", norm == TW_NORM_L2);
+  tw_slots_flag(s, "weight", affine);
+  tw_slots_flag(s, "bias", affine && layer);
+  tw_slots_number(s, "groups", softmax ? 1 : tw_problem_int(p, "groups"));
+  tw_slots_number(s, "span", softmax ? 1 : tw_problem_int(p, "span"));
+  tw_slots_flag(s, "grouped", !softmax && tw_problem_int(p, "groups") > 1);
+  tw_slots_flag(s, "spans", !softmax && (tw_problem_int(p, "span") > 1 || plan->count == 1));
 }
 
 const tw_tile_family tw_tile_rows_split = {.language = &language,
@@ -152,4 +123,5 @@ const tw_tile_family tw_tile_rows_split = {.language = &language,
                                            .supports = supports,
                                            .settle = settle_rows_split,
                                            .offers = offers,
-                                           .write = write};
+                                           .kernel = "gpu/nvidia/kernels/rows_split.cuh.in",
+                                           .slots = slots};

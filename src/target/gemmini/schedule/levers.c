@@ -108,16 +108,11 @@ static void offer_spread(tw_menu_builder *m, bool loads, bool stores) {
 }
 
 void gm_offer_levers(tw_menu_builder *m, const gm_lever_context *c, bool loads, bool stores, bool fills) {
-  static const tw_offer offers[] = {
-      {"overwrite", "overwrite", "the first step overwrites the accumulator: no zeros to move in"},
-      {"prefetch", "prefetch 1", "loads issued one step early overlap with computes"},
-      {"prefetch", "prefetch 2", "two steps ahead hide longer waits"},
-  };
   const int dim = c->config->dim;
   offer_buffers(m);
   offer_banks(m, c->config);
   offer_widths(m, dim, gm_widest_load(c->config) * dim, c->widest_store * dim);
-  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
+  tw_menu_offer_language(m);
   if (fills)
     tw_menu_offer(m, "fill", "load zeros or bias during the previous tile, not between two tiles", "fill prefetch");
   offer_spread(m, loads, stores);

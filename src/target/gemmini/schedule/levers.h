@@ -41,11 +41,13 @@ typedef struct gm_lever_context {
       {TW_VERB("width", "width a=64 b=64 c=64", "Set the columns of a load (mvin) and of a store (mvout).", 1,         \
                TW_READ("a", plan, a.width, gm_read_width), TW_READ("b", plan, b.width, gm_read_width),                 \
                TW_READ("c", plan, store_width, gm_read_width))},                                                       \
-      {TW_FLAG("overwrite", "Let the first step along k overwrite C, so that no zeros are loaded.", plan, overwrite)}, \
+      {TW_FLAG("overwrite", "Let the first step along k overwrite C, so that no zeros are loaded.", plan, overwrite),  \
+       .why = "the first step overwrites the accumulator: no zeros to move in"},                                       \
       {TW_VERB("fill", "fill prefetch", "Load zeros or bias during the previous tile.", 1,                             \
                TW_CHOICE("", plan, fill_ahead, 1, "prefetch=ahead"))},                                                 \
       {TW_VERB("prefetch", "prefetch 1", "Issue loads this many steps before their use.", 1,                           \
-               TW_NUMBER("", plan, prefetch, 0, 2))},                                                                  \
+               TW_NUMBER("", plan, prefetch, 0, 2)),                                                                   \
+       .offers = "1, 2", .why = "loads issued one step early overlap with computes; two steps hide longer waits"},     \
   {                                                                                                                    \
     TW_VERB("spread", "spread loads=16 stores=16", "Put this many computes between two loads and between two stores.", \
             1, GM_SPREAD(plan))                                                                                        \

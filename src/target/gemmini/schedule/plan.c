@@ -118,15 +118,21 @@ static const tw_verb verbs[] = {
      .then = then_let_go},
     {TW_VERB("loops", "loops kij", "Choose the order of the loops inside a step.", 1,
              TW_READ("", gm_plan, loops, read_loops)),
-     .then = then_reload},
+     .then = then_reload, .offers = "ijk, ikj, jik, jki, kij, kji",
+     .why = "the order of computes sets which operands are needed first and which results are complete first"},
     {TW_VERB("unroll", "unroll 2, unroll 2 ikj", "Unroll the innermost loops of a step.", 1,
              TW_NUMBER("", gm_plan, unroll, 0, 3), TW_READ("", gm_plan, loops, read_loops)),
-     .then = then_reload},
+     .then = then_reload,
+     .offers = "0, 1, 2, 3, 1 ijk, 2 ijk, 1 ikj, 2 ikj, 1 jik, 2 jik, 1 jki, 2 jki, 1 kij, 2 kij, 1 kji, 2 kji",
+     .why = "an unrolled compute costs the core two commands and few additions, but the code is longer and cold"},
     {TW_VERB("reuse", "reuse weights, reuse weights kji", "Keep a block of B in the array while i runs.", 1,
              TW_CHOICE("", gm_plan, reuse_weights, 1, "weights"), TW_READ("", gm_plan, loops, read_loops))},
     {TW_VERB("hoist", "hoist configs, hoist addresses, hoist all",
-             "Move configuration or address arithmetic out of the loops.", 1, FLAGS(hoist, "configs|addresses|all"))},
-    {TW_FLAG("taper", "Halve the height of the last tiles, so that the final store is short.", gm_plan, taper)},
+             "Move configuration or address arithmetic out of the loops.", 1, FLAGS(hoist, "configs|addresses|all")),
+     .offers = "configs, addresses, all",
+     .why = "set configuration once, not for every tile; compute addresses once, each compute adds small constants"},
+    {TW_FLAG("taper", "Halve the height of the last tiles, so that the final store is short.", gm_plan, taper),
+     .why = "lower tiles at the end leave less to store after the last compute"},
     {TW_FLAG("quick_start", "Load a row of A first, and prepare the loads of each step before it.", gm_plan,
              quick_start)},
     {TW_VERB("pipeline", "pipeline m=128 n=64 k=64 loads=16 stores=16",
@@ -142,7 +148,7 @@ static const tw_verb verbs[] = {
      .sets = TW_FIELD(gm_plan, hardware_loop)},
     GM_LEVERS(gm_plan),
 };
-const tw_language gm_plan_language = {"gemm on Gemmini", sizeof verbs / sizeof *verbs, verbs};
+const tw_language gm_plan_language = {TW_LANGUAGE("gemm on Gemmini", verbs)};
 
 gm_plan_context gm_plan_context_of(const gm_config *config, const gm_gemm *gemm, gm_layout *layout) {
   return (gm_plan_context){{config, gm_widest_store(config, gemm)}, gemm, layout};

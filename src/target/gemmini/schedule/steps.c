@@ -58,18 +58,6 @@ static void order(menu *m) {
   tw_menu_offer(&m->base, "keep_resident", both, "keep_resident %s=panel %s=whole", i ? "a" : "b", i ? "b" : "a");
 }
 
-static void inner_loops(menu *m) {
-  static const char *const orders[] = {"ijk", "ikj", "jik", "jki", "kij", "kji"};
-  static const char
-      order_why[] = "the order of computes sets which operands are needed first and which results are complete first",
-      why[] = "an unrolled compute costs the core two commands and few additions, but the code is longer and cold";
-  for (int n = 0; n <= 3; n++) tw_menu_offer(&m->base, "unroll", why, "unroll %d", n);
-  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
-    tw_menu_offer(&m->base, "loops", order_why, "loops %s", orders[i]);
-    for (int n = 1; n <= 2; n++) tw_menu_offer(&m->base, "unroll", why, "unroll %d %s", n, orders[i]);
-  }
-}
-
 static void pipeline(menu *m) {
   static const char why[] =
       "double buffers in separate banks; loads one step early; loads and stores spread among the computes";
@@ -124,10 +112,6 @@ static void offer_others(menu *m) {
       {"weight reuse", "reuse weights", reuse},
       {"weight reuse", "reuse weights kji", reuse},
       {"weight reuse", "reuse weights jki", reuse},
-      {"hoist", "hoist configs", "set configuration once, not for every tile"},
-      {"hoist", "hoist addresses", "compute operand addresses once; each compute adds small constants"},
-      {"hoist", "hoist all", "set configuration and compute addresses once"},
-      {"taper", "taper", "lower tiles at the end leave less to store after the last compute"},
   };
   tw_menu_offer_all(&m->base, sizeof offers / sizeof *offers, offers);
   if (is_small(m->g))
@@ -161,7 +145,7 @@ tw_status gm_gemm_steps(const tw_target *target, const tw_problem *problem, cons
             .plan = &plan};
   tiles(&m);
   order(&m);
-  if (!plan.hardware_loop) inner_loops(&m), offer_others(&m), hardware_loop(&m);
+  if (!plan.hardware_loop) offer_others(&m), hardware_loop(&m);
   /* the two exclude each other: the later one would undo the steps after the earlier one */
   if (!plan.hardware_loop && !plan.early_stores) pipeline(&m);
   if (!plan.hardware_loop && (plan.early_stores || plan.prefetch == 0)) row_pipeline(&m);

@@ -25,7 +25,7 @@ static const tw_verb verbs[] = {
     {TRN_ENGINE(copy, "vector", TRN_CHOICES_PSUM, "Copy transposed tiles of P out of PSUM on this engine.")},
     {TRN_ENGINE(key, "scalar", TRN_CHOICES_PSUM, "Copy transposed keys out of PSUM on this engine.")},
 };
-static const tw_language language = {"attention on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("attention on Trainium", verbs)};
 
 /* The type of operands of the Tensor engine. */
 static tw_type inner(const trn_subject *s) {

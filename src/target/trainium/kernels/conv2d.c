@@ -18,7 +18,7 @@ static const tw_verb verbs[] = {
              TW_NUMBER("", plan, lines, 1, 512))},
     {TRN_ENGINE(copy, "vector", TRN_CHOICES_PSUM, "Copy sums out of PSUM on this engine.")},
 };
-static const tw_language language = {"conv2d on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("conv2d on Trainium", verbs)};
 
 static int64_t out_h(const trn_subject *s) { return trn_key(s, "h") - trn_key(s, "r") + 1; }
 static int64_t out_w(const trn_subject *s) { return trn_key(s, "w") - trn_key(s, "s") + 1; }

@@ -12,7 +12,7 @@ static const tw_verb verbs[] = {
              "Divide the columns into this many parts; each part starts from the previous part's last sum.", 1,
              TW_NUMBER("", plan, split, 1, 64))},
 };
-static const tw_language language = {"cumsum on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("cumsum on Trainium", verbs)};
 
 TRN_START(.split = 1)
 

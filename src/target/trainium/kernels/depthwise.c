@@ -17,7 +17,7 @@ static const tw_verb verbs[] = {
     {TW_VERB("share", "share 2", "Move every N-th tap from Vector to Scalar and GpSimd (0: no tap).", 1,
              TW_NUMBER("", plan, share, 0, 64))},
 };
-static const tw_language language = {"depthwise on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("depthwise on Trainium", verbs)};
 
 static int64_t out_width(const trn_subject *s) {
   return trn_key(s, "w") + 2 * trn_key(s, "pad") - trn_key(s, "taps") + 1;

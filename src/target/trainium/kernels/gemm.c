@@ -27,7 +27,7 @@ static const tw_verb verbs[] = {
              TW_NUMBER("k", plan, load, 1, LOAD_MAX))},
     {TRN_ENGINE(copy, "vector", TRN_CHOICES_PSUM, "Copy sums out of PSUM on this engine.")},
 };
-static const tw_language language = {"gemm on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("gemm on Trainium", verbs)};
 
 /* A has its rows of m first: tiles are transposed. */
 static bool turns(const trn_subject *s) { return !trn_key(s, "a_transposed"); }

@@ -22,7 +22,7 @@ static const tw_verb verbs[] = {
     {TRN_ENGINE(c_engine, "gpsimd", TRN_CHOICES, "Multiply by C on this engine.")},
     {TRN_ENGINE(sum, "gpsimd", TRN_CHOICES, "Sum over states on this engine.")},
 };
-static const tw_language language = {"mamba on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("mamba on Trainium", verbs)};
 
 TRN_START(.width = 512, .b_engine = TRN_CHOOSE_VECTOR, .c_engine = TRN_CHOOSE_VECTOR, .sum = TRN_CHOOSE_VECTOR)
 

@@ -14,7 +14,7 @@ static const tw_verb verbs[] = {
     {TRN_ENGINE(rows, "vector", TRN_CHOICES, "Compute maxima over rows on this engine.")},
     {TRN_ENGINE(columns, "gpsimd", TRN_CHOICES, "Compute maxima over columns on this engine.")},
 };
-static const tw_language language = {"pool on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("pool on Trainium", verbs)};
 
 TRN_START(.height = 1, .rows = TRN_CHOOSE_VECTOR, .columns = TRN_CHOOSE_VECTOR)
 

@@ -15,7 +15,7 @@ static const tw_verb verbs[] = {
     {TW_VERB("share", "share 3", "Run this many of the six products and sums on GpSimd, the remaining ones on Vector.",
              1, TW_NUMBER("", plan, share, 0, INSTRUCTIONS))},
 };
-static const tw_language language = {"rotary on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("rotary on Trainium", verbs)};
 
 TRN_START(.width = 2048)
 

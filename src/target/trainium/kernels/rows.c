@@ -35,11 +35,10 @@ static const tw_verb verbs[] = {
     {MULTIPLY},
     {TRN_ENGINE(add, "gpsimd", TRN_CHOICES, "Add the bias on this engine.")},
 };
-static const tw_language rows_language = {"layernorm on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language rows_language = {TW_LANGUAGE("layernorm on Trainium", verbs)};
 
 static const tw_verb softmax_verbs[] = {{SPLIT}, {MULTIPLY}};
-static const tw_language softmax_language = {"softmax on Trainium", sizeof softmax_verbs / sizeof *softmax_verbs,
-                                             softmax_verbs};
+static const tw_language softmax_language = {TW_LANGUAGE("softmax on Trainium", softmax_verbs)};
 
 static bool is_norm(const trn_subject *s) { return strcmp(s->problem->op->name, "layernorm") == 0; }
 static bool is_layer(const trn_subject *s) { return is_norm(s) && trn_key(s, "norm") == TW_NORM_LAYER; }

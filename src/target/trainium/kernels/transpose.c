@@ -13,7 +13,7 @@ static const tw_verb verbs[] = {
              TW_NUMBER("rows", plan, rows, 1, 4), TW_NUMBER("columns", plan, columns, 1, 16))},
     {TRN_ENGINE(copy, "vector", TRN_CHOICES_PSUM, "Copy tiles out of PSUM on this engine.")},
 };
-static const tw_language language = {"transpose on Trainium", sizeof verbs / sizeof *verbs, verbs};
+static const tw_language language = {TW_LANGUAGE("transpose on Trainium", verbs)};
 
 TRN_START(.rows = 1, .columns = 1)
 

@@ -94,7 +94,7 @@ static const tw_verb verbs[] = {
              NUMBER("m", blocks.threads_m, 1, THREADS_MAX), NUMBER("n", blocks.threads_n, 1, THREADS_MAX))},
 };
 _Static_assert(X86_PACK_A == X86_READ_A_IN_PLACE + 1, "the words of `a` in order");
-const tw_language x86_language = {"gemm on x86", sizeof verbs / sizeof *verbs, verbs};
+const tw_language x86_language = {TW_LANGUAGE("gemm on x86", verbs)};
 
 /* ---- rules ---- */
 

@@ -137,7 +137,7 @@ static const tw_verb verbs[] = {
         "Read the numbers of tiles and steps at run time, so that one configuration of the array serves all sizes.",
         xd_gemm, runtime_sizes)},
 };
-const tw_language xd_plan_language = {"gemm on XDNA2", sizeof verbs / sizeof *verbs, verbs};
+const tw_language xd_plan_language = {TW_LANGUAGE("gemm on XDNA2", verbs)};
 
 tw_status xd_plan_fits(const xd_config *c, const xd_gemm *g, tw_error *error) {
   const int64_t l1 = xd_gemm_l1_bytes(g), l2 = xd_gemm_l2_bytes(g);

@@ -113,34 +113,46 @@ static void code(const void *problem, void *plan) {
 }
 
 #define FLAG(name_, help_, field_) TW_FLAG(name_, help_, gm_chain_plan, field_)
-#define RENAMED(name_, old_, help_, field_)                                                                            \
-  .name = name_ "|" old_, .usage = (name_), .help = (help_), .sets = TW_FIELD(gm_chain_plan, field_)
+#define RENAMED(name_, old_, help_, field_) TW_FLAG_RENAMED(name_, old_, help_, gm_chain_plan, field_)
 static const tw_verb verbs[] = {
-    {FLAG("fuse", "Compute signs and sums in the accelerator, not in the core.", fuse)},
-    {FLAG("hoist", "Move loads that every step repeats out of the loop.", hoist)},
-    {FLAG("merge", "Set configuration only where it changes.", merge)},
-    {FLAG("unfence", "Remove fences that order no dependence through memory.", fences)},
-    {FLAG("drain", "Wait for products only (config_ex), not for all commands (fence).", drain), .then = then_drain},
-    {FLAG("prune", "Remove products whose result is not used.", dead)},
-    {RENAMED("spread_banks", "spread", "Put the operands of a compute into different banks.", banks)},
-    {RENAMED("keep_resident", "keep", "Keep vectors in the scratchpad from step to step.", keep), .then = then_keep},
+    {FLAG("fuse", "Compute signs and sums in the accelerator, not in the core.", fuse),
+     .why = "scales of loads, operand D and the accumulator do signs and additions, so the core does none"},
+    {FLAG("hoist", "Move loads that every step repeats out of the loop.", hoist),
+     .why = "load once the operands that every step loads"},
+    {FLAG("merge", "Set configuration only where it changes.", merge),
+     .why = "set configuration only where it changes, because config_ex drains the array"},
+    {FLAG("unfence", "Remove fences that order no dependence through memory.", fences),
+     .why = "the reservation station orders commands; only dependences through memory need fences"},
+    {FLAG("drain", "Wait for products only (config_ex), not for all commands (fence).", drain), .then = then_drain,
+     .why = "config_ex waits only for the array, so the core issues the next commands meanwhile"},
+    {FLAG("prune", "Remove products whose result is not used.", dead),
+     .why = "do not compute unused values, such as the last state"},
+    {RENAMED("spread_banks", "spread", "Put the operands of a compute into different banks.", banks),
+     .why = "a bank has one port: place the operands of a compute in different banks"},
+    {RENAMED("keep_resident", "keep", "Keep vectors in the scratchpad from step to step.", keep), .then = then_keep,
+     .why = "vectors stay in the scratchpad between steps, not in memory"},
     {RENAMED("closed_loop", "close", "Multiply Bdyn by Kinf once, so that a step waits for one product.", close),
-     .then = then_close},
-    {RENAMED("output_stationary", "os", "Keep sums in the array (output-stationary).", os), .then = then_os},
-    {RENAMED("row_vectors", "rows", "Multiply vectors as rows, not as columns.", rows), .then = then_rows},
+     .then = then_close,
+     .why = "compute Adyn - Bdyn Kinf once: each step waits for one matrix-vector product, not two"},
+    {RENAMED("output_stationary", "os", "Keep sums in the array (output-stationary).", os), .then = then_os,
+     .why = "sums over blocks stay in the array instead of passing through D"},
+    {RENAMED("row_vectors", "rows", "Multiply vectors as rows, not as columns.", rows), .then = then_rows,
+     .why = "vectors as rows: sums stay in the array, and four results cost as much as one"},
     {TW_VERB("lookahead|ahead", "lookahead 2, lookahead 4",
              "Compute x[i+2] or x[i+4] from x[i] with a power of the matrix.", 1,
              {.name = "", .into = TW_FIELD(gm_chain_plan, ahead), .choices = "2|4", .read = read_ahead}),
-     .then = then_ahead},
+     .then = then_ahead, .offers = "2, 4",
+     .why = "one product spans two or four steps: the recurrence is half or a quarter as long"},
     {TW_VERB("unroll", "unroll inner, unroll all", "Unroll the loops over blocks.", 1,
-             TW_CHOICE("", gm_chain_plan, unroll, 1, "inner|all"))},
-    {.name = "prefetch_code|code",
-     .usage = "prefetch_code, prefetch_code 2",
-     .help = "Prefetch the kernel's code into the cache with this many loads.",
-     .first = code,
-     .argument = {TW_NUMBER("", gm_chain_plan, code, 1, 4)}},
+             TW_CHOICE("", gm_chain_plan, unroll, 1, "inner|all")),
+     .offers = "inner, all", .why = "unrolled loops over blocks: fewer instructions, more code to fetch"},
+    {TW_VERB("prefetch_code|code", "prefetch_code, prefetch_code 2",
+             "Prefetch the kernel's code into the cache with this many loads.", 0,
+             TW_NUMBER("", gm_chain_plan, code, 1, 4)),
+     .first = code, .offers = "1, 3",
+     .why = "load the first lines of code, then the operands, then the remaining code"},
 };
-const tw_language gm_chain_language = {"mpc_forward and mpc_backward on Gemmini", sizeof verbs / sizeof *verbs, verbs};
+const tw_language gm_chain_language = {TW_LANGUAGE("mpc_forward and mpc_backward on Gemmini", verbs)};
 
 /* ---- programs ---- */
 

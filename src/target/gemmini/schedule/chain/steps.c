@@ -3,30 +3,6 @@
 #include "target/gemmini/schedule/chain/chain.h"
 #include "target/gemmini/schedule/family.h"
 
-static const char code_why[] = "load the first lines of code, then the operands, then the remaining code";
-static const tw_offer offers[] = {
-    {"fuse", "fuse", "scales of loads, operand D and the accumulator do signs and additions, so the core does none"},
-    {"hoist", "hoist", "load once the operands that every step loads"},
-    {"merge", "merge", "set configuration only where it changes, because config_ex drains the array"},
-    {"unfence", "unfence", "the reservation station orders commands; only dependences through memory need fences"},
-    {"drain", "drain", "config_ex waits only for the array, so the core issues the next commands meanwhile"},
-    {"prune", "prune", "do not compute unused values, such as the last state"},
-    {"spread_banks", "spread_banks", "a bank has one port: place the operands of a compute in different banks"},
-    {"keep_resident", "keep_resident", "vectors stay in the scratchpad between steps, not in memory"},
-    {"closed_loop", "closed_loop",
-     "compute Adyn - Bdyn Kinf once: each step waits for one matrix-vector product, not two"},
-    {"dataflow", "output_stationary", "sums over blocks stay in the array instead of passing through D"},
-    {"row_vectors", "row_vectors", "vectors as rows: sums stay in the array, and four results cost as much as one"},
-    {"lookahead", "lookahead 2", "one product spans two steps: the recurrence is half as long"},
-    {"lookahead", "lookahead 4", "one product spans four steps: the recurrence is a quarter as long"},
-    {"prefetch_code", "prefetch_code", "DMA loads many lines of code at once; the core fetches one line after another"},
-    {"prefetch_code", "prefetch_code 1", code_why},
-    {"prefetch_code", "prefetch_code 3", code_why},
-    {"unroll", "unroll inner",
-     "unroll the innermost loops over blocks: fewer instructions, slightly more code to fetch"},
-    {"unroll", "unroll all", "unroll all loops over blocks: fewest instructions, most code to fetch"},
-};
-
 typedef struct context {
   gm_chain_problem p; /* the first member: the context of the language's functions */
   const gm_config *config;
@@ -61,6 +37,8 @@ tw_status gm_chain_steps(const tw_target *target, const tw_problem *problem, con
                        .now_cost = gm_chain_cycles(config, &chain),
                        .peak_cost = problem->op->operations(problem) / config->dim / config->dim};
   gm_chain_free(&chain);
-  tw_menu_offer_all(&m, sizeof offers / sizeof *offers, offers);
+  tw_menu_offer_language(&m);
+  tw_menu_offer(&m, "prefetch_code", "DMA loads many lines of code at once; the core fetches one line after another",
+                "prefetch_code");
   return tw_menu_finish(&m, out, error);
 }

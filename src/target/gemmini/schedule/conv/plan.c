@@ -118,13 +118,18 @@ static const tw_verb verbs[] = {
              "Load a plane of pixels for each kernel column, so that a tile is one row.", 1,
              WORD(unfold, 0, "nothing|columns"))},
     {TW_VERB("loops", "loops rsck", "Choose the order of the loops inside a step.", 1,
-             TW_READ("", gm_conv_plan, loops, read_loops))},
+             TW_READ("", gm_conv_plan, loops, read_loops)),
+     .offers = "rsck, rskc, crsk, ckrs, krsc, kcrs",
+     .why = "the order of runs sets which weights and channels are needed first"},
     {TW_VERB("unroll", "unroll rows, unroll runs",
              "Unroll the products of one row of pixels (rows) or of one block of weights (runs).", 1,
              WORD(unroll, 1, "rows|runs"))},
-    {TW_VERB("hoist", "hoist configs", "Move configuration out of the loops.", 1, WORD(hoist_configs, 1, "configs"))},
+    {TW_VERB("hoist", "hoist configs", "Move configuration out of the loops.", 1, WORD(hoist_configs, 1, "configs")),
+     .offers = "configs", .why = "set configuration once, not for every tile"},
     {TW_VERB("transpose|turn", "transpose weights", "Transpose the weights once, before the convolution.", 1,
-             WORD(turn, 1, "weights"))},
+             WORD(turn, 1, "weights")),
+     .offers = "weights",
+     .why = "the array transposes all weights once instead of every block, at the cost of low computes"},
     {TW_VERB("pipeline", "pipeline n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns loads=16 stores=16",
              "Double-buffer every operand in separate banks, prefetch one step and spread loads and stores.", 0, TILE,
              GM_SPREAD(gm_conv_plan)),
@@ -134,7 +139,7 @@ static const tw_verb verbs[] = {
      .sets = TW_FIELD(gm_conv_plan, hardware_loop)},
     GM_LEVERS(gm_conv_plan),
 };
-const tw_language gm_conv_language = {"conv2d on Gemmini", sizeof verbs / sizeof *verbs, verbs};
+const tw_language gm_conv_language = {TW_LANGUAGE("conv2d on Gemmini", verbs)};
 
 gm_conv_context gm_conv_context_of(const gm_config *config, const gm_conv *v, gm_conv_layout *layout) {
   return (gm_conv_context){{config, gm_conv_widest_store(config, v)}, v, layout};

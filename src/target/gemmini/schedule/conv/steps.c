@@ -150,7 +150,6 @@ static void pack(menu *m) {
 }
 
 static void offer_others(menu *m) {
-  static const char loops[] = "the order of runs sets which weights and channels are needed first";
   static const tw_offer offers[] = {
       {"keep_resident", "keep_resident b=whole", "all weights are loaded once and stay"},
       {"keep_resident", "keep_resident a=whole", "all pixels are loaded once and stay"},
@@ -159,17 +158,8 @@ static void offer_others(menu *m) {
       {"pixel blocks", "blocks even", "blocks of equal height: no compute is very low"},
       {"pixel blocks", "blocks full",
        "full blocks, with the remainder first: the compute that loads the next weights is full"},
-      {"loops", "loops rsck", loops},
-      {"loops", "loops rskc", loops},
-      {"loops", "loops crsk", loops},
-      {"loops", "loops ckrs", loops},
-      {"loops", "loops krsc", loops},
-      {"loops", "loops kcrs", loops},
       {"unroll", "unroll runs", "straight-line code for a whole run: fewer instructions for each row"},
       {"unroll", "unroll rows", "a loop over rows of pixels: less code to fetch"},
-      {"hoist", "hoist configs", "set configuration once, not for every tile"},
-      {"transpose", "transpose weights",
-       "the array transposes all weights once instead of every block, at the cost of low computes"},
   };
   tw_menu_offer_all(&m->base, sizeof offers / sizeof *offers, offers);
   gm_offer_levers(&m->base, m->base.context, m->plan->spread_loads > 0, m->plan->spread_stores > 0,
