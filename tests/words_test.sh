@@ -28,7 +28,7 @@ error_messages() {
       return out
     }
     FNR == 1 { inside = 0 }
-    !inside && /(tw_fail|_fail|fail|refuse|malformed|_fault|wrong|_wrong|give_up|cdna_stop|find_at|SIM_FAIL|_require|tw_state_note|tw_count|tw_add_quantity|tw_add_counter|tw_outcome_fail|tw_no_memory|complain|tell|snprintf|fprintf|printf|puts)\(/ && !/^(static )?tw_status/ && !/^#/ { inside = 1; start = FNR; call = "" }
+    !inside && /(tw_fail|_fail|fail|refuse|malformed|_fault|wrong|_wrong|give_up|cdna_stop|find_at|SIM_FAIL|TW_REJECT_IF|_require|tw_state_note|tw_count|tw_add_quantity|tw_add_counter|tw_outcome_fail|tw_no_memory|complain|tell|snprintf|fprintf|printf|puts)\(/ && !/^(static )?tw_status/ && !/^#/ { inside = 1; start = FNR; call = "" }
     inside { call = call $0 }
     inside && /;[^"]*$/ { inside = 0; print FILENAME ":" start "\t" literals(call) }' {} +
 }

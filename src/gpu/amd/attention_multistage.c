@@ -44,12 +44,11 @@ static tw_status settle_attention_multistage(const tw_tile_machine *machine, con
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = (int)a.d, tile = p->keys * d * ELEMENT;
-  if (p->queries % p->product || p->keys % (2 * SIDE))
-    return tw_fail(error, TW_USAGE, "unsupported queries=%d keys=%d; expected multiples of %d and %d", p->queries,
-                   p->keys, p->product, 2 * SIDE);
-  if (tile % (PIECE * p->groups))
-    return tw_fail(error, TW_USAGE, "keys=%d cannot be loaded evenly by %d waves; use more keys or fewer waves",
-                   p->keys, p->groups);
+  TW_REJECT_IF(p->queries % p->product || p->keys % (2 * SIDE),
+               "unsupported queries=%d keys=%d; expected multiples of %d and %d", p->queries, p->keys, p->product,
+               2 * SIDE);
+  TW_REJECT_IF(tile % (PIECE * p->groups), "keys=%d cannot be loaded evenly by %d waves; use more keys or fewer waves",
+               p->keys, p->groups);
   const bool held = p->registers || !machine->direct_bytes;
   /* registers of a thread: scores and P of one step, or of two where they overlap; queries, sums, and operands on
    * their way */
@@ -58,22 +57,18 @@ static tw_status settle_attention_multistage(const tw_tile_machine *machine, con
   const int need = scores * (p->ahead ? 3 : 1) + (p->ahead ? 0 : scores / 2) + rows + rows / 2 + under_way +
                    (held ? tile / (p->groups * machine->group_threads * 2) : 0) + (p->ahead ? FEW : OVERHEAD);
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
-  if (need > have)
-    return tw_fail(
-        error, TW_USAGE,
-        "queries=%d keys=%d need %d registers per thread for S, P and O, which exceeds %d; use smaller tiles",
-        p->queries, p->keys, need, have);
-  if (p->pingpong && (p->groups % 2 || p->stages < 3))
-    return tw_fail(error, TW_USAGE, "pingpong requires an even number of waves and stages >= 3");
-  if (p->ahead && (held || p->stages != 2 || p->pingpong))
-    return tw_fail(error, TW_USAGE,
-                   "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds), without pingpong");
+  TW_REJECT_IF(need > have,
+               "queries=%d keys=%d need %d registers per thread for S, P and O, which exceeds %d; use smaller tiles",
+               p->queries, p->keys, need, have);
+  TW_REJECT_IF(p->pingpong && (p->groups % 2 || p->stages < 3),
+               "pingpong requires an even number of waves and stages >= 3");
+  TW_REJECT_IF(p->ahead && (held || p->stages != 2 || p->pingpong),
+               "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds), without pingpong");
   p->shared_bytes = 2ll * p->stages * tile;
-  if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-                   "; use fewer stages or smaller tiles",
-                   p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               "; use fewer stages or smaller tiles",
+               p->stages, p->shared_bytes, machine->shared_bytes);
   return TW_OK;
 }
 

@@ -46,33 +46,30 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
                       const char *other_name, int at_once, int d, int sums, int64_t *shared_bytes, int *blocks,
                       tw_error *error) {
   const int tile = at_once * d * ELEMENT, rows = own / SIDE;
-  if (own % p->product || at_once % (2 * SIDE))
-    return tw_fail(error, TW_USAGE, "unsupported %s=%d of a wave with %s=%d per step; expected multiples of %d and %d",
-                   own_name, own, other_name, at_once, p->product, 2 * SIDE);
-  if (tile % (PIECE * p->groups))
-    return tw_fail(error, TW_USAGE,
-                   "%s=%d per step cannot be loaded evenly by %d waves; use a larger number or fewer waves", other_name,
-                   at_once, p->groups);
+  TW_REJECT_IF(own % p->product || at_once % (2 * SIDE),
+               "unsupported %s=%d of a wave with %s=%d per step; expected multiples of %d and %d", own_name, own,
+               other_name, at_once, p->product, 2 * SIDE);
+  TW_REJECT_IF(tile % (PIECE * p->groups),
+               "%s=%d per step cannot be loaded evenly by %d waves; use a larger number or fewer waves", other_name,
+               at_once, p->groups);
   const bool held = p->registers || !machine->direct_bytes;
-  if (p->ahead && (held || p->stages != 2))
-    return tw_fail(error, TW_USAGE, "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds)");
+  TW_REJECT_IF(p->ahead && (held || p->stages != 2),
+               "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds)");
   /* LSE and D of columns, for two steps if they are fetched ahead */
   const int lines = sums == 2 ? 2 * at_once * p->product / machine->group_threads : 0;
   const int need = rows * (2 * at_once / 4 + 2 * at_once / 8 + 2 * d / 8 + sums * d / 4) + 4 * (d / p->product) +
                    lines * (p->ahead ? 2 : 1) + (held ? tile / (p->groups * machine->group_threads * 2) : 0) + OVERHEAD;
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
-  if (need > have)
-    return tw_fail(error, TW_USAGE,
-                   "%s=%d %s=%d need %d registers per thread for operands, S and accumulators, which exceeds %d; use "
-                   "smaller tiles",
-                   own_name, own, other_name, at_once, need, have);
+  TW_REJECT_IF(
+      need > have,
+      "%s=%d %s=%d need %d registers per thread for operands, S and accumulators, which exceeds %d; use smaller tiles",
+      own_name, own, other_name, at_once, need, have);
   *blocks = p->ahead && 2 * need <= have ? 2 : 1;
   *shared_bytes = 2ll * p->stages * tile;
-  if (*shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-                   "; use fewer stages or smaller tiles",
-                   p->stages, *shared_bytes, machine->shared_bytes);
+  TW_REJECT_IF(*shared_bytes > machine->shared_bytes,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               "; use fewer stages or smaller tiles",
+               p->stages, *shared_bytes, machine->shared_bytes);
   return TW_OK;
 }
 
@@ -81,20 +78,18 @@ static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_p
                                       tw_error *error) {
   const tw_attention a = tw_attention_of(problem);
   const tw_tile_back_loop loop = hand_scheduled_loop(problem);
-  if (a.d != 64 && a.d != 128)
-    return tw_fail(error, TW_USAGE, "hand_scheduled supports d=64 and 128 (found d=%" PRId64 "); leave the step out",
-                   a.d);
-  if (!machine->back_loop || !machine->direct_bytes || p->registers)
-    return tw_fail(error, TW_USAGE, "hand_scheduled requires gfx950 and direct-to-LDS loads (copy direct_to_lds)");
-  if (p->keys != PINNED_KEYS || p->queries != PINNED_QUERIES || p->groups != PINNED_GROUPS || p->stages != 2 ||
-      p->product != PINNED_SIDE || p->ahead)
-    return tw_fail(
-        error, TW_USAGE,
-        "hand_scheduled requires tile keys=%d queries=%d, waves %d, stages 2 and mfma 32, and excludes overlap_softmax",
-        PINNED_KEYS, PINNED_QUERIES, PINNED_GROUPS);
-  if (a.queries * a.query_heads * a.d * ELEMENT > INT32_MAX || a.keys * a.key_heads * a.d * ELEMENT > INT32_MAX)
-    return tw_fail(error, TW_USAGE,
-                   "hand_scheduled supports operands of up to 2 GiB; use fewer heads or shorter sequences");
+  TW_REJECT_IF(a.d != 64 && a.d != 128,
+               "hand_scheduled supports d=64 and 128 (found d=%" PRId64 "); leave the step out", a.d);
+  TW_REJECT_IF(!machine->back_loop || !machine->direct_bytes || p->registers,
+               "hand_scheduled requires gfx950 and direct-to-LDS loads (copy direct_to_lds)");
+  TW_REJECT_IF(
+      p->keys != PINNED_KEYS || p->queries != PINNED_QUERIES || p->groups != PINNED_GROUPS || p->stages != 2 ||
+          p->product != PINNED_SIDE || p->ahead,
+      "hand_scheduled requires tile keys=%d queries=%d, waves %d, stages 2 and mfma 32, and excludes overlap_softmax",
+      PINNED_KEYS, PINNED_QUERIES, PINNED_GROUPS);
+  TW_REJECT_IF(a.queries * a.query_heads * a.d * ELEMENT > INT32_MAX ||
+                   a.keys * a.key_heads * a.d * ELEMENT > INT32_MAX,
+               "hand_scheduled supports operands of up to 2 GiB; use fewer heads or shorter sequences");
   p->at_once = p->dq_at_once = 1;
   p->shared_bytes = hand_scheduled_shared_bytes(&loop);
   return machine->back_loop(machine, &loop, NULL, error);

@@ -47,7 +47,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const bool c = g.c == TW_F32 || g.c == TW_BF16 || g.c == TW_F16, a = g.quantize ? !tw_is_mx(g.a) : tw_is_mx(g.a);
   const int each = 128 / tw_type_bits(tw_tile_block_scaled_stored(&g)); /* number of elements in 16 bytes */
   const bool whole = tw_is_mx(g.a) || (!g.a_transposed && g.lda % each == 0 && g.k % each == 0);
-  if (g.d != g.acc) return tw_fail(error, TW_USAGE, "block-scaled GEMM does not support d=c");
+  TW_REJECT_IF(g.d != g.acc, "block-scaled GEMM does not support d=c");
   if (machine->block_scales && g.packed) {
     const tw_status status = supports_packed(&g, error);
     if (status != TW_OK) return status;
@@ -80,45 +80,39 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
                                           tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
-  if (p->prioritize && p->hand_scheduled)
-    return tw_fail(error, TW_USAGE, "prioritize_loads excludes hand_scheduled, whose loop orders its own loads");
-  if (p->nontemporal && p->split > 1)
-    return tw_fail(error, TW_USAGE, "nontemporal_stores excludes split_k, whose partial sums are read again");
-  if (p->share && p->hand_scheduled)
-    return tw_fail(error, TW_USAGE, "share_a excludes hand_scheduled, whose waves share both operands already");
-  if (p->hand_scheduled && g->shuffled)
-    return tw_fail(error, TW_USAGE, "hand_scheduled requires codes in rows; leave out shuffle=aiter, or this step");
+  TW_REJECT_IF(p->prioritize && p->hand_scheduled,
+               "prioritize_loads excludes hand_scheduled, whose loop orders its own loads");
+  TW_REJECT_IF(p->nontemporal && p->split > 1,
+               "nontemporal_stores excludes split_k, whose partial sums are read again");
+  TW_REJECT_IF(p->share && p->hand_scheduled,
+               "share_a excludes hand_scheduled, whose waves share both operands already");
+  TW_REJECT_IF(p->hand_scheduled && g->shuffled,
+               "hand_scheduled requires codes in rows; leave out shuffle=aiter, or this step");
   if (p->hand_scheduled) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
-  if (p->side != SIDE || p->stages != 1) return tw_fail(error, TW_USAGE, "mfma 32 and stages require hand_scheduled");
+  TW_REJECT_IF(p->side != SIDE || p->stages != 1, "mfma 32 and stages require hand_scheduled");
   const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;
-  if (p->m % SIDE || p->n % (p->groups * PAIR))
-    return tw_fail(error, TW_USAGE,
-                   "a tile of %d x %d must have a multiple of 16 rows, and of 32 columns for each of %d waves", p->m,
-                   p->n, p->groups);
+  TW_REJECT_IF(p->m % SIDE || p->n % (p->groups * PAIR),
+               "a tile of %d x %d must have a multiple of 16 rows, and of 32 columns for each of %d waves", p->m, p->n,
+               p->groups);
   p->columns = (g->n + PAIR - 1) / PAIR * PAIR;
   p->deep = (g->k + STEP - 1) / STEP * STEP;
   const int words_a = words_of(tw_tile_block_scaled_left(g)), words_b = words_of(g->b);
   p->lines = tw_is_mx(g->a) ? (g->m + PAIR - 1) / PAIR * PAIR : 0;
-  if (p->lines && p->m % PAIR)
-    return tw_fail(error, TW_USAGE, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
-  if (p->share && (!p->lines || p->groups == 1))
-    return tw_fail(error, TW_USAGE,
-                   "share_a requires a packed A and at least 2 waves (found %d waves); use a=mxfp4 and waves 2",
-                   p->groups);
+  TW_REJECT_IF(p->lines && p->m % PAIR, "a tile of %d rows of a packed A must have a multiple of 32 rows", p->m);
+  TW_REJECT_IF(p->share && (!p->lines || p->groups == 1),
+               "share_a requires a packed A and at least 2 waves (found %d waves); use a=mxfp4 and waves 2", p->groups);
   p->shared_bytes = p->lines && !p->share ? 0 : 2ll * blocks * LANE_BLOCK * (words_a + 1);
   int ahead, now;
   count_registers_of_a(g, p, blocks, words_a, &ahead, &now);
   const int need = 8 * rows * cols + p->ahead * ((4 * words_b + 1) * cols + ahead) + now + REGISTERS_BESIDE;
   const int have = machine->simd_registers / ((p->groups + machine->simds - 1) / machine->simds);
-  if (need > have)
-    return tw_fail(error, TW_USAGE,
-                   "a tile of %d x %d for %d waves with register_prefetch %d needs %d registers per thread, which "
-                   "exceeds %d; use a smaller tile",
-                   p->m, p->n, p->groups, p->ahead, need, have);
-  if (p->ahead > p->deep / STEP / p->split)
-    return tw_fail(error, TW_USAGE,
-                   "register_prefetch %d exceeds the steps of k=%d for each of %d workgroups; use a smaller number",
-                   p->ahead, STEP, p->split);
+  TW_REJECT_IF(need > have,
+               "a tile of %d x %d for %d waves with register_prefetch %d needs %d registers per thread, which exceeds "
+               "%d; use a smaller tile",
+               p->m, p->n, p->groups, p->ahead, need, have);
+  TW_REJECT_IF(p->ahead > p->deep / STEP / p->split,
+               "register_prefetch %d exceeds the steps of k=%d for each of %d workgroups; use a smaller number",
+               p->ahead, STEP, p->split);
   return TW_OK;
 }
 

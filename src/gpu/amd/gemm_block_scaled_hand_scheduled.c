@@ -30,30 +30,25 @@ static tw_tile_loop loop_of(tw_type type, const PLAN *p) {
 tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p,
                                                      tw_error *error) {
   const tw_type type = tw_tile_block_scaled_left(g);
-  if (!machine->loop || type != g->b || (type != TW_MXFP4 && type != TW_MXFP8))
-    return tw_fail(error, TW_USAGE, "hand_scheduled requires both operands as mxfp4 or both as mxfp8 (found %s and %s)",
-                   tw_type_name(type), tw_type_name(g->b));
+  TW_REJECT_IF(!machine->loop || type != g->b || (type != TW_MXFP4 && type != TW_MXFP8),
+               "hand_scheduled requires both operands as mxfp4 or both as mxfp8 (found %s and %s)", tw_type_name(type),
+               tw_type_name(g->b));
   const int step = step_of(type), scales = step / BLOCK;
-  if (p->side != 16 && p->side != 32) return tw_fail(error, TW_USAGE, "unsupported mfma; expected 16 or 32");
-  if (p->groups != GROUPS || p->ahead != 1)
-    return tw_fail(error, TW_USAGE, "hand_scheduled requires waves 4, without register_prefetch");
-  if (p->m % (GROUPS_M * p->side) || p->n % (GROUPS_N * p->side) || p->m * scales % PIECE || p->n * scales % PIECE ||
-      (p->m + p->n) * scales > PIECE * GROUPS)
-    return tw_fail(
-        error, TW_USAGE,
-        "hand_scheduled with %s requires multiples of %d rows and columns, together at most %d (found %d x %d)",
-        tw_type_name(type), PIECE / scales, PIECE * GROUPS / scales, p->m, p->n);
+  TW_REJECT_IF(p->side != 16 && p->side != 32, "unsupported mfma; expected 16 or 32");
+  TW_REJECT_IF(p->groups != GROUPS || p->ahead != 1, "hand_scheduled requires waves 4, without register_prefetch");
+  TW_REJECT_IF(p->m % (GROUPS_M * p->side) || p->n % (GROUPS_N * p->side) || p->m * scales % PIECE ||
+                   p->n * scales % PIECE || (p->m + p->n) * scales > PIECE * GROUPS,
+               "hand_scheduled with %s requires multiples of %d rows and columns, together at most %d (found %d x %d)",
+               tw_type_name(type), PIECE / scales, PIECE * GROUPS / scales, p->m, p->n);
   p->deep = (g->k + step - 1) / step * step;
   p->columns = (g->n + p->n - 1) / p->n * p->n;
   p->shared_bytes = p->stages * ((int64_t)(p->m + p->n) * ROW + GROUPS * PIECE);
-  if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-                   "; use fewer stages or smaller tiles",
-                   p->stages, p->shared_bytes, machine->shared_bytes);
-  if (p->split > p->deep / step)
-    return tw_fail(error, TW_USAGE, "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number",
-                   p->split, g->k, step);
+  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               "; use fewer stages or smaller tiles",
+               p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_IF(p->split > p->deep / step,
+               "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number", p->split, g->k, step);
   const tw_tile_loop loop = loop_of(type, p);
   return machine->loop(machine, &loop, NULL, error);
 }

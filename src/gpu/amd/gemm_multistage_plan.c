@@ -28,8 +28,7 @@ static int usual_k(tw_type t) { return tw_is_float6(t) ? FLOAT6_K : 1024 / tw_ty
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
   const bool sums = g.acc == TW_F32 ? tw_is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
-  if (g.glu || g.d != g.acc)
-    return tw_fail(error, TW_USAGE, "this machine's GEMM does not support %s", g.glu ? "glu" : "d=c");
+  TW_REJECT_IF(g.glu || g.d != g.acc, "this machine's GEMM does not support %s", g.glu ? "glu" : "d=c");
   const bool plain = g.a_rounding == TW_GEMM_A_EXACT && !g.quantize;
   if (machine->multiplies(g.a, g.b) && sums && plain) return TW_OK;
   return tw_fail(error, TW_USAGE,
@@ -69,20 +68,17 @@ tw_tile_loop tw_tile_multistage_loop(const tw_gemm *g, const PLAN *p) {
 static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
                                       tw_error *error) {
   const int groups = p->groups_m * p->groups_n;
-  if (tw_is_float6(g->a) && p->loads != TW_TILE_X4_B64)
-    return tw_fail(error, TW_USAGE, "hand_scheduled supports loads x4_b64 alone; leave out the step loads");
-  if (!machine->loop || p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS)
-    return tw_fail(error, TW_USAGE,
-                   "hand_scheduled requires rows that start and end at multiples of 16 bytes; 8-bit operands, and all "
-                   "operands on gfx942, require b_transposed=1 without a_transposed");
-  if (p->ahead || p->interleave)
-    return tw_fail(error, TW_USAGE,
-                   "hand_scheduled cannot be combined with interleave or register_prefetch; remove one");
-  if ((!p->across_a || !p->across_b) && !tw_is_float6(g->a) && PIECE * groups % (p->side * p->row))
-    return tw_fail(error, TW_USAGE,
-                   "hand_scheduled requires that %d rows of %d bytes fit the %d bytes that all waves load at once; use "
-                   "a smaller k or more waves",
-                   p->side, p->row, PIECE * groups);
+  TW_REJECT_IF(tw_is_float6(g->a) && p->loads != TW_TILE_X4_B64,
+               "hand_scheduled supports loads x4_b64 alone; leave out the step loads");
+  TW_REJECT_IF(!machine->loop || p->way_a == TW_TILE_ELEMENTS || p->way_b == TW_TILE_ELEMENTS,
+               "hand_scheduled requires rows that start and end at multiples of 16 bytes; 8-bit operands, and all "
+               "operands on gfx942, require b_transposed=1 without a_transposed");
+  TW_REJECT_IF(p->ahead || p->interleave,
+               "hand_scheduled cannot be combined with interleave or register_prefetch; remove one");
+  TW_REJECT_IF((!p->across_a || !p->across_b) && !tw_is_float6(g->a) && PIECE * groups % (p->side * p->row),
+               "hand_scheduled requires that %d rows of %d bytes fit the %d bytes that all waves load at once; use a "
+               "smaller k or more waves",
+               p->side, p->row, PIECE * groups);
   const tw_tile_loop loop = tw_tile_multistage_loop(g, p);
   return machine->loop(machine, &loop, NULL, error);
 }
@@ -91,48 +87,41 @@ static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_g
 static tw_status settle_roles(const tw_gemm *g, PLAN *p, tw_error *error) {
   const bool ordered = p->pingpong || p->ahead || p->interleave || p->hand_scheduled,
              direct = p->way_a == TW_TILE_DIRECT && p->way_b == TW_TILE_DIRECT;
-  if (p->producers && (ordered || p->stages < 2 || !direct || g->scales == TW_GEMM_SCALES_BLOCK))
-    return tw_fail(error, TW_USAGE,
-                   "producers requires stages >= 2 and direct-to-LDS loads; it cannot be combined with pingpong, "
-                   "interleave, register_prefetch, hand_scheduled or block scales");
-  if (p->producers && (p->m * p->row % (PIECE * p->producers) || p->n * p->row % (PIECE * p->producers)))
-    return tw_fail(error, TW_USAGE,
-                   "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d producers; change the tile or producers",
-                   p->m, p->n, p->k, p->producers);
+  TW_REJECT_IF(p->producers && (ordered || p->stages < 2 || !direct || g->scales == TW_GEMM_SCALES_BLOCK),
+               "producers requires stages >= 2 and direct-to-LDS loads; it cannot be combined with pingpong, "
+               "interleave, register_prefetch, hand_scheduled or block scales");
+  TW_REJECT_IF(p->producers && (p->m * p->row % (PIECE * p->producers) || p->n * p->row % (PIECE * p->producers)),
+               "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d producers; change the tile or producers", p->m,
+               p->n, p->k, p->producers);
   const bool rows_b = !p->across_b && p->way_b != TW_TILE_ELEMENTS;
-  if (p->keep_in_registers && (ordered || p->producers || p->across_a || p->way_a == TW_TILE_ELEMENTS ||
-                               !(rows_b || p->columns_b) || g->scales == TW_GEMM_SCALES_BLOCK))
-    return tw_fail(
-        error, TW_USAGE,
-        "keep_in_registers requires b_transposed=1 (or 16-bit operands, mfma 16, 64 columns of each wave and "
-        "n and ldb multiples of 4) without a_transposed, and rows that start and end at multiples of 16 "
-        "bytes; it cannot be combined with another loop order or block scales");
+  TW_REJECT_IF(p->keep_in_registers && (ordered || p->producers || p->across_a || p->way_a == TW_TILE_ELEMENTS ||
+                                        !(rows_b || p->columns_b) || g->scales == TW_GEMM_SCALES_BLOCK),
+               "keep_in_registers requires b_transposed=1 (or 16-bit operands, mfma 16, 64 columns of each wave and n "
+               "and ldb multiples of 4) without a_transposed, and rows that start and end at multiples of 16 bytes; it "
+               "cannot be combined with another loop order or block scales");
   const int parts = p->split * p->shares;
-  if (p->keep_in_registers > ((g->k + p->k - 1) / p->k + parts - 1) / parts)
-    return tw_fail(error, TW_USAGE,
-                   "keep_in_registers %d exceeds the steps of k=%d for each of %d %s; use a smaller number",
-                   p->keep_in_registers, p->k, parts, p->shares > 1 ? "waves" : "workgroups");
-  if (p->shares > 1 && !p->keep_in_registers)
-    return tw_fail(error, TW_USAGE, "split_k_waves requires keep_in_registers, without another loop order");
+  TW_REJECT_IF(p->keep_in_registers > ((g->k + p->k - 1) / p->k + parts - 1) / parts,
+               "keep_in_registers %d exceeds the steps of k=%d for each of %d %s; use a smaller number",
+               p->keep_in_registers, p->k, parts, p->shares > 1 ? "waves" : "workgroups");
+  TW_REJECT_IF(p->shares > 1 && !p->keep_in_registers,
+               "split_k_waves requires keep_in_registers, without another loop order");
   if (p->keep_in_registers && p->shares == 1) p->shared_bytes = 0;
   return TW_OK;
 }
 
 /* Operands of 6 bits. */
 static tw_status settle_float6(const tw_gemm *g, const PLAN *p, tw_error *error) {
-  if (!tw_is_float6(g->a))
-    return tw_fail(error, TW_USAGE, "loads requires a and b of e2m3 or e3m2 (found a=%s); leave out this step",
-                   tw_type_name(g->a));
-  if (p->k != FLOAT6_K || g->k % FLOAT6_K || !aligned(g->lda, g->k, g->a) || !aligned(g->ldb, g->k, g->b))
-    return tw_fail(error, TW_USAGE,
-                   "kernels of a=%s b=%s require tile k=%d, k a multiple of %d, and lda and ldb of 64 (found tile k=%d "
-                   "k=%" PRId64 "); pad the operands, or run a kernel of your own",
-                   tw_type_name(g->a), tw_type_name(g->b), FLOAT6_K, FLOAT6_K, p->k, g->k);
-  if (p->registers || p->no_swizzle || p->ahead || p->interleave || p->keep_in_registers || p->pingpong == 4)
-    return tw_fail(error, TW_USAGE,
-                   "a=%s excludes copy registers, no_swizzle, register_prefetch, interleave, keep_in_registers and "
-                   "pingpong 4; leave out these steps",
-                   tw_type_name(g->a));
+  TW_REJECT_IF(!tw_is_float6(g->a), "loads requires a and b of e2m3 or e3m2 (found a=%s); leave out this step",
+               tw_type_name(g->a));
+  TW_REJECT_IF(
+      p->k != FLOAT6_K || g->k % FLOAT6_K || !aligned(g->lda, g->k, g->a) || !aligned(g->ldb, g->k, g->b),
+      "kernels of a=%s b=%s require tile k=%d, k a multiple of %d, and lda and ldb of 64 (found tile k=%d k=%" PRId64
+      "); pad the operands, or run a kernel of your own",
+      tw_type_name(g->a), tw_type_name(g->b), FLOAT6_K, FLOAT6_K, p->k, g->k);
+  TW_REJECT_IF(p->registers || p->no_swizzle || p->ahead || p->interleave || p->keep_in_registers || p->pingpong == 4,
+               "a=%s excludes copy registers, no_swizzle, register_prefetch, interleave, keep_in_registers and "
+               "pingpong 4; leave out these steps",
+               tw_type_name(g->a));
   return TW_OK;
 }
 
@@ -146,38 +135,32 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
   p->deep = machine->product_bytes(g->a) * 8 / bits * (machine->group_threads / p->side);
   p->across_a = across && g->a_transposed && aligned(g->lda, g->m, g->a);
   p->across_b = across && !g->b_transposed && aligned(g->ldb, g->n, g->b);
-  if (p->m % (p->groups_m * p->side) || p->n % (p->groups_n * p->side))
-    return tw_fail(error, TW_USAGE,
-                   "a tile of %d x %d does not divide into %d x %d matrix instructions for %d x %d waves; change the "
-                   "tile or the waves",
-                   p->m, p->n, p->side, p->side, p->groups_m, p->groups_n);
-  if (p->k % p->deep)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported k=%d; expected a multiple of %d, the k of a %d x %d matrix instruction", p->k, p->deep,
-                   p->side, p->side);
+  TW_REJECT_IF(p->m % (p->groups_m * p->side) || p->n % (p->groups_n * p->side),
+               "a tile of %d x %d does not divide into %d x %d matrix instructions for %d x %d waves; change the tile "
+               "or the waves",
+               p->m, p->n, p->side, p->side, p->groups_m, p->groups_n);
+  TW_REJECT_IF(p->k % p->deep, "unsupported k=%d; expected a multiple of %d, the k of a %d x %d matrix instruction",
+               p->k, p->deep, p->side, p->side);
   if (tw_is_float6(g->a) || p->loads) {
     const tw_status status = settle_float6(g, p, error);
     if (status != TW_OK) return status;
   } else if (row & (row - 1))
     return tw_fail(error, TW_USAGE, "unsupported k=%d; its %d bytes must be a power of two", p->k, row);
   const int waves = groups * p->shares + p->producers;
-  if (waves * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "%d waves exceed %d threads; use fewer waves", waves, machine->block_threads);
-  if ((p->across_a && p->m & (p->m - 1)) || (p->across_b && p->n & (p->n - 1)))
-    return tw_fail(
-        error, TW_USAGE,
-        "unsupported tile m=%d n=%d; the side of an operand that is not stored along k must be a power of two", p->m,
-        p->n);
+  TW_REJECT_IF(waves * machine->group_threads > machine->block_threads, "%d waves exceed %d threads; use fewer waves",
+               waves, machine->block_threads);
+  TW_REJECT_IF((p->across_a && p->m & (p->m - 1)) || (p->across_b && p->n & (p->n - 1)),
+               "unsupported tile m=%d n=%d; the side of an operand that is not stored along k must be a power of two",
+               p->m, p->n);
   const bool by_row_a = !g->a_transposed && aligned(g->lda, g->k, g->a),
              by_row_b = g->b_transposed && aligned(g->ldb, g->k, g->b);
   const tw_tile_way way = machine->direct_bytes && !p->registers ? TW_TILE_DIRECT : TW_TILE_REGISTERS;
   p->tail = g->k % p->k != 0;
   p->way_a = by_row_a || p->across_a ? way : TW_TILE_ELEMENTS;
   p->way_b = by_row_b || p->across_b ? way : TW_TILE_ELEMENTS;
-  if (!p->keep_in_registers && (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups)))
-    return tw_fail(error, TW_USAGE,
-                   "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d waves; use a larger k or fewer waves", p->m,
-                   p->n, p->k, groups);
+  TW_REJECT_IF(!p->keep_in_registers && (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups)),
+               "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d waves; use a larger k or fewer waves", p->m,
+               p->n, p->k, groups);
   p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
   p->columns_b = p->keep_in_registers && bits == 16 && !g->b_transposed && p->side == 16 &&
                  p->n / p->groups_n % 64 == 0 && g->n % 4 == 0 && g->ldb % 4 == 0;
@@ -192,53 +175,44 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
   const int operands = words * (p->m / p->groups_m + p->n / p->groups_n) / p->side +
                        (p->keep_in_registers ? 0 : held * row / (groups * machine->group_threads * 4));
   const int on_simd = (waves + machine->simds - 1) / machine->simds, have = machine->simd_registers / on_simd;
-  if (!p->hand_scheduled && p->sums + operands + OVERHEAD > have)
-    return tw_fail(error, TW_USAGE,
-                   "a tile of %d x %d for %d waves needs %d registers per thread for accumulators and operands, which "
-                   "exceeds %d; use a smaller tile or more waves",
-                   p->m, p->n, waves, p->sums + operands + OVERHEAD, have);
+  TW_REJECT_IF(!p->hand_scheduled && p->sums + operands + OVERHEAD > have,
+               "a tile of %d x %d for %d waves needs %d registers per thread for accumulators and operands, which "
+               "exceeds %d; use a smaller tile or more waves",
+               p->m, p->n, waves, p->sums + operands + OVERHEAD, have);
   /* The sums of each share have four additional columns for each group. */
   p->shared_bytes = p->shares > 1 ? (int64_t)p->shares * p->m * (p->n + 4 * p->groups_n) * 4
                                   : (int64_t)p->stages * (p->m + p->n) * row;
-  if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-                   "; use fewer stages or smaller tiles",
-                   p->stages, p->shared_bytes, machine->shared_bytes);
-  if (g->k < (int64_t)p->split * p->shares * p->k && p->split * p->shares > 1)
-    return tw_fail(error, TW_USAGE, "%d parts of k=%" PRId64 " exceed its steps (%d each); use a smaller number",
-                   p->split * p->shares, g->k, p->k);
+  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               "; use fewer stages or smaller tiles",
+               p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_IF(g->k < (int64_t)p->split * p->shares * p->k && p->split * p->shares > 1,
+               "%d parts of k=%" PRId64 " exceed its steps (%d each); use a smaller number", p->split * p->shares, g->k,
+               p->k);
   const bool laid = p->way_a == TW_TILE_REGISTERS && p->way_b == TW_TILE_REGISTERS;
-  if (p->pingpong && (groups != 2 * machine->simds || p->stages != 2 || !(p->halves || laid)))
-    return tw_fail(error, TW_USAGE,
-                   "pingpong requires %d waves, stages 2, and operands whose rows start and end at multiples of 16 "
-                   "bytes, both copied alike",
-                   2 * machine->simds);
-  if (p->pingpong == 4 && laid)
-    return tw_fail(error, TW_USAGE, "pingpong through registers has two phases per step; write pingpong 2");
-  if (p->halves && (p->m % (2 * p->groups_m * p->side) || p->n % (2 * p->groups_n * p->side) ||
-                    p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)))
-    return tw_fail(error, TW_USAGE,
-                   "pingpong halves the tile; m=%d n=%d k=%d is too small for %d waves; use a larger tile", p->m, p->n,
-                   p->k, groups);
+  TW_REJECT_IF(p->pingpong && (groups != 2 * machine->simds || p->stages != 2 || !(p->halves || laid)),
+               "pingpong requires %d waves, stages 2, and operands whose rows start and end at multiples of 16 bytes, "
+               "both copied alike",
+               2 * machine->simds);
+  TW_REJECT_IF(p->pingpong == 4 && laid, "pingpong through registers has two phases per step; write pingpong 2");
+  TW_REJECT_IF(p->halves && (p->m % (2 * p->groups_m * p->side) || p->n % (2 * p->groups_n * p->side) ||
+                             p->m / 2 * row % (PIECE * groups) || p->n / 2 * row % (PIECE * groups)),
+               "pingpong halves the tile; m=%d n=%d k=%d is too small for %d waves; use a larger tile", p->m, p->n,
+               p->k, groups);
   const int halves = p->halves ? 2 : 1, columns = p->n / p->groups_n / halves;
-  if (g->scales == TW_GEMM_SCALES_BLOCK && (p->k % TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % columns))
-    return tw_fail(error, TW_USAGE,
-                   "scales=block: k=%d must be a multiple of %d, and the %d columns of a wave must divide %d, the "
-                   "columns that share a scale of B",
-                   p->k, TW_GEMM_SCALE_BLOCK, columns, TW_GEMM_SCALE_BLOCK);
-  if (g->scales == TW_GEMM_SCALES_BLOCK && (p->pingpong || p->hand_scheduled) && p->k != TW_GEMM_SCALE_BLOCK)
-    return tw_fail(error, TW_USAGE, "scales=block with pingpong or hand_scheduled requires tile k=%d",
-                   TW_GEMM_SCALE_BLOCK);
-  if (p->ahead && (p->pingpong || p->stages < 2 || p->k / p->deep % 2 || p->way_a != TW_TILE_DIRECT ||
-                   p->way_b != TW_TILE_DIRECT || g->scales == TW_GEMM_SCALES_BLOCK))
-    return tw_fail(error, TW_USAGE,
-                   "register_prefetch requires stages >= 2, direct-to-LDS loads and an even number of matrix "
-                   "instructions along k (k=%d has %d each); not with pingpong or block scales",
-                   p->k, p->deep);
-  if (p->interleave && (p->pingpong || p->ahead || p->stages < 2))
-    return tw_fail(error, TW_USAGE,
-                   "interleave requires stages >= 2; it cannot be combined with pingpong or register_prefetch");
+  TW_REJECT_IF(g->scales == TW_GEMM_SCALES_BLOCK && (p->k % TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % columns),
+               "scales=block: k=%d must be a multiple of %d, and the %d columns of a wave must divide %d, the columns "
+               "that share a scale of B",
+               p->k, TW_GEMM_SCALE_BLOCK, columns, TW_GEMM_SCALE_BLOCK);
+  TW_REJECT_IF(g->scales == TW_GEMM_SCALES_BLOCK && (p->pingpong || p->hand_scheduled) && p->k != TW_GEMM_SCALE_BLOCK,
+               "scales=block with pingpong or hand_scheduled requires tile k=%d", TW_GEMM_SCALE_BLOCK);
+  TW_REJECT_IF(p->ahead && (p->pingpong || p->stages < 2 || p->k / p->deep % 2 || p->way_a != TW_TILE_DIRECT ||
+                            p->way_b != TW_TILE_DIRECT || g->scales == TW_GEMM_SCALES_BLOCK),
+               "register_prefetch requires stages >= 2, direct-to-LDS loads and an even number of matrix instructions "
+               "along k (k=%d has %d each); not with pingpong or block scales",
+               p->k, p->deep);
+  TW_REJECT_IF(p->interleave && (p->pingpong || p->ahead || p->stages < 2),
+               "interleave requires stages >= 2; it cannot be combined with pingpong or register_prefetch");
   const tw_status status = settle_roles(g, p, error);
   return status == TW_OK && p->hand_scheduled ? check_hand_scheduled(machine, g, p, error) : status;
 }
@@ -294,7 +268,7 @@ static tw_status then_pingpong(const void *with, void *plan, unsigned given, tw_
   const int simds = ((const tw_tile_context *)with)->machine->simds;
   PLAN *p = plan;
   (void)given;
-  if (p->pingpong == 3) return tw_fail(error, TW_USAGE, "requires 2 or 4 phases per step (found 3)");
+  TW_REJECT_IF(p->pingpong == 3, "requires 2 or 4 phases per step (found 3)");
   if (p->groups_m * p->groups_n != 2 * simds) p->groups_m = 2, p->groups_n = simds;
   p->stages = 2;
   p->hand_scheduled = p->ahead = p->interleave = false;

@@ -27,21 +27,19 @@ static tw_status settle_items(const tw_tile_machine *machine, int64_t items, int
 
 static tw_status settle_gate(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   tw_tile_rows_plan *plan = settled;
-  if (tw_problem_int(p, "cols") % chunk_of(p))
-    return tw_fail(error, TW_USAGE,
-                   "unsupported cols=%lld; halves of rows are read 16 bytes at a time, so expected a multiple of %lld",
-                   (long long)tw_problem_int(p, "cols"), (long long)chunk_of(p));
+  TW_REJECT_IF(tw_problem_int(p, "cols") % chunk_of(p),
+               "unsupported cols=%lld; halves of rows are read 16 bytes at a time, so expected a multiple of %lld",
+               (long long)tw_problem_int(p, "cols"), (long long)chunk_of(p));
   const int64_t items = tw_problem_int(p, "rows") * (tw_problem_int(p, "cols") / chunk_of(p));
   return settle_items(machine, items, tw_gate_is_backward(p) ? 3 : 2, plan, error);
 }
 
 static tw_status settle_elementwise(const tw_tile_machine *machine, const tw_problem *p, void *plan, tw_error *error) {
   const int64_t n = tw_problem_int(p, "rows") * tw_problem_int(p, "cols");
-  if (n % chunk_of(p))
-    return tw_fail(error, TW_USAGE,
-                   "unsupported rows=%lld cols=%lld; elements are read 16 bytes at a time, so expected a multiple of "
-                   "%lld elements",
-                   (long long)tw_problem_int(p, "rows"), (long long)tw_problem_int(p, "cols"), (long long)chunk_of(p));
+  TW_REJECT_IF(
+      n % chunk_of(p),
+      "unsupported rows=%lld cols=%lld; elements are read 16 bytes at a time, so expected a multiple of %lld elements",
+      (long long)tw_problem_int(p, "rows"), (long long)tw_problem_int(p, "cols"), (long long)chunk_of(p));
   return settle_items(machine, n / chunk_of(p), 1, plan, error);
 }
 

@@ -16,27 +16,23 @@ static tw_status settle_row(const tw_tile_machine *machine, const tw_problem *p,
   tw_tile_rows_plan *plan = settled;
   const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
   const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
-  if (strcmp(p->op->name, "layernorm") == 0 &&
-      (!tw_problem_int(p, "affine") || tw_problem_int(p, "groups") > 1 || tw_problem_int(p, "span") > 1))
-    return tw_fail(error, TW_USAGE,
-                   "rows in registers do not support affine=0, groups and span; NVIDIA GPUs have "
-                   "'split_row blocks=64' for them");
-  if (cols % chunk)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported cols=%lld; rows are read 16 bytes at a time, so expected a multiple of %lld",
-                   (long long)cols, (long long)chunk);
+  TW_REJECT_IF(
+      strcmp(p->op->name, "layernorm") == 0 &&
+          (!tw_problem_int(p, "affine") || tw_problem_int(p, "groups") > 1 || tw_problem_int(p, "span") > 1),
+      "rows in registers do not support affine=0, groups and span; NVIDIA GPUs have 'split_row blocks=64' for them");
+  TW_REJECT_IF(cols % chunk, "unsupported cols=%lld; rows are read 16 bytes at a time, so expected a multiple of %lld",
+               (long long)cols, (long long)chunk);
   if (!plan->warps)
     for (plan->warps = 1; plan->warps < 32 && cols > (int64_t)plan->warps * machine->warp_threads * 16;)
       plan->warps *= 2;
   if (!plan->rows) plan->rows = plan->warps < ROWS_USUAL_WARPS ? ROWS_USUAL_WARPS / plan->warps : 1;
   const int64_t threads = (int64_t)plan->warps * machine->warp_threads;
-  if (threads * plan->rows > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "%d rows of %d warps exceed the %d threads of a block; use fewer", plan->rows,
-                   plan->warps, machine->block_threads);
+  TW_REJECT_IF(threads * plan->rows > machine->block_threads,
+               "%d rows of %d warps exceed the %d threads of a block; use fewer", plan->rows, plan->warps,
+               machine->block_threads);
   const int64_t each = (cols / chunk + threads - 1) / threads;
-  if (each * chunk > VALUES_MAX)
-    return tw_fail(error, TW_USAGE, "row warps=%d: %lld elements per thread exceed its registers; use more warps",
-                   plan->warps, (long long)(each * chunk));
+  TW_REJECT_IF(each * chunk > VALUES_MAX, "row warps=%d: %lld elements per thread exceed its registers; use more warps",
+               plan->warps, (long long)(each * chunk));
   plan->chunks = each * (strcmp(p->op->name, "layernorm") == 0 && tw_problem_int(p, "residual") ? 2 : 1);
   plan->block_threads = threads * plan->rows;
   plan->blocks = (rows + plan->rows - 1) / plan->rows;

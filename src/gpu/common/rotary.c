@@ -7,19 +7,15 @@ enum { THREADS_USUAL = 256 };
 
 static tw_status settle_rotary(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   tw_tile_rows_plan *plan = settled;
-  if (tw_problem_int(p, "transposed"))
-    return tw_fail(error, TW_USAGE, "unsupported transposed=1: the tuned kernel has positions first");
+  TW_REJECT_IF(tw_problem_int(p, "transposed"), "unsupported transposed=1: the tuned kernel has positions first");
   const int64_t d = tw_problem_int(p, "d"), h = tw_problem_int(p, "h"),
                 size = tw_tile_type_bytes(tw_problem_type(p, "a"));
   const int64_t chunk = TW_TILE_CHUNK / size, chunks = d / 2 / chunk;
-  if (d % (2 * chunk))
-    return tw_fail(error, TW_USAGE,
-                   "unsupported d=%lld; a thread rotates 16 bytes of each half of a head, %lld elements", (long long)d,
-                   (long long)chunk);
+  TW_REJECT_IF(d % (2 * chunk), "unsupported d=%lld; a thread rotates 16 bytes of each half of a head, %lld elements",
+               (long long)d, (long long)chunk);
   if (!plan->heads) plan->heads = 1;
   if (!plan->threads) plan->threads = THREADS_USUAL;
-  if (h % plan->heads)
-    return tw_fail(error, TW_USAGE, "unsupported heads %d; it must divide h=%lld", plan->heads, (long long)h);
+  TW_REJECT_IF(h % plan->heads, "unsupported heads %d; it must divide h=%lld", plan->heads, (long long)h);
   const tw_status status = tw_tile_check_threads(machine, plan->threads, error);
   if (status != TW_OK) return status;
   const int64_t items = tw_problem_int(p, "b") * tw_problem_int(p, "s") * (h / plan->heads) * chunks;

@@ -51,25 +51,23 @@ static tw_status settle_attention_decode(const tw_tile_machine *machine, const t
   const int d = (int)a.d, threads = p->warps * machine->warp_threads;
   p->width = tw_tile_attention_mma_width(a.d);
   p->rows = (int)((a.queries * a.group + 15) / 16 * 16);
-  if (p->keys % 16 || p->keys * p->width * ELEMENT % ALIGNMENT)
-    return tw_fail(error, TW_USAGE, "unsupported keys=%d; expected a multiple of %d", p->keys,
-                   16 * p->width * ELEMENT % ALIGNMENT ? 32 : 16);
+  TW_REJECT_IF(p->keys % 16 || p->keys * p->width * ELEMENT % ALIGNMENT,
+               "unsupported keys=%d; expected a multiple of %d", p->keys,
+               16 * p->width * ELEMENT % ALIGNMENT ? 32 : 16);
   const int need = p->rows * d / 64 + p->rows * d / 32 + p->rows * p->keys / 32 * 3 / 2 + OVERHEAD;
   const int have = tw_tile_registers_of_thread(machine, threads * p->blocks);
-  if (need > have)
-    return tw_fail(error, TW_USAGE,
-                   "keys=%d with %d rows needs %d registers per thread, which exceeds %d; use fewer keys, warps or "
-                   "blocks_per_sm",
-                   p->keys, p->rows, need, have);
+  TW_REJECT_IF(
+      need > have,
+      "keys=%d with %d rows needs %d registers per thread, which exceeds %d; use fewer keys, warps or blocks_per_sm",
+      p->keys, p->rows, need, have);
   const int64_t room = tw_tile_shared_of_block(machine, p->blocks);
   if (!p->stages)
     for (p->stages = 4; p->stages > 2 && shared_bytes(p, d, p->stages) > room;) p->stages--;
   p->shared_bytes = shared_bytes(p, d, p->stages);
-  if (p->shared_bytes > room)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
-                   " of each of %d blocks per multiprocessor; use fewer stages, warps or keys",
-                   p->stages, p->shared_bytes, room, p->blocks);
+  TW_REJECT_IF(p->shared_bytes > room,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
+               " of each of %d blocks per multiprocessor; use fewer stages, warps or keys",
+               p->stages, p->shared_bytes, room, p->blocks);
   return TW_OK;
 }
 

@@ -50,27 +50,23 @@ static tw_status settle_attention_mma_sync(const tw_tile_machine *machine, const
   const int d = (int)a.d, threads = p->warps * machine->warp_threads, rows = p->queries / p->warps;
   p->width = tw_tile_attention_mma_width(a.d);
   const int chunks = p->width * ELEMENT / 16;
-  if (p->queries % (16 * p->warps) || p->keys % 16 || threads % chunks || threads > machine->block_threads)
-    return tw_fail(
-        error, TW_USAGE,
-        "unsupported tile queries=%d keys=%d warps=%d; expected multiples of 16 queries for each warp and of 16 "
-        "keys, and threads that are a multiple of the %d pieces of a row",
-        p->queries, p->keys, p->warps, chunks);
+  TW_REJECT_IF(p->queries % (16 * p->warps) || p->keys % 16 || threads % chunks || threads > machine->block_threads,
+               "unsupported tile queries=%d keys=%d warps=%d; expected multiples of 16 queries for each warp and of 16 "
+               "keys, and threads that are a multiple of the %d pieces of a row",
+               p->queries, p->keys, p->warps, chunks);
   const int need = rows * d / 32 + rows * p->keys / 32 + rows / 2 + OVERHEAD;
   const int have = tw_tile_registers_of_thread(machine, threads * p->blocks);
-  if (need > have)
-    return tw_fail(error, TW_USAGE,
-                   "queries=%d keys=%d need %d registers per thread, which exceeds %d; use fewer queries or keys, more "
-                   "warps or fewer blocks_per_sm",
-                   p->queries, p->keys, need, have);
+  TW_REJECT_IF(need > have,
+               "queries=%d keys=%d need %d registers per thread, which exceeds %d; use fewer queries or keys, more "
+               "warps or fewer blocks_per_sm",
+               p->queries, p->keys, need, have);
   const int64_t room = tw_tile_shared_of_block(machine, p->blocks);
   if (!p->stages) p->stages = shared_bytes(p, d, 2) <= room ? 2 : 1;
   p->shared_bytes = shared_bytes(p, d, p->stages);
-  if (p->shared_bytes > room || (p->queries * chunks + threads - 1) / threads > 32)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
-                   " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
-                   p->stages, p->shared_bytes, room, p->blocks);
+  TW_REJECT_IF(p->shared_bytes > room || (p->queries * chunks + threads - 1) / threads > 32,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
+               " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
+               p->stages, p->shared_bytes, room, p->blocks);
   /* Keys and values of as many heads as fit into half of the L2; all queries that share them. */
   const int64_t head = 2 * a.keys * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
   const int64_t most = a.query_heads * a.batches, fit = heads < 8 ? 8 : heads;

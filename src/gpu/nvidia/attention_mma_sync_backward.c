@@ -53,30 +53,25 @@ static tw_status settle_attention_mma_sync_backward(const tw_tile_machine *machi
   p->width = d;
   const int threads = p->warps * machine->warp_threads, chunks = d * ELEMENT / 16;
   const bool shares = p->warps && p->queries / 32 <= p->warps && p->queries * d % (p->warps * PART * PART) == 0;
-  if (p->keys % KEYS_OF_PAIR || !is_power_of_two(p->queries) || p->queries < 32 || p->queries > QUERIES_MAX ||
-      !shares || threads % chunks || threads > machine->block_threads)
-    return tw_fail(
-        error, TW_USAGE,
-        "unsupported tile queries=%d keys=%d; expected 32, 64 or 128 queries, and two warps for each %d keys, which "
-        "share the %d x %d elements of dQ in parts of at least %d x %d",
-        p->queries, p->keys, KEYS_OF_PAIR, p->queries, d, PART, PART);
+  TW_REJECT_IF(p->keys % KEYS_OF_PAIR || !is_power_of_two(p->queries) || p->queries < 32 || p->queries > QUERIES_MAX ||
+                   !shares || threads % chunks || threads > machine->block_threads,
+               "unsupported tile queries=%d keys=%d; expected 32, 64 or 128 queries, and two warps for each %d keys, "
+               "which share the %d x %d elements of dQ in parts of at least %d x %d",
+               p->queries, p->keys, KEYS_OF_PAIR, p->queries, d, PART, PART);
   const int dq = p->queries * d / threads, pairs = p->keys * p->queries / threads; /* elements of a thread */
   const int need = d + (dq > 2 * pairs ? dq : 2 * pairs) + OVERHEAD;
   const int have = tw_tile_registers_of_thread(machine, threads * p->blocks);
-  if (need > have)
-    return tw_fail(
-        error, TW_USAGE,
-        "queries=%d keys=%d need %d registers per thread, which exceeds %d; use fewer queries or keys, or fewer "
-        "blocks_per_sm",
-        p->queries, p->keys, need, have);
+  TW_REJECT_IF(need > have,
+               "queries=%d keys=%d need %d registers per thread, which exceeds %d; use fewer queries or keys, or fewer "
+               "blocks_per_sm",
+               p->queries, p->keys, need, have);
   const int64_t room = tw_tile_shared_of_block(machine, p->blocks);
   if (!p->stages) p->stages = 2;
   p->shared_bytes = shared_bytes(p, d, p->stages);
-  if (p->shared_bytes > room)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
-                   " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
-                   p->stages, p->shared_bytes, room, p->blocks);
+  TW_REJECT_IF(p->shared_bytes > room,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
+               " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
+               p->stages, p->shared_bytes, room, p->blocks);
   /* Queries and gradients of as many heads of keys as fit into half of the L2. */
   const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
   const int64_t most = a.key_heads * a.batches, fit = heads < 4 ? 4 : heads;

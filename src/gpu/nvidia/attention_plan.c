@@ -53,31 +53,27 @@ static tw_status settle_attention(const tw_tile_machine *machine, const tw_probl
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = p->width = ((int)a.d + PANEL - 1) / PANEL * PANEL;
-  if (p->keys % 16 || p->keys > machine->columns)
-    return tw_fail(error, TW_USAGE, "unsupported keys=%d; expected a multiple of 16 up to %d", p->keys,
-                   machine->columns);
-  if (p->groups * machine->group_rows > BOX_MAX || (p->groups + 1) * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "unsupported consumers=%d; one TMA copy has at most %d queries", p->groups,
-                   BOX_MAX);
-  if (p->pingpong && p->groups < 2)
-    return tw_fail(error, TW_USAGE, "pingpong requires two consumer warpgroups; use consumers=2");
+  TW_REJECT_IF(p->keys % 16 || p->keys > machine->columns, "unsupported keys=%d; expected a multiple of 16 up to %d",
+               p->keys, machine->columns);
+  TW_REJECT_IF(p->groups * machine->group_rows > BOX_MAX ||
+                   (p->groups + 1) * machine->group_threads > machine->block_threads,
+               "unsupported consumers=%d; one TMA copy has at most %d queries", p->groups, BOX_MAX);
+  TW_REJECT_IF(p->pingpong && p->groups < 2, "pingpong requires two consumer warpgroups; use consumers=2");
   if (!p->registers_copy && machine->registers_move && p->groups > 1) {
     p->registers_copy = p->groups == 2 ? 24 : 32;
     p->registers_multiply = p->groups == 2 ? 240 : 160;
   }
-  if (p->registers_copy % 8 || p->registers_multiply % 8 ||
-      (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
-                   "registers of a block",
-                   p->registers_copy, p->registers_multiply, machine->registers);
+  TW_REJECT_IF(p->registers_copy % 8 || p->registers_multiply % 8 ||
+                   (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads >
+                       machine->registers,
+               "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
+               "registers of a block",
+               p->registers_copy, p->registers_multiply, machine->registers);
   const int need = p->keys / 2 + p->keys / 4 + d / 2 + OVERHEAD;
   const int have =
       p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
-  if (need > have)
-    return tw_fail(error, TW_USAGE,
-                   "keys=%d needs %d registers per thread for S, P and O, which exceeds %d; use fewer keys", p->keys,
-                   need, have);
+  TW_REJECT_IF(need > have, "keys=%d needs %d registers per thread for S, P and O, which exceeds %d; use fewer keys",
+               p->keys, need, have);
   const int64_t tile = (int64_t)p->keys * d * ELEMENT, queries = (int64_t)p->groups * machine->group_rows * d * ELEMENT;
   if (!p->stages) {
     p->stages = 4;
@@ -86,11 +82,10 @@ static tw_status settle_attention(const tw_tile_machine *machine, const tw_probl
   p->shared_bytes = ALIGNMENT + queries + 2 * p->stages * tile + (2 + 4 * p->stages) * BARRIER_BYTES;
   p->apart = p->persistent && p->shared_bytes + queries <= machine->shared_bytes;
   if (p->apart) p->shared_bytes += queries;
-  if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-                   "; use fewer stages or smaller tiles",
-                   p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               "; use fewer stages or smaller tiles",
+               p->stages, p->shared_bytes, machine->shared_bytes);
   /* The number of heads whose keys and values fit into half of the L2, with all queries that share them. */
   const int64_t head = 2 * a.keys * d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
   const int64_t most = a.query_heads * a.batches;
@@ -104,29 +99,26 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
   PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
   const int d = p->width = (int)a.d, rows = machine->group_rows;
-  if (p->queries % rows || p->queries * d != p->groups * rows * rows || p->queries > BOX_MAX)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported queries=%d consumers=%d; each consumer warpgroup has %d x %d elements of dQ, so use %d "
-                   "queries per consumer (a multiple of %d)",
-                   p->queries, p->groups, rows, rows, rows * rows / d, rows);
+  TW_REJECT_IF(p->queries % rows || p->queries * d != p->groups * rows * rows || p->queries > BOX_MAX,
+               "unsupported queries=%d consumers=%d; each consumer warpgroup has %d x %d elements of dQ, so use %d "
+               "queries per consumer (a multiple of %d)",
+               p->queries, p->groups, rows, rows, rows * rows / d, rows);
   p->keys = p->groups * rows;
   if (!p->registers_copy && machine->registers_move && p->groups > 1) {
     p->registers_copy = 24;
     p->registers_multiply = 240;
   }
-  if (p->registers_copy % 8 || p->registers_multiply % 8 ||
-      (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
-                   "registers of a block",
-                   p->registers_copy, p->registers_multiply, machine->registers);
+  TW_REJECT_IF(p->registers_copy % 8 || p->registers_multiply % 8 ||
+                   (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads >
+                       machine->registers,
+               "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
+               "registers of a block",
+               p->registers_copy, p->registers_multiply, machine->registers);
   const int need = d + rows + OVERHEAD; /* dK and dV; scores and gradients, or their rounded values and dQ */
   const int have =
       p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
-  if (need > have)
-    return tw_fail(error, TW_USAGE,
-                   "queries=%d consumers=%d need %d registers per thread, which exceeds %d; use fewer queries",
-                   p->queries, p->groups, need, have);
+  TW_REJECT_IF(need > have, "queries=%d consumers=%d need %d registers per thread, which exceeds %d; use fewer queries",
+               p->queries, p->groups, need, have);
   const int64_t keys = 2 * (int64_t)p->keys * d * ELEMENT, changes = 2 * (int64_t)p->keys * p->queries * ELEMENT;
   const int64_t stage = 2 * (int64_t)p->queries * (d * ELEMENT + 4) + 3 * BARRIER_BYTES;
   if (!p->stages) {
@@ -134,11 +126,10 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
     while (p->stages > 1 && ALIGNMENT + keys + changes + p->stages * stage + 512 > machine->shared_bytes) p->stages--;
   }
   p->shared_bytes = ALIGNMENT + keys + changes + p->stages * stage + BARRIER_BYTES;
-  if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-                   "; use fewer stages or smaller tiles",
-                   p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               "; use fewer stages or smaller tiles",
+               p->stages, p->shared_bytes, machine->shared_bytes);
   /* The number of heads of keys whose queries and gradients fit into half of the L2. */
   const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
   const int64_t most = a.key_heads * a.batches;

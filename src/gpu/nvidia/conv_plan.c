@@ -26,8 +26,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   (void)machine;
   const tw_conv v = tw_tile_conv_of(p);
   const bool real = v.input == TW_F32 || v.input == TW_BF16 || v.input == TW_F16;
-  if (is_conv2d(p) && tw_conv2d_of(p).pool)
-    return tw_fail(error, TW_USAGE, "tile kernels do not support pooling; leave out 'pool'");
+  TW_REJECT_IF(is_conv2d(p) && tw_conv2d_of(p).pool, "tile kernels do not support pooling; leave out 'pool'");
   if (real && v.weights == v.input && v.acc == TW_F32) return TW_OK;
   return tw_fail(error, TW_USAGE,
                  "tile kernels support convolutions with a and b both f32, bf16 or f16 (found a=%s b=%s)",
@@ -35,15 +34,13 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 }
 
 static tw_status check_products(const tw_conv *v, const PLAN *p, tw_error *error) {
-  if (v->input != TW_F32 && p->products)
-    return tw_fail(error, TW_USAGE, "products %d requires f32 operands; leave it out", p->products);
-  if (v->input == TW_F32 && !p->products && v->arithmetic != TW_ARITHMETIC_TF32)
-    return tw_fail(error, TW_USAGE,
-                   "tensor cores multiply f32 as tf32; use arithmetic=tf32, or bf16 parts with 'products 6'");
-  if (p->products && p->products != 1 && p->products != 3 && p->products != 6)
-    return tw_fail(error, TW_USAGE, "unsupported products %d; expected 1, 3 or 6", p->products);
-  if (p->products == 1 && v->arithmetic != TW_ARITHMETIC_BF16)
-    return tw_fail(error, TW_USAGE, "products 1 rounds f32 to bf16; it requires arithmetic=bf16");
+  TW_REJECT_IF(v->input != TW_F32 && p->products, "products %d requires f32 operands; leave it out", p->products);
+  TW_REJECT_IF(v->input == TW_F32 && !p->products && v->arithmetic != TW_ARITHMETIC_TF32,
+               "tensor cores multiply f32 as tf32; use arithmetic=tf32, or bf16 parts with 'products 6'");
+  TW_REJECT_IF(p->products && p->products != 1 && p->products != 3 && p->products != 6,
+               "unsupported products %d; expected 1, 3 or 6", p->products);
+  TW_REJECT_IF(p->products == 1 && v->arithmetic != TW_ARITHMETIC_BF16,
+               "products 1 rounds f32 to bf16; it requires arithmetic=bf16");
   return TW_OK;
 }
 
@@ -52,14 +49,14 @@ static tw_status settle_conv(const tw_tile_machine *machine, const tw_problem *p
   PLAN *p = plan;
   const tw_status status = check_products(v, p, error);
   if (status != TW_OK) return status;
-  if (p->x * p->y != machine->group_rows)
-    return tw_fail(error, TW_USAGE, "unsupported tile x=%d y=%d; x times y must be %d, the rows of a warpgroup", p->x,
-                   p->y, machine->group_rows);
-  if (p->n % 16 || p->n > machine->columns)
-    return tw_fail(error, TW_USAGE, "unsupported n=%d; expected a multiple of 16 up to %d", p->n, machine->columns);
-  if ((p->groups + 1) * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "consumers=%d and the producer exceed %d threads; use fewer consumers", p->groups,
-                   machine->block_threads);
+  TW_REJECT_IF(p->x * p->y != machine->group_rows,
+               "unsupported tile x=%d y=%d; x times y must be %d, the rows of a warpgroup", p->x, p->y,
+               machine->group_rows);
+  TW_REJECT_IF(p->n % 16 || p->n > machine->columns, "unsupported n=%d; expected a multiple of 16 up to %d", p->n,
+               machine->columns);
+  TW_REJECT_IF((p->groups + 1) * machine->group_threads > machine->block_threads,
+               "consumers=%d and the producer exceed %d threads; use fewer consumers", p->groups,
+               machine->block_threads);
   int64_t channels = v->c;
   for (int d = 0; d < TW_CONV_DIMS; d++) {
     const bool all = TW_CONV_DIMS - d <= p->fold;
@@ -68,17 +65,14 @@ static tw_status settle_conv(const tw_tile_machine *machine, const tw_problem *p
     p->taps[d] = (int)(all ? 1 : (v->window[d] + v->stride - 1) / v->stride);
     channels *= p->folded[d];
   }
-  if (channels > 1 << 14)
-    return tw_fail(error, TW_USAGE, "fold %d makes %" PRId64 " channels, which is too many; use a smaller fold",
-                   p->fold, channels);
+  TW_REJECT_IF(channels > 1 << 14, "fold %d makes %" PRId64 " channels, which is too many; use a smaller fold", p->fold,
+               channels);
   p->channels = (int)channels;
   const int element = v->input == TW_F32 && !p->products ? 4 : 2, panel = machine->panel_bytes / element;
   p->k = p->channels <= panel / 4 ? panel / 4 : p->channels <= panel / 2 ? panel / 2 : panel;
   p->padded = (p->channels + p->k - 1) / p->k * p->k;
   p->planes = p->products ? tw_tile_parts_of(p->products).planes : 1;
-  if (p->promote % p->k)
-    return tw_fail(error, TW_USAGE, "unsupported promote k=%d; expected a multiple of the tile's k=%d", p->promote,
-                   p->k);
+  TW_REJECT_IF(p->promote % p->k, "unsupported promote k=%d; expected a multiple of the tile's k=%d", p->promote, p->k);
   if (machine->registers_move && p->groups > 1) {
     p->registers_copy = p->groups == 3 ? 32 : 24;
     p->registers_multiply = p->groups == 2 ? 240 : p->groups == 3 ? 160 : 0;
@@ -88,10 +82,9 @@ static tw_status settle_conv(const tw_tile_machine *machine, const tw_problem *p
   int have =
       p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (have > 255) have = 255;
-  if (sums + OVERHEAD > have)
-    return tw_fail(error, TW_USAGE,
-                   "n=%d needs %d registers per thread for accumulators, which exceeds %d; use a smaller n", p->n, sums,
-                   have);
+  TW_REJECT_IF(sums + OVERHEAD > have,
+               "n=%d needs %d registers per thread for accumulators, which exceeds %d; use a smaller n", p->n, sums,
+               have);
   const int64_t stage = (int64_t)p->planes * (PLACES * p->groups + p->n) * p->k * element;
   p->width = p->n % 32 ? 16 : 32;
   const int64_t results = v->images_first ? (int64_t)p->groups * p->width * TURNED_PITCH * 4 : 0;
@@ -101,14 +94,13 @@ static tw_status settle_conv(const tw_tile_machine *machine, const tw_problem *p
       p->stages--;
   }
   p->shared_bytes = ALIGNMENT + results + p->stages * (stage + 2 * BARRIER_BYTES);
-  if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-                   "; use fewer stages or smaller tiles",
-                   p->stages, p->shared_bytes, machine->shared_bytes);
-  if (stage / p->planes % ALIGNMENT || (int64_t)p->n * p->k * element % ALIGNMENT)
-    return tw_fail(error, TW_USAGE, "unsupported n=%d; tiles of %d x %d elements must start at multiples of %d bytes",
-                   p->n, p->n, p->k, ALIGNMENT);
+  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               "; use fewer stages or smaller tiles",
+               p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_IF(stage / p->planes % ALIGNMENT || (int64_t)p->n * p->k * element % ALIGNMENT,
+               "unsupported n=%d; tiles of %d x %d elements must start at multiples of %d bytes", p->n, p->n, p->k,
+               ALIGNMENT);
   return TW_OK;
 }
 

@@ -28,21 +28,18 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
   const tw_gemm g = tw_gemm_of(problem);
   const bool sums =
       g.a == TW_I8 || g.a == TW_U8 ? g.acc == TW_I32 && g.c != TW_BFP16 : tw_is_real(g.c) && g.acc == TW_F32;
-  if (g.glu) return tw_fail(error, TW_USAGE, "mma.sync kernels do not support glu; use sm_90a");
-  if (!machine->multiplies(g.a, g.b) || !sums || g.packed || g.a_rounding != TW_GEMM_A_EXACT)
-    return tw_fail(
-        error, TW_USAGE,
-        "tile kernels support a=b=bf16, f16 or f32, 8-bit floats from sm_89, and a=i8 or u8 with b=i8 (found "
-        "a=%s b=%s c=%s); use the empty schedule, which is the plain kernel",
-        tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
-  if (g.a == TW_F32 && g.arithmetic != TW_ARITHMETIC_TF32)
-    return tw_fail(error, TW_USAGE, "tensor cores multiply f32 as tf32; use arithmetic=tf32, or the empty schedule");
-  if (tw_is_float8(g.a) && g.arithmetic != TW_ARITHMETIC_FAST8)
-    return tw_fail(error, TW_USAGE,
-                   "tensor cores may sum %s in fewer bits; use arithmetic=fast_accum, or the empty schedule",
-                   tw_type_name(g.a));
-  if (g.scales == TW_GEMM_SCALES_BLOCK)
-    return tw_fail(error, TW_USAGE, "scales=block is unsupported before sm_90a; use scales=row, or the empty schedule");
+  TW_REJECT_IF(g.glu, "mma.sync kernels do not support glu; use sm_90a");
+  TW_REJECT_IF(!machine->multiplies(g.a, g.b) || !sums || g.packed || g.a_rounding != TW_GEMM_A_EXACT,
+               "tile kernels support a=b=bf16, f16 or f32, 8-bit floats from sm_89, and a=i8 or u8 with b=i8 (found "
+               "a=%s b=%s c=%s); use the empty schedule, which is the plain kernel",
+               tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));
+  TW_REJECT_IF(g.a == TW_F32 && g.arithmetic != TW_ARITHMETIC_TF32,
+               "tensor cores multiply f32 as tf32; use arithmetic=tf32, or the empty schedule");
+  TW_REJECT_IF(tw_is_float8(g.a) && g.arithmetic != TW_ARITHMETIC_FAST8,
+               "tensor cores may sum %s in fewer bits; use arithmetic=fast_accum, or the empty schedule",
+               tw_type_name(g.a));
+  TW_REJECT_IF(g.scales == TW_GEMM_SCALES_BLOCK,
+               "scales=block is unsupported before sm_90a; use scales=row, or the empty schedule");
   return TW_OK;
 }
 
@@ -74,15 +71,13 @@ static tw_status check_tile(const tw_tile_machine *machine, const tw_gemm *g, PL
   const int size = element_bytes(g->a), threads = p->warps_m * p->warps_n * machine->warp_threads;
   if (!p->k) p->k = machine->panel_bytes / 2 / size;
   const int bytes = p->k * size;
-  if (threads > machine->block_threads || p->m % (16 * p->warps_m) || p->n % (16 * p->warps_n))
-    return tw_fail(
-        error, TW_USAGE,
-        "unsupported tile m=%d n=%d of %d x %d warps; expected multiples of 16 for each warp, and at most %d "
-        "threads",
-        p->m, p->n, p->warps_m, p->warps_n, machine->block_threads);
-  if (bytes % (2 * STEP_BYTES) || (bytes > machine->panel_bytes && bytes % machine->panel_bytes))
-    return tw_fail(error, TW_USAGE, "unsupported k=%d; its %d bytes must be %d or a multiple of %d", p->k, bytes,
-                   machine->panel_bytes / 2, machine->panel_bytes);
+  TW_REJECT_IF(
+      threads > machine->block_threads || p->m % (16 * p->warps_m) || p->n % (16 * p->warps_n),
+      "unsupported tile m=%d n=%d of %d x %d warps; expected multiples of 16 for each warp, and at most %d threads",
+      p->m, p->n, p->warps_m, p->warps_n, machine->block_threads);
+  TW_REJECT_IF(bytes % (2 * STEP_BYTES) || (bytes > machine->panel_bytes && bytes % machine->panel_bytes),
+               "unsupported k=%d; its %d bytes must be %d or a multiple of %d", p->k, bytes, machine->panel_bytes / 2,
+               machine->panel_bytes);
   place_operands(g, p);
   const tw_status status = check_rows("A", p->across_a ? p->k : p->m, (p->across_a ? p->m : p->k) * size,
                                       machine->panel_bytes, threads, error);

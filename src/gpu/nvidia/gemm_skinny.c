@@ -31,33 +31,25 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const bool c = g.c == TW_F32 || is_16(g.c);
   const bool plain = is_16(g.a) && g.b == g.a && g.b_transposed && g.ldb % 8 == 0;
   const bool packed = g.packed && g.a == TW_BF16 && (g.b == TW_MXFP4 || g.b == TW_I4 || g.b == TW_TERNARY);
-  if (!machine->few_rows)
-    return tw_fail(error, TW_USAGE, "skinny GEMM requires an NVIDIA GPU of architecture sm_90a or later");
-  if (g.glu) return tw_fail(error, TW_USAGE, "skinny GEMM does not support glu; use a tile");
-  if (g.packed && !packed)
-    return tw_fail(error, TW_USAGE, "packed weights require a=bf16 and b=mxfp4, i4 or ternary (found a=%s b=%s)",
-                   tw_type_name(g.a), tw_type_name(g.b));
-  if (g.a_rounding != TW_GEMM_A_EXACT || g.quantize || g.scales || g.acc != TW_F32 || !c || !(plain || packed))
-    return tw_fail(error, TW_USAGE,
-                   "skinny GEMM requires a and b both bf16 or f16 with b stored n x k and a pitch that is a multiple "
-                   "of 8, or packed weights; c must be f32, bf16 or f16");
-  if (g.m > FEW_MAX)
-    return tw_fail(error, TW_USAGE, "unsupported m=%" PRId64 "; skinny GEMM has at most %d rows%s", g.m, FEW_MAX,
-                   packed ? "; for more, decode the weights once and multiply b=bf16" : "");
-  if (g.a_transposed || g.lda % 8)
-    return tw_fail(
-        error, TW_USAGE,
-        "skinny GEMM copies A asynchronously; A must not be transposed, and its pitch must be a multiple of 8");
-  if (g.packed && g.b == TW_I4 && g.k % PIECE)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported k=%" PRId64
-                   "; rows of i4 are copied in pieces of %d weights, so k must be a multiple of that",
-                   g.k, PIECE);
-  if (packed && g.group % PIECE && g.group != g.k)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported group=%" PRId64
-                   "; packed weights require groups that are multiples of %d, or one scale per row",
-                   g.group, PIECE);
+  TW_REJECT_IF(!machine->few_rows, "skinny GEMM requires an NVIDIA GPU of architecture sm_90a or later");
+  TW_REJECT_IF(g.glu, "skinny GEMM does not support glu; use a tile");
+  TW_REJECT_IF(g.packed && !packed, "packed weights require a=bf16 and b=mxfp4, i4 or ternary (found a=%s b=%s)",
+               tw_type_name(g.a), tw_type_name(g.b));
+  TW_REJECT_IF(g.a_rounding != TW_GEMM_A_EXACT || g.quantize || g.scales || g.acc != TW_F32 || !c || !(plain || packed),
+               "skinny GEMM requires a and b both bf16 or f16 with b stored n x k and a pitch that is a multiple of 8, "
+               "or packed weights; c must be f32, bf16 or f16");
+  TW_REJECT_IF(g.m > FEW_MAX, "unsupported m=%" PRId64 "; skinny GEMM has at most %d rows%s", g.m, FEW_MAX,
+               packed ? "; for more, decode the weights once and multiply b=bf16" : "");
+  TW_REJECT_IF(g.a_transposed || g.lda % 8,
+               "skinny GEMM copies A asynchronously; A must not be transposed, and its pitch must be a multiple of 8");
+  TW_REJECT_IF(g.packed && g.b == TW_I4 && g.k % PIECE,
+               "unsupported k=%" PRId64
+               "; rows of i4 are copied in pieces of %d weights, so k must be a multiple of that",
+               g.k, PIECE);
+  TW_REJECT_IF(packed && g.group % PIECE && g.group != g.k,
+               "unsupported group=%" PRId64
+               "; packed weights require groups that are multiples of %d, or one scale per row",
+               g.group, PIECE);
   return TW_OK;
 }
 
@@ -80,13 +72,12 @@ static int64_t shared_bytes(const PLAN *p, int stages) {
 
 tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,
                               tw_error *error) {
-  if (threads > machine->block_threads || registers * threads * blocks > machine->registers || registers > 255)
-    return tw_fail(error, TW_USAGE,
-                   "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks",
-                   blocks, threads, registers);
-  if (split > machine->blocks_together)
-    return tw_fail(error, TW_USAGE, "unsupported split_k %d; at most %d blocks of a cluster can add their sums", split,
-                   machine->blocks_together);
+  TW_REJECT_IF(threads > machine->block_threads || registers * threads * blocks > machine->registers || registers > 255,
+               "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks", blocks,
+               threads, registers);
+  TW_REJECT_IF(split > machine->blocks_together,
+               "unsupported split_k %d; at most %d blocks of a cluster can add their sums", split,
+               machine->blocks_together);
   return TW_OK;
 }
 
@@ -100,33 +91,28 @@ static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_pro
   if (!p->warps) p->warps = 1;
   p->few = (int)((g->m + 7) / 8 * 8);
   p->bytes = p->k / panel * machine->panel_bytes;
-  if (p->k % panel)
-    return tw_fail(error, TW_USAGE, "unsupported k=%d; expected a multiple of the %d weights in %d bytes", p->k, panel,
-                   machine->panel_bytes);
-  if (p->n % 16 || p->n > BOX_MAX || p->rows % 16 || p->n % p->rows)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported n=%d rows=%d; both must be multiples of 16, and n a multiple of rows and at most %d",
-                   p->n, p->rows, BOX_MAX);
-  if (p->k / PIECE % (p->warps * load))
-    return tw_fail(error, TW_USAGE,
-                   "warps=%d cannot share a stage of k=%d, which has %d pieces; use fewer warps or a larger k",
-                   p->warps, p->k, p->k / PIECE / load);
+  TW_REJECT_IF(p->k % panel, "unsupported k=%d; expected a multiple of the %d weights in %d bytes", p->k, panel,
+               machine->panel_bytes);
+  TW_REJECT_IF(p->n % 16 || p->n > BOX_MAX || p->rows % 16 || p->n % p->rows,
+               "unsupported n=%d rows=%d; both must be multiples of 16, and n a multiple of rows and at most %d", p->n,
+               p->rows, BOX_MAX);
+  TW_REJECT_IF(p->k / PIECE % (p->warps * load),
+               "warps=%d cannot share a stage of k=%d, which has %d pieces; use fewer warps or a larger k", p->warps,
+               p->k, p->k / PIECE / load);
   p->pieces = p->k / PIECE / p->warps;
   const int64_t group = group_of(g);
   p->together = group ? (int)common(p->pieces, group / PIECE) : 0;
   p->count = group ? p->pieces / p->together : 0;
-  if (p->count > 1 && p->together != group / PIECE)
-    return tw_fail(error, TW_USAGE,
-                   "warps=%d of k=%d have %d weights each and groups have %d; one must be a multiple of the other",
-                   p->warps, p->k, p->pieces * PIECE, (int)group);
+  TW_REJECT_IF(p->count > 1 && p->together != group / PIECE,
+               "warps=%d of k=%d have %d weights each and groups have %d; one must be a multiple of the other",
+               p->warps, p->k, p->pieces * PIECE, (int)group);
   p->threads = p->n / p->rows * p->warps * machine->warp_threads + COPYING;
   const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
   const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
   const tw_status status = tw_tile_skinny_fits(machine, p->blocks, p->threads, need, p->split, error);
   if (status != TW_OK) return status;
-  if (p->split > 1 && g->k < (int64_t)p->split * p->k)
-    return tw_fail(error, TW_USAGE, "split_k %d exceeds the stages of k=%" PRId64 " (%d each); use a smaller number",
-                   p->split, g->k, p->k);
+  TW_REJECT_IF(p->split > 1 && g->k < (int64_t)p->split * p->k,
+               "split_k %d exceeds the stages of k=%" PRId64 " (%d each); use a smaller number", p->split, g->k, p->k);
   const int64_t steps = (g->k + p->k - 1) / p->k, most = (steps + p->split - 1) / p->split;
   const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
   const int64_t sums_bytes = (int64_t)p->warps * p->few * (p->n + GAP) * 4;
@@ -136,16 +122,14 @@ static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_pro
     while (p->stages > 2 && shared_bytes(p, p->stages) > have) p->stages--;
   }
   p->shared_bytes = shared_bytes(p, p->stages);
-  if (p->shared_bytes > have)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-                   " for each of %d blocks; use fewer stages",
-                   p->stages, p->shared_bytes, have, p->blocks);
-  if (sums_bytes > p->stages * stage_bytes(p))
-    return tw_fail(
-        error, TW_USAGE,
-        "the accumulators of %d warps exceed the shared memory of the stages, where they are added; use fewer warps",
-        p->warps);
+  TW_REJECT_IF(p->shared_bytes > have,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               " for each of %d blocks; use fewer stages",
+               p->stages, p->shared_bytes, have, p->blocks);
+  TW_REJECT_IF(
+      sums_bytes > p->stages * stage_bytes(p),
+      "the accumulators of %d warps exceed the shared memory of the stages, where they are added; use fewer warps",
+      p->warps);
   return TW_OK;
 }
 

@@ -34,18 +34,15 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const tw_gemm g = tw_gemm_of(p);
   const tw_status status = tw_tile_skinny.supports(machine, p, error);
   if (status != TW_OK) return status;
-  if (!g.packed)
-    return tw_fail(error, TW_USAGE, "sliced_k requires packed weights; use 'skinny n=64' for other weights");
-  if (g.b == TW_I4 && g.group != g.k && g.group % codes_of_slice(&g))
-    return tw_fail(error, TW_USAGE,
-                   "unsupported group=%" PRId64 "; sliced_k requires i4 groups that are multiples of %d, or one scale "
-                   "per row; use 'skinny n=64' for other groups",
-                   g.group, codes_of_slice(&g));
-  if (g.b == TW_MXFP4 && up(g.k, 32) % 4)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported k=%" PRId64 "; sliced_k loads four scales of mxfp4 at a time, and a row has %" PRId64
-                   "; use 'skinny n=64'",
-                   g.k, up(g.k, 32));
+  TW_REJECT_IF(!g.packed, "sliced_k requires packed weights; use 'skinny n=64' for other weights");
+  TW_REJECT_IF(g.b == TW_I4 && g.group != g.k && g.group % codes_of_slice(&g),
+               "unsupported group=%" PRId64 "; sliced_k requires i4 groups that are multiples of %d, or one scale per "
+               "row; use 'skinny n=64' for other groups",
+               g.group, codes_of_slice(&g));
+  TW_REJECT_IF(g.b == TW_MXFP4 && up(g.k, 32) % 4,
+               "unsupported k=%" PRId64 "; sliced_k loads four scales of mxfp4 at a time, and a row has %" PRId64
+               "; use 'skinny n=64'",
+               g.k, up(g.k, 32));
   return TW_OK;
 }
 
@@ -79,9 +76,8 @@ static tw_status settle_gemm_sliced_k(const tw_tile_machine *machine, const tw_p
   if (!p->rows) p->rows = 16;
   if (!p->warps) p->warps = 8;
   if (!p->ahead) p->ahead = 4;
-  if (p->n % 16 || p->rows % 16 || p->n % p->rows)
-    return tw_fail(error, TW_USAGE, "unsupported n=%d rows=%d; both must be multiples of 16, and n a multiple of rows",
-                   p->n, p->rows);
+  TW_REJECT_IF(p->n % 16 || p->rows % 16 || p->n % p->rows,
+               "unsupported n=%d rows=%d; both must be multiples of 16, and n a multiple of rows", p->n, p->rows);
   const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
   p->shared_bytes = shared_bytes(g, p);
   /* More blocks must not share a multiprocessor. Otherwise blocks of the next launch would start where the first
@@ -91,20 +87,18 @@ static tw_status settle_gemm_sliced_k(const tw_tile_machine *machine, const tw_p
   p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_slice(g)) : 0;
   p->threads = p->warps * machine->warp_threads;
   const int need = registers(g, p);
-  if (p->threads > machine->block_threads || need > 255 ||
-      (need + 7) / 8 * 8 * p->threads * p->blocks > machine->registers)
-    return tw_fail(error, TW_USAGE,
-                   "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks",
-                   p->blocks, p->threads, need);
-  if (up(g->k, codes_of_slice(g)) < p->warps)
-    return tw_fail(error, TW_USAGE, "k=%" PRId64 " has fewer slices of %d than there are warps (%d); use fewer warps",
-                   g->k, codes_of_slice(g), p->warps);
-  if (p->shared_bytes > have)
-    return tw_fail(error, TW_USAGE,
-                   "loads in flight and the accumulators of warps need %" PRId64
-                   " bytes of shared memory, which exceeds %" PRId64
-                   " for each of %d blocks; use a smaller register_prefetch",
-                   p->shared_bytes, have, p->blocks);
+  TW_REJECT_IF(p->threads > machine->block_threads || need > 255 ||
+                   (need + 7) / 8 * 8 * p->threads * p->blocks > machine->registers,
+               "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks",
+               p->blocks, p->threads, need);
+  TW_REJECT_IF(up(g->k, codes_of_slice(g)) < p->warps,
+               "k=%" PRId64 " has fewer slices of %d than there are warps (%d); use fewer warps", g->k,
+               codes_of_slice(g), p->warps);
+  TW_REJECT_IF(p->shared_bytes > have,
+               "loads in flight and the accumulators of warps need %" PRId64
+               " bytes of shared memory, which exceeds %" PRId64
+               " for each of %d blocks; use a smaller register_prefetch",
+               p->shared_bytes, have, p->blocks);
   return TW_OK;
 }
 

@@ -67,24 +67,20 @@ static int usual_promote(tw_arithmetic arithmetic, int64_t k) {
 static tw_status check_types(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
                              tw_error *error) {
   if (p->products) {
-    if (g->a != TW_F32 || g->b != TW_F32)
-      return tw_fail(error, TW_USAGE, "products %d requires f32 operands; leave it out", p->products);
-    if (p->products != 1 && p->products != 3 && p->products != 6)
-      return tw_fail(error, TW_USAGE, "unsupported products %d; expected 1, 3 or 6", p->products);
-    if (p->products == 1 && g->arithmetic != TW_ARITHMETIC_BF16)
-      return tw_fail(error, TW_USAGE, "products 1 rounds f32 to bf16; it requires arithmetic=bf16");
+    TW_REJECT_IF(g->a != TW_F32 || g->b != TW_F32, "products %d requires f32 operands; leave it out", p->products);
+    TW_REJECT_IF(p->products != 1 && p->products != 3 && p->products != 6,
+                 "unsupported products %d; expected 1, 3 or 6", p->products);
+    TW_REJECT_IF(p->products == 1 && g->arithmetic != TW_ARITHMETIC_BF16,
+                 "products 1 rounds f32 to bf16; it requires arithmetic=bf16");
     return TW_OK;
   }
-  if (!machine->multiplies(g->a, g->b))
-    return tw_fail(error, TW_USAGE,
-                   "the tensor cores do not support a=%s b=%s; use the empty schedule, which is the plain kernel",
-                   tw_type_name(g->a), tw_type_name(g->b));
-  if (g->a == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32)
-    return tw_fail(error, TW_USAGE,
-                   "tensor cores multiply f32 as tf32; use arithmetic=tf32, or bf16 parts with 'products 3'");
-  if (tw_is_float8(g->a) && g->arithmetic != TW_ARITHMETIC_FAST8)
-    return tw_fail(error, TW_USAGE, "tensor cores sum %s in 14 bits; use arithmetic=fast_accum, or the empty schedule",
-                   tw_type_name(g->a));
+  TW_REJECT_IF(!machine->multiplies(g->a, g->b),
+               "the tensor cores do not support a=%s b=%s; use the empty schedule, which is the plain kernel",
+               tw_type_name(g->a), tw_type_name(g->b));
+  TW_REJECT_IF(g->a == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32,
+               "tensor cores multiply f32 as tf32; use arithmetic=tf32, or bf16 parts with 'products 3'");
+  TW_REJECT_IF(tw_is_float8(g->a) && g->arithmetic != TW_ARITHMETIC_FAST8,
+               "tensor cores sum %s in 14 bits; use arithmetic=fast_accum, or the empty schedule", tw_type_name(g->a));
   return TW_OK;
 }
 
@@ -132,25 +128,22 @@ static tw_status check_tile(const tw_tile_machine *machine, const tw_gemm *g, tw
   const int size = element_bytes(tw_tile_gemm_factor(p, g->a)), workers = workers_of(p);
   if (!p->k) p->k = machine->panel_bytes / size;
   if (g->scales == TW_GEMM_SCALES_BLOCK) {
-    if (p->k != TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % p->n || p->pingpong || p->split > 1)
-      return tw_fail(error, TW_USAGE,
-                     "scales=block requires tile k=%d and n=16, 32, 64 or 128, the columns that share a scale of B; "
-                     "not with pingpong or split_k",
-                     TW_GEMM_SCALE_BLOCK);
+    TW_REJECT_IF(p->k != TW_GEMM_SCALE_BLOCK || TW_GEMM_SCALE_BLOCK % p->n || p->pingpong || p->split > 1,
+                 "scales=block requires tile k=%d and n=16, 32, 64 or 128, the columns that share a scale of B; not "
+                 "with pingpong or split_k",
+                 TW_GEMM_SCALE_BLOCK);
     p->promote = p->k;
   }
-  if (p->m < 1 || p->m % (machine->group_rows * workers))
-    return tw_fail(error, TW_USAGE,
-                   "unsupported m=%d; expected a multiple of %d rows for each of %d consumer warpgroups", p->m,
-                   machine->group_rows, workers);
-  if (p->n < 16 || p->n > machine->columns || p->n % 16)
-    return tw_fail(error, TW_USAGE, "unsupported n=%d; expected a multiple of 16 up to %d", p->n, machine->columns);
-  if (!row_fits(machine, p->k * size))
-    return tw_fail(error, TW_USAGE, "unsupported k=%d; its %d bytes must be %d, %d or a multiple of %d", p->k,
-                   p->k * size, machine->panel_bytes / 4, machine->panel_bytes / 2, machine->panel_bytes);
-  if (p->groups < 1 || (p->groups + 1) * machine->group_threads > machine->block_threads)
-    return tw_fail(error, TW_USAGE, "consumers=%d and the producer exceed %d threads; use fewer consumers", p->groups,
-                   machine->block_threads);
+  TW_REJECT_IF(p->m < 1 || p->m % (machine->group_rows * workers),
+               "unsupported m=%d; expected a multiple of %d rows for each of %d consumer warpgroups", p->m,
+               machine->group_rows, workers);
+  TW_REJECT_IF(p->n < 16 || p->n > machine->columns || p->n % 16,
+               "unsupported n=%d; expected a multiple of 16 up to %d", p->n, machine->columns);
+  TW_REJECT_IF(!row_fits(machine, p->k * size), "unsupported k=%d; its %d bytes must be %d, %d or a multiple of %d",
+               p->k, p->k * size, machine->panel_bytes / 4, machine->panel_bytes / 2, machine->panel_bytes);
+  TW_REJECT_IF(p->groups < 1 || (p->groups + 1) * machine->group_threads > machine->block_threads,
+               "consumers=%d and the producer exceed %d threads; use fewer consumers", p->groups,
+               machine->block_threads);
   return TW_OK;
 }
 
@@ -174,14 +167,12 @@ static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g
   /* both operands are awaited in the same way */
   if ((!p->copies_a && !p->piece_a) || (!p->copies_b && !p->piece_b)) p->piece_a = p->piece_b = 0;
   p->copies_c = copies(machine, g->ldc, g->c) && p->parts == 1;
-  if (p->repack && (p->stream_k || (!p->moved_a && !p->moved_b)))
-    return tw_fail(error, TW_USAGE,
-                   "repack requires a pitch that is not a multiple of %d bytes, or 8-bit or f32 operands stored across "
-                   "k; it cannot be combined with stream_k",
-                   machine->copy_alignment);
-  if (p->across_b && !row_fits(machine, p->n * size))
-    return tw_fail(error, TW_USAGE, "unsupported n=%d; with B stored k x n, expected 16, 32, 64, 128, 192 or 256",
-                   p->n);
+  TW_REJECT_IF(p->repack && (p->stream_k || (!p->moved_a && !p->moved_b)),
+               "repack requires a pitch that is not a multiple of %d bytes, or 8-bit or f32 operands stored across k; "
+               "it cannot be combined with stream_k",
+               machine->copy_alignment);
+  TW_REJECT_IF(p->across_b && !row_fits(machine, p->n * size),
+               "unsupported n=%d; with B stored k x n, expected 16, 32, 64, 128, 192 or 256", p->n);
   p->width = result_width(machine, g->glu ? p->n / 2 : p->n, g->c);
   if (p->width * element_bytes(g->c) < machine->panel_bytes / 4) p->copies_c = false;
   return TW_OK;
@@ -194,17 +185,16 @@ static tw_status share_registers(const tw_tile_machine *machine, tw_tile_gemm_pl
     p->registers_copy = machine->registers_move ? usual.copy : 0;
     p->registers_multiply = machine->registers_move ? usual.multiply : 0;
   }
-  if (p->registers_copy &&
-      (p->registers_copy % 8 || p->registers_multiply % 8 || p->registers_copy < 24 || p->registers_multiply > 240 ||
-       (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads > machine->registers))
-    return tw_fail(error, TW_USAGE,
-                   "unsupported registers producer=%d consumer=%d; expected multiples of 8 between 24 and 240, and for "
-                   "%d consumers and the producer at most %d in all",
-                   p->registers_copy, p->registers_multiply, p->groups, machine->registers);
-  if (p->registers_copy && p->registers_copy < COPY_BY_THREADS && (!p->copies_a || !p->copies_b))
-    return tw_fail(error, TW_USAGE,
-                   "registers producer=%d is too small; threads copy this pitch or layout, which requires %d",
-                   p->registers_copy, COPY_BY_THREADS);
+  TW_REJECT_IF(p->registers_copy && (p->registers_copy % 8 || p->registers_multiply % 8 || p->registers_copy < 24 ||
+                                     p->registers_multiply > 240 ||
+                                     (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads >
+                                         machine->registers),
+               "unsupported registers producer=%d consumer=%d; expected multiples of 8 between 24 and 240, and for %d "
+               "consumers and the producer at most %d in all",
+               p->registers_copy, p->registers_multiply, p->groups, machine->registers);
+  TW_REJECT_IF(p->registers_copy && p->registers_copy < COPY_BY_THREADS && (!p->copies_a || !p->copies_b),
+               "registers producer=%d is too small; threads copy this pitch or layout, which requires %d",
+               p->registers_copy, COPY_BY_THREADS);
   return TW_OK;
 }
 
@@ -219,42 +209,34 @@ static tw_status place_sums(const tw_tile_machine *machine, const tw_gemm *g, tw
                     : p->scales_staged             ? rows / 64 + 1
                                                    : rows / 64 * (p->promote ? 2 : 1)) *
                    p->n / 2;
-  if (p->scales_staged && (!p->copies_a || !p->copies_b))
-    return tw_fail(error, TW_USAGE,
-                   "scales=block: a consumer warpgroup with more than %d rows requires A stored m x k and B stored n x "
-                   "k, with pitches that are multiples of %d",
-                   machine->group_rows, machine->copy_alignment);
+  TW_REJECT_IF(p->scales_staged && (!p->copies_a || !p->copies_b),
+               "scales=block: a consumer warpgroup with more than %d rows requires A stored m x k and B stored n x k, "
+               "with pitches that are multiples of %d",
+               machine->group_rows, machine->copy_alignment);
   int have =
       p->registers_copy ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   if (have > THREAD_MAX) have = THREAD_MAX;
-  if (sums + OVERHEAD > have)
-    return tw_fail(error, TW_USAGE,
-                   "a tile of %d x %d per consumer warpgroup needs %d registers per thread for accumulators, which "
-                   "exceeds %d; use a smaller tile",
-                   rows, p->n, sums, have);
+  TW_REJECT_IF(sums + OVERHEAD > have,
+               "a tile of %d x %d per consumer warpgroup needs %d registers per thread for accumulators, which exceeds "
+               "%d; use a smaller tile",
+               rows, p->n, sums, have);
   p->scales_early = g->scales == TW_GEMM_SCALES_ROW && p->parts == 1 && sums + p->n / 4 + rows / 32 + OVERHEAD <= have;
   return TW_OK;
 }
 
 /* Rejects combinations of steps. */
 static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
-  if (p->promote % p->k || (p->pingpong && p->promote))
-    return tw_fail(error, TW_USAGE,
-                   "unsupported promote k=%d; expected a multiple of the tile's k=%d, without pingpong", p->promote,
-                   p->k);
-  if (p->products && p->cluster_m * p->cluster_n > 1)
-    return tw_fail(error, TW_USAGE, "cluster cannot be combined with products; remove one");
-  if (p->parts > 1 && (p->split > 1 || p->pingpong || p->cluster_m * p->cluster_n > 1))
-    return tw_fail(error, TW_USAGE,
-                   "split_k_workspace %d cannot be combined with split_k, cluster or pingpong; remove one", p->parts);
-  if (p->stream_k && (p->parts > 1 || p->split > 1 || p->pingpong || p->products || p->cluster_m * p->cluster_n > 1))
-    return tw_fail(
-        error, TW_USAGE,
-        "stream_k cannot be combined with split_k, split_k_workspace, products, cluster or pingpong; remove one");
-  if (p->parts > 1 && g->k < (int64_t)p->parts * p->k)
-    return tw_fail(error, TW_USAGE,
-                   "split_k_workspace %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number", p->parts,
-                   g->k, p->k);
+  TW_REJECT_IF(p->promote % p->k || (p->pingpong && p->promote),
+               "unsupported promote k=%d; expected a multiple of the tile's k=%d, without pingpong", p->promote, p->k);
+  TW_REJECT_IF(p->products && p->cluster_m * p->cluster_n > 1, "cluster cannot be combined with products; remove one");
+  TW_REJECT_IF(p->parts > 1 && (p->split > 1 || p->pingpong || p->cluster_m * p->cluster_n > 1),
+               "split_k_workspace %d cannot be combined with split_k, cluster or pingpong; remove one", p->parts);
+  TW_REJECT_IF(
+      p->stream_k && (p->parts > 1 || p->split > 1 || p->pingpong || p->products || p->cluster_m * p->cluster_n > 1),
+      "stream_k cannot be combined with split_k, split_k_workspace, products, cluster or pingpong; remove one");
+  TW_REJECT_IF(p->parts > 1 && g->k < (int64_t)p->parts * p->k,
+               "split_k_workspace %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number", p->parts,
+               g->k, p->k);
   return TW_OK;
 }
 
@@ -262,12 +244,10 @@ static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_err
  * sums. */
 static tw_status check_glu(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
   if (!g->glu) return TW_OK;
-  if (!g->b_transposed || !p->copies_b || !p->copies_c)
-    return tw_fail(error, TW_USAGE,
-                   "glu requires B stored n x k, and pitches of B and C that are multiples of 16 bytes");
-  if (p->split > 1 || p->parts > 1 || p->stream_k || p->repack || p->products)
-    return tw_fail(error, TW_USAGE,
-                   "glu cannot be combined with split_k, split_k_workspace, stream_k, repack or products; remove one");
+  TW_REJECT_IF(!g->b_transposed || !p->copies_b || !p->copies_c,
+               "glu requires B stored n x k, and pitches of B and C that are multiples of 16 bytes");
+  TW_REJECT_IF(p->split > 1 || p->parts > 1 || p->stream_k || p->repack || p->products,
+               "glu cannot be combined with split_k, split_k_workspace, stream_k, repack or products; remove one");
   return p->n % 32 == 0 ? TW_OK : tw_fail(error, TW_USAGE, "unsupported n=%d; glu requires a multiple of 32", p->n);
 }
 
@@ -275,24 +255,21 @@ static tw_status check_glu(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_erro
 static tw_status check_cluster(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
                                tw_error *error) {
   const int parts_a = p->across_a ? p->k : p->m, parts_b = p->across_b ? p->k : p->n;
-  if (p->cluster_m * p->cluster_n > machine->cluster_max)
-    return tw_fail(error, TW_USAGE, "unsupported cluster of %d x %d blocks; the machine has clusters of at most %d",
-                   p->cluster_m, p->cluster_n, machine->cluster_max);
-  if (p->split > machine->blocks_together || (p->split > 1 && (p->pingpong || p->cluster_m * p->cluster_n > 1)))
-    return tw_fail(error, TW_USAGE, "unsupported split_k %d; expected at most %d blocks, without cluster or pingpong",
-                   p->split, machine->blocks_together);
-  if (p->split > 1 && g->k < (int64_t)p->split * p->k)
-    return tw_fail(error, TW_USAGE, "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number",
-                   p->split, g->k, p->k);
-  if ((p->cluster_m > 1 && !p->copies_b) || (p->cluster_n > 1 && !p->copies_a))
-    return tw_fail(error, TW_USAGE,
-                   "cluster requires asynchronous copies; the pitch or layout of this operand does not allow them");
-  if (parts_a % (ROWS_MIN * p->cluster_n) || parts_b % (ROWS_MIN * p->cluster_m))
-    return tw_fail(error, TW_USAGE,
-                   "cluster requires that each block copies a multiple of %d rows of a tile; use a larger tile",
-                   ROWS_MIN);
-  if (parts_a / p->cluster_n > BOX_MAX || parts_b / p->cluster_m > BOX_MAX)
-    return tw_fail(error, TW_USAGE, "one copy has at most %d rows of a tile; use a smaller tile", BOX_MAX);
+  TW_REJECT_IF(p->cluster_m * p->cluster_n > machine->cluster_max,
+               "unsupported cluster of %d x %d blocks; the machine has clusters of at most %d", p->cluster_m,
+               p->cluster_n, machine->cluster_max);
+  TW_REJECT_IF(p->split > machine->blocks_together ||
+                   (p->split > 1 && (p->pingpong || p->cluster_m * p->cluster_n > 1)),
+               "unsupported split_k %d; expected at most %d blocks, without cluster or pingpong", p->split,
+               machine->blocks_together);
+  TW_REJECT_IF(p->split > 1 && g->k < (int64_t)p->split * p->k,
+               "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number", p->split, g->k, p->k);
+  TW_REJECT_IF((p->cluster_m > 1 && !p->copies_b) || (p->cluster_n > 1 && !p->copies_a),
+               "cluster requires asynchronous copies; the pitch or layout of this operand does not allow them");
+  TW_REJECT_IF(parts_a % (ROWS_MIN * p->cluster_n) || parts_b % (ROWS_MIN * p->cluster_m),
+               "cluster requires that each block copies a multiple of %d rows of a tile; use a larger tile", ROWS_MIN);
+  TW_REJECT_IF(parts_a / p->cluster_n > BOX_MAX || parts_b / p->cluster_m > BOX_MAX,
+               "one copy has at most %d rows of a tile; use a smaller tile", BOX_MAX);
   return TW_OK;
 }
 
@@ -305,11 +282,10 @@ static tw_status place_stages(const tw_tile_machine *machine, const tw_gemm *g, 
   }
   p->stages = stages;
   p->shared_bytes = shared_bytes(g, p, stages);
-  if (p->shared_bytes > machine->shared_bytes)
-    return tw_fail(error, TW_USAGE,
-                   "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-                   "; use fewer stages or smaller tiles",
-                   stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               "; use fewer stages or smaller tiles",
+               stages, p->shared_bytes, machine->shared_bytes);
   return TW_OK;
 }
 

@@ -23,12 +23,10 @@ static tw_status settle_pool(const tw_tile_machine *machine, const tw_problem *p
   if (!plan->threads) plan->threads = THREADS_USUAL;
   const tw_status status = tw_tile_check_threads(machine, plan->threads, error);
   if (status != TW_OK) return status;
-  if (plan->outputs > l.out[1])
-    return tw_fail(error, TW_USAGE, "outputs %d: an image has only %lld rows of results; use fewer", plan->outputs,
-                   (long long)l.out[1]);
-  if (plan->outputs > 1 && rows_of(&l, plan->outputs) * l.window[2] * plan->outputs > UNROLLED_MAX)
-    return tw_fail(error, TW_USAGE, "outputs %d: the windows have too many elements for one thread; use fewer",
-                   plan->outputs);
+  TW_REJECT_IF(plan->outputs > l.out[1], "outputs %d: an image has only %lld rows of results; use fewer", plan->outputs,
+               (long long)l.out[1]);
+  TW_REJECT_IF(plan->outputs > 1 && rows_of(&l, plan->outputs) * l.window[2] * plan->outputs > UNROLLED_MAX,
+               "outputs %d: the windows have too many elements for one thread; use fewer", plan->outputs);
   const int64_t items = l.n * l.out[0] * ((l.out[1] + plan->outputs - 1) / plan->outputs) * l.out[2];
   plan->blocks = (items + plan->threads - 1) / plan->threads;
   return plan->blocks <= INT32_MAX ? TW_OK

@@ -44,16 +44,14 @@ static tw_status settle_reduce(const tw_tile_machine *machine, const tw_problem 
   set_pieces(&r, plan);
   if (!plan->threads) plan->threads = THREADS_USUAL;
   if (!plan->loads) plan->loads = LOADS_USUAL;
-  if (plan->threads & (plan->threads - 1) || plan->threads < machine->warp_threads)
-    return tw_fail(error, TW_USAGE, "unsupported threads %d; expected a power of 2 from %d", plan->threads,
-                   machine->warp_threads);
+  TW_REJECT_IF(plan->threads & (plan->threads - 1) || plan->threads < machine->warp_threads,
+               "unsupported threads %d; expected a power of 2 from %d", plan->threads, machine->warp_threads);
   set_shares(machine, &r, plan);
-  if (plan->lanes & (plan->lanes - 1) || plan->lanes > plan->threads)
-    return tw_fail(error, TW_USAGE, "unsupported lanes %d; expected a power of 2 up to the %d threads of a block",
-                   plan->lanes, plan->threads);
-  if (plan->blocks > plan->items)
-    return tw_fail(error, TW_USAGE, "split %d: a line has only %lld pieces; use fewer blocks", plan->blocks,
-                   (long long)plan->items);
+  TW_REJECT_IF(plan->lanes & (plan->lanes - 1) || plan->lanes > plan->threads,
+               "unsupported lanes %d; expected a power of 2 up to the %d threads of a block", plan->lanes,
+               plan->threads);
+  TW_REJECT_IF(plan->blocks > plan->items, "split %d: a line has only %lld pieces; use fewer blocks", plan->blocks,
+               (long long)plan->items);
   const int64_t width = plan->threads / plan->lanes;
   plan->grid = (plan->groups + width - 1) / width * plan->blocks;
   return plan->grid <= INT32_MAX && (r.outer * r.inner + width) / width <= INT32_MAX

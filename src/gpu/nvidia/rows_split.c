@@ -21,16 +21,14 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   (void)machine;
   const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
   const int count = count_of(p);
-  if (cols > INT32_MAX / 2 || rows > INT32_MAX / BLOCKS_MAX / 2)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported rows=%lld cols=%lld; split_row supports up to %d rows of 2^30 elements",
-                   (long long)rows, (long long)cols, INT32_MAX / BLOCKS_MAX / 2);
-  if (!is_softmax(p) && tw_problem_int(p, "span") > 1 && tw_problem_int(p, "span") % count)
-    return tw_fail(error, TW_USAGE,
-                   "unsupported span=%lld; expected 1 or a multiple of %d elements, which are 16 bytes",
-                   (long long)tw_problem_int(p, "span"), count);
-  if (!is_softmax(p) && (tw_problem_int(p, "residual") || tw_problem_real(p, "dropout") > 0))
-    return tw_fail(error, TW_USAGE, "split_row does not support residual and dropout; use 'row warps=4'");
+  TW_REJECT_IF(cols > INT32_MAX / 2 || rows > INT32_MAX / BLOCKS_MAX / 2,
+               "unsupported rows=%lld cols=%lld; split_row supports up to %d rows of 2^30 elements", (long long)rows,
+               (long long)cols, INT32_MAX / BLOCKS_MAX / 2);
+  TW_REJECT_IF(!is_softmax(p) && tw_problem_int(p, "span") > 1 && tw_problem_int(p, "span") % count,
+               "unsupported span=%lld; expected 1 or a multiple of %d elements, which are 16 bytes",
+               (long long)tw_problem_int(p, "span"), count);
+  TW_REJECT_IF(!is_softmax(p) && (tw_problem_int(p, "residual") || tw_problem_real(p, "dropout") > 0),
+               "split_row does not support residual and dropout; use 'row warps=4'");
   return TW_OK;
 }
 
@@ -39,15 +37,13 @@ static tw_status settle_rows_split(const tw_tile_machine *machine, const tw_prob
   PLAN *plan = settled;
   plan->count = count_of(p);
   const int64_t rows = tw_problem_int(p, "rows"), chunks = tw_problem_int(p, "cols") / plan->count;
-  if (plan->blocks > chunks)
-    return tw_fail(error, TW_USAGE, "split_row blocks=%d: a row has only %lld chunks of %d elements; use fewer blocks",
-                   plan->blocks, (long long)chunks, plan->count);
-  if (plan->lag > rows)
-    return tw_fail(error, TW_USAGE, "lag %d: the problem has only rows=%lld; use a smaller lag", plan->lag,
-                   (long long)rows);
-  if (plan->threads % machine->warp_threads)
-    return tw_fail(error, TW_USAGE, "unsupported threads=%d; expected a multiple of %d", plan->threads,
-                   machine->warp_threads);
+  TW_REJECT_IF(plan->blocks > chunks,
+               "split_row blocks=%d: a row has only %lld chunks of %d elements; use fewer blocks", plan->blocks,
+               (long long)chunks, plan->count);
+  TW_REJECT_IF(plan->lag > rows, "lag %d: the problem has only rows=%lld; use a smaller lag", plan->lag,
+               (long long)rows);
+  TW_REJECT_IF(plan->threads % machine->warp_threads, "unsupported threads=%d; expected a multiple of %d",
+               plan->threads, machine->warp_threads);
   plan->part = (chunks + plan->blocks - 1) / plan->blocks * plan->count;
   return TW_OK;
 }
