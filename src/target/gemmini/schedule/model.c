@@ -14,32 +14,20 @@
 
 /* facts, "Loads": 64x16 64.6 cycles, 32x16 32.6, 16x16 18.1 on L2 hits: the bus's bytes a cycle, and little more. */
 static const double load_overhead = 1.0;
-/* facts, "Further effects" 7: cold streams load at 6.8 bytes a cycle where the port has 8. */
-static const double cold_rate = 6.8;
 /* facts, introduction: the memory port of the L2 moves 8 bytes per cycle. */
 static const double port_bytes = 8;
-/* facts, "Loads": a 64x16 mvin alone takes 97 cycles where 64 are its bytes. */
-static const double load_latency = 33;
 /* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16, lines cold. */
 static const double store_line = 120.0 / 16;
-/* facts, "Stores": a 16-row mvout alone takes 64 to 87 cycles; compute -> mvout 139. */
-static const double store_latency = 139;
 /* facts, "Execute": A and B in one bank 32.5 cycles a pair; B transposed 33.6; weights reused: at least 4 rows. */
 static const double same_bank = 32.5 / 16, transposed_b = 33.6 / 16;
 static const int least_rows = 4;
-/* facts, "Further effects" 3: a row written takes 0.8 to 1 cycle from the bank that is being read. */
-static const double stolen = 0.9;
-/* facts, "Stores": 16 mvouts concurrent with 64 computes that accumulate in their bank cost 1470 - 1097 cycles. */
-static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
-/* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows, i32 16x16 66. */
-static const double config_cycles = 55, fill_zero = 16.5 / 16, fill_row_bias = 66.0 / 16;
-/* facts, "Further effects" 5: a line of instructions that was never fetched costs 42 to 50 cycles. */
-static const double cold_line = 46;
+/* facts, "Loads": i32 16x16 66. */
+static const double fill_row_bias = 66.0 / 16;
 /* The core's instructions, counted in emitted code: a pair whose operands are sums of a base and a constant; the extra
  * cost of a pair when its sizes are combined each time, and when it is the body of a rolled loop; a row of loads or
  * stores among the pairs; the bookkeeping of a step. */
 static const double pair_instructions = 5, unhoisted_instructions = 5, rolled_instructions = 4, move_instructions = 9,
-                    step_instructions = 60, bytes_per_instruction = 3.3;
+                    step_instructions = 60;
 
 enum { STEPS_MAX = 20000 }; /* number of steps that are walked; longer plans continue at the rate of the second half */
 
@@ -201,7 +189,7 @@ static double finish_tile(model *m, const step_place *x, double pairs_of_step, d
 static double fill_cycles(const model *m, const step_place *x) {
   const double blocks = (double)x->rows * x->nb, d = m->config->dim;
   switch (m->g->bias) {
-  case TW_GEMM_BIAS_NONE: return blocks * d * fill_zero;
+  case TW_GEMM_BIAS_NONE: return gm_fill_cycles(false, blocks * d);
   case TW_GEMM_BIAS_ROW: return blocks * d * fill_row_bias;
   default: return blocks * d * d * m->g->acc_bytes / cold_rate;
   }
@@ -251,7 +239,7 @@ static void walk_step(model *m, const step_place *x) {
     } else if (!p->overwrite) {
       start += fill;
     }
-    if (!p->hoist[GM_CONFIGS]) start += config_cycles;
+    if (!p->hoist[GM_CONFIGS]) start += gm_config_cycles();
   }
   double end = gm_larger(start + pairs, loads > 0 ? load_end + pairs * behind_last_load(m, x) : 0);
   if (p->prefetch > 0 && x->s >= p->prefetch) end += blocked(m, x, &l, lead);
@@ -299,8 +287,7 @@ static double code_cycles(const model *m) {
   const int bound[3] = {p->tile_m, p->tile_n, p->tile_k};
   double body = 1;
   for (int l = 3 - p->unroll; l < 3; l++) body *= bound[p->loops[l] - 'i'];
-  const double instructions = body * (pair_instructions + (p->hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions)) + 250;
-  return instructions * bytes_per_instruction / 64 * cold_line;
+  return gm_code_cycles(body * (pair_instructions + (p->hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions)) + 250);
 }
 
 /* Time to transpose B first (emit_turn.c). It is read cold and written as whole lines; the two hardly overlap in
@@ -342,7 +329,7 @@ static double bytes_between(const gm_gemm *g, double m, double n) {
   return (m + n) * (double)g->k * g->input_bytes + m * n * g->output_bytes;
 }
 
-static double predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l) {
+double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l) {
   model m = {.config = config, .g = g, .p = p, .l = l};
   const int d = config->dim;
   m.cold_again_a =
@@ -358,10 +345,6 @@ static double predict(const gm_config *config, const gm_gemm *g, const gm_plan *
   return walk(&m) + code_cycles(&m) + turn_cycles(&m);
 }
 
-double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan *p, const gm_layout *l) {
-  return predict(config, g, p, l);
-}
-
 tw_status gm_gemm_predict(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule,
                           double *cycles, tw_error *error) {
   const gm_config *config = gm_config_of(target);
@@ -370,7 +353,7 @@ tw_status gm_gemm_predict(const tw_target *target, const tw_problem *problem, co
   gm_layout layout;
   tw_status status = gm_gemm_from(config, problem, &g, error);
   if (status == TW_OK) status = gm_plan_from(config, &g, schedule, &plan, &layout, error);
-  if (status == TW_OK) *cycles = predict(config, &g, &plan, &layout);
+  if (status == TW_OK) *cycles = gm_plan_predict(config, &g, &plan, &layout);
   return status;
 }
 

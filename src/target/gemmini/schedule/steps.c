@@ -32,16 +32,22 @@ static int least_k(const gm_gemm *g) {
 /* The tile size nearest to `tile` blocks that divides `blocks` evenly, so that no small tile remains. */
 static int even(int blocks, int tile) { return gm_ceil_div(blocks, gm_ceil_div(blocks, tile)); }
 
+/* All sizes of a tile in powers of two, wide enough for one mvin. */
+static void offer_sizes(menu *m, const char *lever, const char *why, const char *verb, int shortest) {
+  const int d = m->config->dim;
+  for (int mt = 1; mt <= 32; mt *= 2)
+    for (int nt = 1; nt <= 32; nt *= 2)
+      for (int kt = 1; kt <= 32; kt *= 2)
+        if (nt >= gm_min(4, m->g->nb) && kt >= gm_min(shortest, m->g->kb))
+          tw_menu_offer(&m->base, lever, why, "%s m=%d n=%d k=%d", verb, even(m->g->mb, mt) * d, even(m->g->nb, nt) * d,
+                        even(m->g->kb, kt) * d);
+}
+
 static void tiles(menu *m) {
   static const char why[] =
       "larger tiles need fewer loads for each compute; scratchpad and accumulator limit their size";
   const int d = m->config->dim, m0 = m->plan->tile_m * d, n0 = m->plan->tile_n * d, k0 = m->plan->tile_k * d;
-  for (int mt = 1; mt <= 32; mt *= 2)
-    for (int nt = 1; nt <= 32; nt *= 2)
-      for (int kt = 1; kt <= 32; kt *= 2)
-        if (nt >= gm_min(4, m->g->nb) && kt >= gm_min(least_k(m->g), m->g->kb))
-          tw_menu_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", even(m->g->mb, mt) * d, even(m->g->nb, nt) * d,
-                        even(m->g->kb, kt) * d);
+  offer_sizes(m, "tile", why, "tile", least_k(m->g));
   tw_menu_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", m0, n0, m->g->kb * d);
   tw_menu_offer(&m->base, "tile", why, "tile m=%d n=%d k=%d", m0, m->g->nb * d, k0);
 }
@@ -89,15 +95,9 @@ static void row_pipeline(menu *m) {
 static void hardware_loop(menu *m) {
   static const char why[] =
       "one command for a tile instead of two for each compute; the hardware overlaps loads, computes and stores";
-  const int d = m->config->dim;
   if (!m->config->has_loop_matmul) return;
   tw_menu_offer(&m->base, "hardware loop", why, "hardware_loop");
-  for (int mt = 1; mt <= 32; mt *= 2)
-    for (int nt = 1; nt <= 32; nt *= 2)
-      for (int kt = 1; kt <= 32; kt *= 2)
-        if (nt >= gm_min(4, m->g->nb) && kt >= gm_min(4, m->g->kb))
-          tw_menu_offer(&m->base, "hardware loop", why, "hardware_loop m=%d n=%d k=%d", even(m->g->mb, mt) * d,
-                        even(m->g->nb, nt) * d, even(m->g->kb, kt) * d);
+  offer_sizes(m, "hardware loop", why, "hardware_loop", 4);
 }
 
 static void offer_others(menu *m) {

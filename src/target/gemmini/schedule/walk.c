@@ -5,10 +5,6 @@
 
 /* facts, "Loads": 64x16 64.6 cycles, 32x16 32.6, 16x16 18.1 on L2 hits: the bus's bytes a cycle, and little more. */
 static const double load_overhead = 1.0 / 16;
-/* facts, "Further effects" 7: cold streams load at 6.8 bytes a cycle where the port has 8. */
-static const double cold_rate = 6.8;
-/* facts, "Loads": a 64x16 mvin alone takes 97 cycles where 64 are its bytes. */
-static const double load_latency = 33;
 /* facts, "Further effects" 1: stores of whole lines take 120 cycles for 64x16; of a quarter 54 for 16x16, lines
  * cold. */
 static const double store_line = 120.0 / 16, store_part = 54.0 / 16;
@@ -19,12 +15,6 @@ static const double store_full = 5;
  * the port (the rate of cold streams above includes half of them). D: a dirty victim costs 5 cycles; A: up to 151
  * cycles in all, concurrent with loads of 64x16 of i8, which take 112 cycles alone. */
 static const double clean_victim = 2.2 / 2, dirty_victim = 5, dirty_victim_of_i8 = (151.0 - 112.0) / 16;
-/* facts, "Stores": a 16-row mvout alone takes 64 to 87 cycles; compute -> mvout 139. */
-static const double store_latency = 139;
-/* facts, "Further effects" 3: a row written takes 0.8 to 1 cycle from the bank that is being read. */
-static const double stolen = 0.9;
-/* facts, "Stores": 16 mvouts concurrent with 64 computes that accumulate in their bank cost 1470 - 1097 cycles. */
-static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
 /* facts, "Further effects" 8: configs in every tile 55 cycles; "Loads": zero mvins 16.5 for 16 rows. */
 static const double config_cycles = 55, fill_zero = 16.5 / 16;
 /* An mvin of stride 0 reads its row once and writes it to all rows (LoadController.scala:76, 105). It is as fast as
