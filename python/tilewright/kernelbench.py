@@ -4,7 +4,8 @@
 
 MODEL.py is KernelBench's: Model, get_inputs and get_init_inputs. It is run, so it must be a file that you trust. The calls of Model.forward are
 read from PyTorch's own graph (torch.fx). Calls that tilewright.torch computes are replaced; other calls stay PyTorch's. The kernels are kept
-in wisdom, which NEW.py needs when it runs. The exit status is 0 only if both models agree and at least one call was replaced.
+in wisdom, which NEW.py needs when it runs. If no kernel makes Model faster on cuda, ModelNew is Model. The exit status is 0 only if both models
+agree and at least one call was replaced.
 """
 
 from __future__ import annotations
@@ -354,9 +355,11 @@ def _imports(names: "dict[str, Any]", body: str) -> "list[str]":
     return lines
 
 
-def new_source(original: str, traced: torch.fx.GraphModule, tf32: bool = True) -> str:
-    """The user's file and ModelNew: a Model with the same parameters, whose forward is the rewritten graph. `tf32`: convolutions may round to
-    tf32 where PyTorch's do."""
+def new_source(original: str, traced: Optional[torch.fx.GraphModule], tf32: bool = True) -> str:
+    """The user's file and ModelNew: a Model with the same parameters, whose forward is the rewritten graph; None: Model's own. `tf32`: convolutions
+    may round to tf32 where PyTorch's do."""
+    if traced is None:
+        return original.rstrip("\n") + "\n\n\n# Written by tilewright.kernelbench: no kernel was faster than PyTorch.\nclass ModelNew(Model):\n    pass\n"
     code = traced.graph.python_code("self")
     body = code.src.strip("\n")
     modules = any(node.op == "call_module" for node in traced.graph.nodes)
@@ -425,7 +428,7 @@ def _agrees(traced: Any, model: Any, inputs: "list[Any]") -> bool:
 def _tuned(traced: Any, inputs: "list[Any]", seconds: float, model: Any, drawn: "list[Any]") -> Any:
     """Tunes the calls. Where both models then disagree, PyTorch computes them: its convolutions may round to tf32, which a kernel that does
     not round contradicts, and the other way round."""
-    tuned = twt.tune(traced, tuple(inputs), seconds=seconds, backward=False)
+    tuned = twt.tune(traced, tuple(inputs), seconds=seconds, backward=False, start=model)
     with twt.replaced(traced):
         used = [c for c in tuned.calls if c.is_used]
         if used and not _agrees(traced, model, drawn):
@@ -441,13 +444,13 @@ def work(path: Path, device: str, seconds: float, out: Optional[Path]) -> "dict[
     """Does all of it; returns what `--json` prints."""
     file = load(path)
     model, traced, rewriter, inputs = rewritten(file, device)
-    report: "dict[str, Any]" = {"replaced": rewriter.replaced, "pytorch": rewriter.kept, "file": None, "agree": None}
+    report: "dict[str, Any]" = {"replaced": rewriter.replaced, "pytorch": rewriter.kept, "file": None, "agree": None, "is_model": False}
     if not rewriter.replaced:
         return report
     twt.allow_split_float32()
     twt.allow_tf32_convolutions(None)
     drawn = [redrawn(x) for x in inputs]
-    tf32 = True
+    tf32 = is_faster = True
     if device == "cuda":
         tuned = _tuned(traced, inputs, seconds, model, drawn)
         if any(c.note.startswith(DIFFERS) and c.keys.get("arithmetic") == "tf32" for c in tuned.calls):
@@ -455,11 +458,12 @@ def work(path: Path, device: str, seconds: float, out: Optional[Path]) -> "dict[
             tf32, tuned = False, _tuned(traced, inputs, seconds, model, drawn)
         report["calls"] = [{"problem": f"{c.op} {c.keys}", "pytorch": c.pytorch, "tilewright": c.tilewright, "is_used": c.is_used, "note": c.note} for c in tuned.calls]
         report["before"], report["after"] = tuned.before, tuned.after
+        is_faster = any(c.is_used for c in tuned.calls)
     twt.replace(traced)
-    report["agree"] = _agrees(traced, model, drawn)
+    report["agree"] = _agrees(traced if is_faster else model, model, drawn)
     out = out or path.with_name(path.stem + "_new.py")
-    out.write_text(new_source(path.read_text(), traced, tf32))
-    report["file"] = str(out)
+    out.write_text(new_source(path.read_text(), traced if is_faster else None, tf32))
+    report["file"], report["is_model"] = str(out), not is_faster
     return report
 
 
@@ -487,7 +491,9 @@ def main() -> int:
             print(f"  {call['problem']}: PyTorch {1e6 * call['pytorch']:.1f} us, tilewright {ours}  {call['note']}")
         if report["file"]:
             print(f"results agree within KernelBench's tolerance: {'yes' if report['agree'] else 'NO'}; wrote {report['file']}")
-    return 0 if report["agree"] else 1
+        if report["is_model"]:
+            print("no kernel is faster than PyTorch: ModelNew is Model")
+    return 0 if report["agree"] and not report["is_model"] else 1
 
 
 if __name__ == "__main__":

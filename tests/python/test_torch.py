@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 import unittest.mock
@@ -985,6 +986,17 @@ class KernelBench(unittest.TestCase):
             self.assertEqual((call.is_used, text in _device.rejected()), (agrees, not agrees))
             self.assertEqual(call.note.startswith(kernelbench.DIFFERS), not agrees)
             self.assertEqual(report.after, 1e-3 if agrees else 2e-3)
+
+    def test_a_model_without_a_faster_kernel_stays(self):
+        """The start is the user's model: the time of its calls, not that of their replacements by PyTorch."""
+        slow, fast = torch.nn.Identity(), torch.nn.Identity()
+        slow.register_forward_hook(lambda *_: time.sleep(5e-3))
+        before, after = _tune._model_seconds(fast, (torch.zeros(4),), False, slow)
+        self.assertGreater(before, after)
+        scope = {}
+        exec(kernelbench.new_source(MODEL, None), scope)
+        self.assertEqual(scope["ModelNew"].forward, scope["Model"].forward)
+        self.assertNotIn("import tilewright", kernelbench.new_source(MODEL, None))
 
     def test_nothing_to_replace(self):
         result = self.run_on(MODEL[: MODEL.index("        x = torch.einsum")] + "        return A\n" + MODEL[MODEL.index("\ndef get_inputs") :])

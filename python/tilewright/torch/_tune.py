@@ -347,15 +347,15 @@ def _is_on_cuda(model: Any, inputs: Any) -> bool:
     return any(getattr(x, "is_cuda", False) for x in (*model.parameters(), *given))
 
 
-def _model_seconds(model: Any, inputs: Any, backward: bool) -> "tuple[float, float]":
-    """Of the model as it is, all of it by PyTorch, and with this package's modules and kernels, in turn."""
+def _model_seconds(model: Any, inputs: Any, backward: bool, start: Any) -> "tuple[float, float]":
+    """Of `start`, all of it by PyTorch, and of the model with this package's modules and kernels, in turn."""
     device = "cuda" if _is_on_cuda(model, inputs) else "cpu"
     before, after = [], []
     for _ in range(3):
         _device.is_enabled = False
         forget()
         try:
-            before.append(seconds_of(lambda: _run(model, inputs, backward), device, graph=False))
+            before.append(seconds_of(lambda: _run(start, inputs, backward), device, graph=False))
         finally:
             _device.is_enabled = True
             forget()
@@ -364,11 +364,11 @@ def _model_seconds(model: Any, inputs: Any, backward: bool) -> "tuple[float, flo
     return sorted(before)[1], sorted(after)[1]
 
 
-def _drop_what_loses(model: Any, inputs: Any, backward: bool, calls: "list[Call]") -> "tuple[float, float]":
-    """The model may be slower than before though each kernel is faster, where starting kernels takes longer than they run. Then the kernels
+def _drop_what_loses(model: Any, inputs: Any, backward: bool, calls: "list[Call]", start: Any) -> "tuple[float, float]":
+    """The model may be slower than at the start though each kernel is faster, where starting kernels takes longer than they run. Then the kernels
     that gain least are dropped, half of them at a time, until the model is not slower. Returns its times."""
     won = sorted((c for c in calls if c.is_faster), key=lambda c: c.count * (c.pytorch - c.tilewright))
-    before, after = _model_seconds(model, inputs, backward)
+    before, after = _model_seconds(model, inputs, backward, start)
     while after > (1 + NOISE) * before and won:
         dropped, won = won[: (len(won) + 1) // 2], won[(len(won) + 1) // 2 :]
         for call in dropped:
@@ -376,7 +376,7 @@ def _drop_what_loses(model: Any, inputs: Any, backward: bool, calls: "list[Call]
             call.note += ": dropped, the model is not faster with it"
             call.is_dropped = True
         forget()
-        before, after = _model_seconds(model, inputs, backward)
+        before, after = _model_seconds(model, inputs, backward, start)
     return before, after
 
 
@@ -387,11 +387,13 @@ def tune(
     seconds: float = 60.0,
     backward: Optional[bool] = None,
     progress: Optional[Callable[[Call], Any]] = None,
+    start: Any = None,
 ) -> TuneReport:
     """Searches kernels for the calls that the model makes on CUDA, and compares model and model with `replace`. No search begins after `seconds`.
 
     `example_inputs`: a tensor, a tuple of arguments, or a dict of keyword arguments. `backward`: the backward pass too [default: while
-    model.training]. What is faster than PyTorch goes into wisdom; the model itself stays as it is: `replace` it to use the kernels.
+    model.training]. What is faster than PyTorch goes into wisdom; the model itself stays as it is: `replace` it to use the kernels. `start`: the
+    model that must not be faster, which computes the same [default: `model` by PyTorch].
     """
     begin = time.monotonic()
     backward = bool(model.training) if backward is None else backward
@@ -426,5 +428,5 @@ def tune(
             progress(call)
     pool.shutdown()
     forget()
-    before, after = _drop_what_loses(model, example_inputs, backward, calls)
+    before, after = _drop_what_loses(model, example_inputs, backward, calls, model if start is None else start)
     return TuneReport(before, after, calls, time.monotonic() - begin, backward)
