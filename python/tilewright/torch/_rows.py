@@ -137,7 +137,7 @@ def rms_norm_route(x: torch.Tensor, weight: Optional[torch.Tensor], eps: float) 
 
 
 def rms_norm_by_pytorch(x: torch.Tensor, weight: Optional[torch.Tensor], eps: float) -> torch.Tensor:
-    if hasattr(torch.nn.functional, "rms_norm"):
+    if hasattr(torch.nn.functional, "rms_norm") and isinstance(x.shape[-1], int):  # PyTorch's own reads a symbolic size as an address
         return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
     wide = _wide(x)
     normal = wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt()
