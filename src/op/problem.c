@@ -29,7 +29,7 @@ static const struct {
 } old_choices[] = {{"gemm", "arithmetic", "fast8", "fast_accum"}};
 
 static bool is_word(const char *text, size_t length, const char *word) {
-  return strlen(word) == length && strncmp(text, word, length) == 0;
+  return length > 0 && *text == *word && strncmp(text, word, length) == 0 && !word[length];
 }
 
 /* The current name of a key, or NULL if it has no other. */

@@ -7,7 +7,7 @@
 typedef enum kernel_plan { RIGHT, PAD_OFF_BY_ONE, NO_BIAS, NO_STRIDE, LAST_CHANNEL, TF32 } kernel_plan;
 
 typedef struct shape {
-  int64_t n, in[3], c, k, window[3], out[3], stride, pad[3];
+  int64_t n, in[3], c, k, window[3], out[3], stride, pad[3], image_layout, weight_layout;
 } shape;
 
 static shape shape_of(const op_run *r) {
@@ -20,22 +20,23 @@ static shape shape_of(const op_run *r) {
              .k = tw_problem_int(p, "k"),
              .window = {volumes ? tw_problem_int(p, "t") : 1, tw_problem_int(p, "r"), tw_problem_int(p, "s")},
              .stride = tw_problem_int(p, "stride"),
-             .pad = {volumes ? pad : 0, pad, pad}};
+             .pad = {volumes ? pad : 0, pad, pad},
+             .image_layout = tw_problem_int(p, "image_layout"),
+             .weight_layout = tw_problem_int(p, "weight_layout")};
   for (int i = 0; i < 3; i++) s.out[i] = (s.in[i] + 2 * s.pad[i] - s.window[i]) / s.stride + 1;
   return s;
 }
 
 /* Where an image's element lies in memory, from the key's words alone. */
-static int64_t image_at(const op_run *r, const int64_t dims[3], int64_t channels, int64_t n, const int64_t at[3],
+static int64_t image_at(const shape *s, const int64_t dims[3], int64_t channels, int64_t n, const int64_t at[3],
                         int64_t c) {
   const int64_t size = dims[0] * dims[1] * dims[2], pixel = (at[0] * dims[1] + at[1]) * dims[2] + at[2];
-  return tw_problem_int(&r->problem, "image_layout") ? (n * channels + c) * size + pixel
-                                                     : (n * size + pixel) * channels + c;
+  return s->image_layout ? (n * channels + c) * size + pixel : (n * size + pixel) * channels + c;
 }
 
-static int64_t weight_at(const op_run *r, const shape *s, int64_t k, int64_t window, int64_t c) {
+static int64_t weight_at(const shape *s, int64_t k, int64_t window, int64_t c) {
   const int64_t windows = s->window[0] * s->window[1] * s->window[2];
-  switch (tw_problem_int(&r->problem, "weight_layout")) {
+  switch (s->weight_layout) {
   case 0: return (window * s->c + c) * s->k + k;
   case 1: return (k * windows + window) * s->c + c;
   default: return (k * s->c + c) * windows + window;
@@ -64,8 +65,8 @@ static float element(const op_run *r, const shape *s, int64_t n, const int64_t o
           inside = inside && at[i] >= 0 && at[i] < s->in[i];
         }
         for (int64_t c = 0; inside && c < s->c - (plan == LAST_CHANNEL); c++) {
-          float x = (float)op_get(r, 0, image_at(r, s->in, s->c, n, at, c)),
-                y = (float)op_get(r, 1, weight_at(r, s, k, window, c));
+          float x = (float)op_get(r, 0, image_at(s, s->in, s->c, n, at, c)),
+                y = (float)op_get(r, 1, weight_at(s, k, window, c));
           if (plan == TF32) x = cut(x), y = cut(y);
           sum += x * y;
         }
@@ -84,7 +85,7 @@ static void convolve(const op_run *r, kernel_plan plan) {
       for (out[1] = 0; out[1] < s.out[1]; out[1]++)
         for (out[2] = 0; out[2] < s.out[2]; out[2]++)
           for (int64_t k = 0; k < s.k; k++)
-            op_put(r, output, image_at(r, s.out, s.k, n, out, k), (double)element(r, &s, n, out, k, plan));
+            op_put(r, output, image_at(&s, s.out, s.k, n, out, k), (double)element(r, &s, n, out, k, plan));
 }
 
 static bool matters(const op_run *r, kernel_plan plan) {

@@ -4,6 +4,7 @@
  * An instruction that finds no room in the II cycles up to its latest cycle is put into a cycle where it was not
  * before. Instructions in its way, or now too early for it, are placed again. The budget of placements limits the
  * attempts for one II. */
+#define _GNU_SOURCE /* qsort_r */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +20,29 @@ typedef struct work {
   xc_table table;
   int *cycle, *slot;                              /* UNPLACED, or the placement; the schedule owns the arrays */
   int *depth;                                     /* priority */
+  int *order, *rank;                              /* the nodes by priority; where each is among them */
+  int first;                                      /* nodes before it in the order are placed */
   int *tried;                                     /* the last cycle at which the node was placed */
   int *first_out, *next_out, *first_in, *next_in; /* edges by node */
 } work;
 
+static int compare_priorities(const void *x, const void *y, void *depth_of) {
+  const int *depth = depth_of, a = *(const int *)x, b = *(const int *)y;
+  return depth[a] != depth[b] ? (depth[a] < depth[b]) - (depth[a] > depth[b]) : (a < b) - (a > b);
+}
+
+static void sort_by_priority(work *w) {
+  const int n = w->g->n_nodes;
+  for (int i = 0; i < n; i++) w->order[i] = i;
+  qsort_r(w->order, (size_t)n, sizeof *w->order, compare_priorities, w->depth);
+  for (int i = 0; i < n; i++) w->rank[w->order[i]] = i;
+  w->first = 0;
+}
+
 /* The unplaced node that is farthest from the start; of equals the last in program order. -1: all are placed. */
-static int choose(const work *w) {
-  int best = -1;
-  for (int i = w->g->n_nodes - 1; i >= 0; i--)
-    if (w->cycle[i] == UNPLACED && (best < 0 || w->depth[i] > w->depth[best])) best = i;
-  return best;
+static int choose(work *w) {
+  while (w->first < w->g->n_nodes && w->cycle[w->order[w->first]] != UNPLACED) w->first++;
+  return w->first < w->g->n_nodes ? w->order[w->first] : -1;
 }
 
 static int latest(const work *w, int node) {
@@ -47,6 +61,7 @@ static int latest(const work *w, int node) {
 static void remove_node(work *w, int node) {
   xc_table_take(&w->table, node, w->cycle[node], w->slot[node]);
   w->cycle[node] = UNPLACED;
+  if (w->rank[node] < w->first) w->first = w->rank[node];
 }
 
 static void assign_slot(work *w, int node, int cycle, int slot) {
@@ -99,6 +114,7 @@ static bool schedule_at(work *w, int ii, int skew) {
   w->ii = ii;
   if (!xc_depths(w->g, ii, w->depth)) return false;
   stagger_chains(w, skew);
+  sort_by_priority(w);
   if (!xc_table_open(&w->table, w->g, ii)) return false;
   for (int i = 0; i < w->g->n_nodes; i++) w->cycle[i] = w->tried[i] = UNPLACED;
   int node = -1;
@@ -126,12 +142,15 @@ static bool open_work(work *w, const xc_graph *g, xc_timetable *s) {
               .cycle = s->cycle,
               .slot = s->slot,
               .depth = tw_new(n, sizeof(int)),
+              .order = tw_new(n, sizeof(int)),
+              .rank = tw_new(n, sizeof(int)),
               .tried = tw_new(n, sizeof(int)),
               .first_out = tw_new(n, sizeof(int)),
               .next_out = tw_new(edges, sizeof(int)),
               .first_in = tw_new(n, sizeof(int)),
               .next_in = tw_new(edges, sizeof(int))};
-  if (!s->cycle || !s->slot || !w->depth || !w->tried || !w->first_out || !w->next_out || !w->first_in || !w->next_in)
+  if (!s->cycle || !s->slot || !w->depth || !w->order || !w->rank || !w->tried || !w->first_out || !w->next_out ||
+      !w->first_in || !w->next_in)
     return false;
   for (size_t i = 0; i < n; i++) w->first_out[i] = w->first_in[i] = -1;
   for (int e = g->n_edges - 1; e >= 0; e--) {
@@ -146,6 +165,8 @@ static bool open_work(work *w, const xc_graph *g, xc_timetable *s) {
 
 static void close_work(work *w) {
   free(w->depth);
+  free(w->order);
+  free(w->rank);
   free(w->tried);
   free(w->first_out);
   free(w->next_out);
