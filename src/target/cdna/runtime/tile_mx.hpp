@@ -264,16 +264,18 @@ template <class Type, int Count, int Codes = mx_in_tiles, int Scales = mx_in_til
    * `end` steps are 0. In tiles, `cols` is a multiple of 32. */
   TW_FN void load(const u8 *packed, const u8 *scales_at, int col, int cols, int deep, int step, int end = 1 << 30) {
 #pragma unroll
-    for (int i = 0; i < Count; i++) {
-      const int first = col + 32 * i;
-      const u32 there = first < cols && step * mx_step < deep && step < end ? 0xffffffffu : 0;
-      const __amdgpu_buffer_rsrc_t of = rows_from(packed, first, cols, deep, there);
+    for (int i = 0; i < Count; i++) load_part(i, packed, scales_at, col, cols, deep, step, end);
+  }
+  /* Of 32 columns, from column 32 i on. */
+  TW_FN void load_part(int i, const u8 *packed, const u8 *scales_at, int col, int cols, int deep, int step, int end) {
+    const int first = col + 32 * i;
+    const u32 there = first < cols && step * mx_step < deep && step < end ? 0xffffffffu : 0;
+    const __amdgpu_buffer_rsrc_t of = rows_from(packed, first, cols, deep, there);
 #pragma unroll
-      for (int n = 0; n < 2; n++)
+    for (int n = 0; n < 2; n++)
 #pragma unroll
-        for (int k = 0; k < 2; k++) load_block(codes[i][n][k], of, n, k, deep, step);
-      scales[i].load(scales_at, first, cols, deep, step, there);
-    }
+      for (int k = 0; k < 2; k++) load_block(codes[i][n][k], of, n, k, deep, step);
+    scales[i].load(scales_at, first, cols, deep, step, there);
   }
   /* 32 rows (columns of C) from `first` on. */
   static TW_FN __amdgpu_buffer_rsrc_t rows_from(const u8 *packed, int first, int cols, int deep, u32 there) {
@@ -344,21 +346,18 @@ template <int Words> TW_FN i32x8 mx_bits(const u32 (&v)[Words]) {
   return out;
 }
 
-/* sums of 16 rows += A's blocks [128 deep] times weights. */
+/* sums of 16 rows and columns 32 i to 32 i + 31 += A's blocks [128 deep] times weights. */
 template <int Row, class A, class B, int Rows, int Count, int... Orders>
 TW_FN void mx_multiply(acc<mx_product, Rows, 2 * Count> &sums, const mx_left<A> (&a)[2],
-                       const mx_right<B, Count, Orders...> &b) {
+                       const mx_right<B, Count, Orders...> &b, int i) {
 #define TW_MX(N, K)                                                                                                    \
   sums.value[Row][2 * i + N] = __builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(                                       \
       mx_bits(b.codes[i][N][K]), mx_bits(a[K].codes), sums.value[Row][2 * i + N], B::code, A::code, N + 2 * K,          \
       (int)b.scales[i].word(), 0, (int)a[K].scale)
-#pragma unroll
-  for (int i = 0; i < Count; i++) {
-    TW_MX(0, 0);
-    TW_MX(1, 0);
-    TW_MX(0, 1);
-    TW_MX(1, 1);
-  }
+  TW_MX(0, 0);
+  TW_MX(1, 0);
+  TW_MX(0, 1);
+  TW_MX(1, 1);
 #undef TW_MX
 }
 template <int Row, class A, class B, int Rows, int Count, int Blocks, int... Orders>
@@ -366,7 +365,8 @@ TW_FN void mx_multiply_rows(acc<mx_product, Rows, 2 * Count> &sums, mx_shared<A,
                             const mx_right<B, Count, Orders...> &b) {
   if constexpr (Row < Rows) {
     const mx_left<A> a[2] = {from.get(2 * Row), from.get(2 * Row + 1)};
-    mx_multiply<Row>(sums, a, b);
+#pragma unroll
+    for (int i = 0; i < Count; i++) mx_multiply<Row>(sums, a, b, i);
     mx_multiply_rows<Row + 1>(sums, from, b);
   }
 }
