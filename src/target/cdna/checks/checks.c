@@ -365,6 +365,17 @@ static void look_for_defects(cdna_wave *w, const seen *x) {
             "2459); use another form");
 }
 
+/* Most vector instructions have defined registers, into which nothing is being loaded. */
+static bool is_quiet(const cdna_wave *w, const cdna_effects *e) {
+  const wave_state *s = state_of(w);
+  const wait_state *t = &s->waits;
+  const bool flying = t->vm > t->vm_done || t->lds > t->lds_done || t->scalar > t->scalar_done;
+  uint64_t bits = 0;
+  for (int i = 0; i < e->n_words; i++)
+    bits |= (s->undefined.any.bit[e->word[i]] | (flying ? t->in_flight.bit[e->word[i]] : 0)) & e->bits[i];
+  return !bits;
+}
+
 static void before(void *context, cdna_wave *w, const cdna_op *op) {
   const cdna_checker *c = context;
   if (((group_state *)w->group->observed)->n_doubtful) lds_settle(w->group);
@@ -372,6 +383,9 @@ static void before(void *context, cdna_wave *w, const cdna_op *op) {
   seen x;
   x.op = op;
   x.e = &c->effects[w->at];
+  if (x.e->n_words && !c->counts && is_quiet(w, x.e) &&
+      (!checks_for(c, CDNA_CHECK_HAZARDS) || hazards_before_plain(w, op, x.e)))
+    return;
   x.exec = x.e->reads_exec ? cdna_exec(w) : ~0ull;
   if (w->mode & CDNA_MODE_SKIP && x.e->klass >= CDNA_CLASS_VALU) x.exec = 0;
   x.reaches = x.e->access && cdna_access_of(w, op, &x.access);

@@ -177,6 +177,8 @@ static void remember(cdna_wave *w, const seen *x) {
     s->matrix_free = s->time + e->passes;
     s->matrix_until = s->time + 24;
   }
+  if (e->klass == CDNA_CLASS_TRANS || e->selects_part || e->traits & CDNA_DOT || e->access)
+    s->others_until = s->time + 5;
   for (int r = 0; r < e->n_writes; r++) remember_write(s, e, &e->write[r], now);
   /* stores of more than 8 bytes read their data late; among buffer stores, only those without an offset register do */
   const bool buffer = x->op->instruction->encoding == CDNA_MUBUF || x->op->instruction->encoding == CDNA_MTBUF;
@@ -189,6 +191,21 @@ static void remember(cdna_wave *w, const seen *x) {
     add_recent(late ? &s->by_store : &s->by_matrix, s->time, late ? VALU_SPAN : MATRIX_SPAN, t->first, t->n);
     for (int k = 0; k < t->n; k++) (late ? s->data : s->addend)[(t->first + k - CDNA_VGPRS) & 511] = now;
   }
+}
+
+bool hazards_before_plain(cdna_wave *w, const cdna_op *op, const cdna_effects *e) {
+  hazard_state *s = &state_of(w)->hazards;
+  const uint32_t time = s->time + (w->at != s->next ? TAKEN : 0);
+  if (time < s->matrix_until || time < s->others_until) return false;
+  const cdna_register_range *t = &e->write[0];
+  const written now = {.time = time, .at = (uint32_t)w->at, .how = BY_VALU, .first = t->first};
+  begin_recent(&s->by_valu, time, VALU_SPAN);
+  s->by_valu.now.bit[e->word[0]] |= e->written;
+  s->by_valu.all.bit[e->word[0]] |= e->written;
+  for (int k = 0; k < t->n; k++) s->vector[t->first + k - CDNA_VGPRS] = now;
+  s->time = time + e->wait_states;
+  s->next = w->at + op->dwords;
+  return true;
 }
 
 void hazards_before(cdna_wave *w, const seen *x) {

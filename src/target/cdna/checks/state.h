@@ -49,15 +49,17 @@ typedef struct recent_set {
   uint32_t since;        /* the time at which `now` begins */
 } recent_set;
 
+static inline void begin_recent(recent_set *s, uint32_t time, uint32_t span) {
+  if (time - s->since < span) return;
+  if (time - s->since < 2 * span)
+    s->all = s->now;
+  else
+    memset(&s->all, 0, sizeof s->all);
+  memset(&s->now, 0, sizeof s->now);
+  s->since = time;
+}
 static inline void add_recent(recent_set *s, uint32_t time, uint32_t span, int first, int n) {
-  if (time - s->since >= span) {
-    if (time - s->since < 2 * span)
-      s->all = s->now;
-    else
-      memset(&s->all, 0, sizeof s->all);
-    memset(&s->now, 0, sizeof s->now);
-    s->since = time;
-  }
+  begin_recent(s, time, span);
   add_registers(&s->now, first, n);
   add_registers(&s->all, first, n);
 }
@@ -97,6 +99,7 @@ typedef struct hazard_state {
   recent_set by_valu, by_store, by_matrix;
   size_t next;           /* dword of the next instruction, if no branch is taken */
   uint32_t matrix_until; /* no matrix result is more recent than this */
+  uint32_t others_until; /* nor, for plain instructions, anything else */
 } hazard_state;
 
 /* ---- undefined.c ---- */
@@ -214,6 +217,8 @@ void place_name(const cdna_wave *, size_t at, char *text, size_t size);
 
 void waits_before(cdna_wave *, const seen *);
 void hazards_before(cdna_wave *, const seen *);
+/* The same for a plain instruction; false: nothing was done, because earlier instructions may matter. */
+bool hazards_before_plain(cdna_wave *, const cdna_op *, const cdna_effects *);
 void undefined_begin(cdna_wave *);
 void undefined_before(cdna_wave *, const seen *);
 void lds_before(cdna_wave *, const seen *);

@@ -296,6 +296,35 @@ static void vmem_effects(const cdna_code *c, cdna_effects *e) {
   reads(e, CDNA_EXEC, 2, CDNA_ALL_BYTES, CDNA_IMPLIED);
 }
 
+/* Fills in the words of a plain instruction's registers, unless there are too many. */
+static void find_words(cdna_effects *e) {
+  const int first = e->write[0].first, n = e->write[0].n;
+  if (e->n_writes != 1 || first % 64 + n > 64) return;
+  e->word[0] = (uint8_t)(first / 64);
+  e->bits[0] = e->written = ((1ull << n) - 1) << first % 64;
+  int words = 1;
+  for (int i = 0; i < e->n_reads; i++)
+    for (int code = e->read[i].first; code < e->read[i].first + e->read[i].n; code++) {
+      int k = 0;
+      while (k < words && e->word[k] != code / 64) k++;
+      if (k == CDNA_WORDS) return;
+      if (k == words) e->word[words] = (uint8_t)(code / 64), e->bits[words++] = 0;
+      e->bits[k] |= 1ull << code % 64;
+    }
+  e->n_words = (uint8_t)words;
+}
+
+static bool is_plain(cdna_arch arch, const cdna_effects *e) {
+  const unsigned rare = CDNA_SWAPS | CDNA_DOT | CDNA_READS_VCC | (arch == CDNA4 ? CDNA_SUSPECT : 0u);
+  const bool one_lane =
+      e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_READ_FIRST || e->flow == CDNA_FLOW_WRITE_LANE;
+  bool masks = false;
+  for (int i = 0; i < e->n_writes; i++) masks |= e->write[i].first < CDNA_VGPRS;
+  for (int i = 0; i < e->n_reads; i++)
+    masks |= e->read[i].first < CDNA_VGPRS && e->read[i].first != CDNA_EXEC && e->read[i].n == 2;
+  return e->klass == CDNA_CLASS_VALU && !(e->traits & rare) && !e->is_dpp && !e->selects_part && !one_lane && !masks;
+}
+
 void cdna_effects_of(cdna_arch arch, const cdna_code *c, cdna_effects *e) {
   const cdna_instruction *i = c->instruction;
   *e = (cdna_effects){.klass = i->klass,
@@ -322,4 +351,5 @@ void cdna_effects_of(cdna_arch arch, const cdna_code *c, cdna_effects *e) {
   case CDNA_MTBUF: vmem_effects(c, e); break;
   default: vector_effects(arch, c, e); break;
   }
+  if (is_plain(arch, e)) find_words(e);
 }

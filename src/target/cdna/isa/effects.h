@@ -23,7 +23,7 @@ typedef struct cdna_register_range {
   char role;     /* the operand's field (isa.h); CDNA_IMPLIED: not in the text; CDNA_SCALE: scale of a scaled MFMA */
 } cdna_register_range;
 
-enum { CDNA_READS_MAX = 8, CDNA_WRITES_MAX = 4 };
+enum { CDNA_READS_MAX = 8, CDNA_WRITES_MAX = 4, CDNA_WORDS = 4 };
 
 typedef enum cdna_address_space {
   CDNA_SPACE_GLOBAL,
@@ -56,6 +56,10 @@ typedef struct cdna_effects {
   uint8_t bytes;    /* bytes per lane (or of a scalar load) and access */
   uint8_t accesses; /* 2 of read2 and write2 */
   bool returns;     /* an atomic that returns the old value */
+  /* Of vector instructions that work lane by lane on VGPRs and need wait states after few kinds of instruction only: all
+   * their registers, as bits of words of 64 codes. The first word has the destination, `written` its bits. 0: others. */
+  uint8_t n_words, word[CDNA_WORDS];
+  uint64_t bits[CDNA_WORDS], written;
 } cdna_effects;
 
 void cdna_effects_of(cdna_arch, const cdna_code *, cdna_effects *out);
