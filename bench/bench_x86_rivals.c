@@ -81,7 +81,7 @@ static bool make_inputs(inputs *in, const bench_case *c) {
   in->problem.op->operands(&in->problem, in->operand);
   in->b_at = (in->operand[0].bytes + 63) / 64 * 64;
   in->c_at = in->b_at + (in->operand[1].bytes + 63) / 64 * 64;
-  in->bytes = in->c_at + in->operand[2].bytes;
+  in->bytes = in->c_at + (size_t)(c->m * c->n) * sizeof(float); /* results of any type are given as f32 */
   in->file = memfd_create("inputs", MFD_CLOEXEC);
   if (in->file < 0 || ftruncate(in->file, (off_t)in->bytes) != 0) return false;
   in->data = mmap(NULL, in->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, in->file, 0);
@@ -149,7 +149,7 @@ static bool open_case(rival_link *link, const inputs *in, const bench_case *c, t
     if (*p == ',') *p = ';';
   out->result.c = *c;
   out->result.weight_bytes = (double)weight_bytes;
-  memset(in->data + in->c_at, 0xff, in->operand[2].bytes); /* NaN */
+  memset(in->data + in->c_at, 0xff, in->bytes - in->c_at); /* NaN */
   if (!rival_ask(link, PATIENCE, answer, "check")) return false;
   out->result.error = error_of(in);
   if (out->result.error <= tolerance(c, link->name)) return true;
