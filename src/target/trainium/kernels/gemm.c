@@ -71,7 +71,10 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   trn_add_copies(s, w, (trn_choice)p->copy, m / TILE * n, m / TILE * n / p->tile_n);
   w->bytes =
       m * k * trn_key_bytes(s, "a") * a_loads + k * n * trn_key_bytes(s, "b") * b_loads + m * n * trn_key_bytes(s, "c");
-  w->run_bytes = fmin(p->m * TILE * trn_key_bytes(s, "a"), p->n * p->tile_n * trn_key_bytes(s, "b")) * p->load;
+  /* neighbouring rows are one run if a panel has all of their columns */
+  const double a_run = turns(s) ? k : p->m * TILE * (m_blocks > 1 ? 1 : p->load),
+               b_run = p->n * p->tile_n * (n_blocks > 1 ? 1 : p->load);
+  w->run_bytes = fmin(a_run * trn_key_bytes(s, "a"), b_run * trn_key_bytes(s, "b"));
   w->transfers = k / (TILE * p->load) * (m_blocks * a_loads + n_blocks * b_loads) + m / TILE * n_blocks;
   /* the first product waits for one panel of each operand, with all of k if A is turned; the last block is copied out */
   w->first = ((turns(s) ? k : TILE * p->load) * m / m_blocks * trn_key_bytes(s, "a") +
@@ -110,7 +113,7 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   };
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
   trn_offer_engines(m, "copy", "copy");
-  trn_offer_powers(m, "load", "fewer and longer transfers", "load k=", 1, LOAD_MAX);
+  trn_offer_powers(m, "load", "fewer transfers", "load k=", 1, LOAD_MAX);
 }
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
