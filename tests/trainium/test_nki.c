@@ -414,6 +414,11 @@ static const struct {
     {KERNEL "    t = nisa.nc_matmul_mx(x, x)\n    return y\n", "line 4: unsupported name nki.isa.nc_matmul_mx"},
     {KERNEL "    return 5\n", "the kernel returns an int for 'y'"},
     {KERNEL "    t = x.transpose(1, 0)\n    return y\n", "line 4: a tensor has no attribute 'transpose'"},
+    {"from helpers import f\n" KERNEL "    f(x)\n    return y\n",
+     "line 5: other files are not read; copy the function"},
+    {"import nki.isa as nisa\n" KERNEL "    t = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)\n"
+     "    nisa.memset(t, 0.5)\n    nisa.dma_copy(dst=y, src=t)\n    return y\n",
+     "wrong result: y[0][0] is 0.5"},
     {KERNEL "    a, b, c = x.shape\n    return y\n",
      "line 4: 2 values for 3 names: (128, 64); if this is the shape of an operand, a line '#: parameter = "},
     {"@nki.jit\ndef k():\n    pass\n", "no parameter for operand 'x'"},

@@ -282,6 +282,7 @@ static nki_value call_with(nki_run *r, nki_value callee, given *g, nki_view *int
     const double x = trn_round((trn_type)callee.as.i, nki_number(r, g->positional[0], "value"));
     return trn_type_is_real((trn_type)callee.as.i) ? nki_real(x) : nki_int((int64_t)x);
   }
+  if (!b && callee.type == NKI_V_MODULE) nki_fail(r, "other files are not read; copy the function into this one");
   if (!b) nki_fail(r, "%s cannot be called", nki_type_name(callee));
   if (!b->call) nki_fail(r, "unsupported call of %s; it is known as an operation only", b->name);
   nki_bind(r, b, g->n, g->positional, g->n_named, g->symbol, g->named, &arguments);

@@ -206,7 +206,7 @@ NKI_CALL(do_memset) {
   const trn_engine engine = engine_of(r, a->at[5], TRN_ENGINE_ANY);
   if (a->at[0].type == NKI_V_VIEW || a->at[1].type == NKI_V_VIEW) {
     nki_view *dst = nki_operand(r, a->at[0].type == NKI_V_VIEW ? a->at[0] : a->at[1], "dst");
-    nki_do_fill(r, nki_number(r, a->at[2], "value"), dst, a->at[4], engine);
+    nki_do_fill(r, nki_number(r, nki_given(a->at[2]) ? a->at[2] : a->at[1], "value"), dst, a->at[4], engine);
     return nki_of(dst);
   }
   int64_t size[TRN_VIEW_DIMS];

@@ -139,17 +139,15 @@ static nki_value tensor_of(nki_run *r, const tw_operand *given, const void *buff
 
 nki_value nki_operand_named(nki_run *r, const char *name) {
   const nki_request *q = r->request;
-  for (size_t i = 0; i < q->n_operands; i++)
-    if (!q->operand[i].is_output && strcmp(q->operand[i].name, name) == 0) {
-      r->named |= (uint64_t)1 << i;
-      return tensor_of(r, &q->operand[i], q->buffer ? q->buffer[i] : NULL);
-    }
   char names[400] = "";
-  for (size_t i = 0; i < q->n_operands; i++)
-    if (!q->operand[i].is_output) {
-      const size_t n = strlen(names);
-      snprintf(names + n, sizeof names - n, " %s", q->operand[i].name);
-    }
+  for (size_t i = 0; i < q->n_operands; i++) {
+    const size_t n = strlen(names);
+    if (q->operand[i].is_output) continue;
+    snprintf(names + n, sizeof names - n, " %s", q->operand[i].name);
+    if (strcmp(names + n + 1, name) != 0) continue;
+    r->named |= (uint64_t)1 << i;
+    return tensor_of(r, &q->operand[i], q->buffer ? q->buffer[i] : NULL);
+  }
   nki_fail(r, "unknown name '%s'; the op's inputs are%s", name, names);
 }
 

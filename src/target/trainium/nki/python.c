@@ -32,11 +32,9 @@ NKI_CALL(do_len) {
   if (v.type == NKI_V_DICT) return nki_int((int64_t)nki_items(v)->n / 2);
   if (v.type == NKI_V_STRING) return nki_int((int64_t)((nki_string *)v.as.o)->length);
   if (v.type == NKI_V_VIEW && nki_view_of(v)->n) return nki_int(nki_view_of(v)->size[0]);
-  if (v.type == NKI_V_RANGE) {
-    size_t n = 0;
-    for (nki_value item; nki_next(r, v, &n, &item);) {}
-    return nki_int((int64_t)n - 1);
-  }
+  size_t n = 0;
+  for (nki_value item; v.type == NKI_V_RANGE;)
+    if (!nki_next(r, v, &n, &item)) return nki_int((int64_t)n - 1);
   nki_fail(r, "unsupported len() of %s", nki_type_name(v));
 }
 
