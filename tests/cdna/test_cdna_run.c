@@ -349,6 +349,21 @@ static void test_launch_bounds_count(void **state) {
   assert_non_null(strstr(error.text, "compiled for at most 128"));
 }
 
+/* HipKittens' headers need both. */
+static void test_concepts_and_parts_of_headers(void **state) {
+  static const char source[] = "#include <hip/amd_detail/amd_hip_runtime.h>\n#include <hip/amd_detail/hip_ldg.h>\n"
+                               "template <class T> concept narrow = sizeof(T) <= 4;\n"
+                               "template <narrow T> __device__ T twice(T x) { return x + x; }\n"
+                               "__global__ void k(int *out) { out[threadIdx.x] = twice((int)threadIdx.x); }\n";
+  tw_error error = {0};
+  char *object = NULL;
+  size_t size;
+  (void)state;
+  if (cdna_compile(CDNA4, source, sizeof source - 1, &(tw_evaluation){0}, NULL, &object, &size, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  free(object);
+}
+
 /* An instruction of HIP's header is on the line that asks for it. */
 static void test_lines_are_the_users(void **state) {
   static const char source[] = "#include <hip_bf16.h>\n__global__ void k(int *out) {\n  __shared__ int c;\n"
@@ -444,6 +459,7 @@ int main(void) {
       cmocka_unit_test(test_what_compilers_seldom_emit),
       cmocka_unit_test(test_other_languages_and_code_objects),
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
+      cmocka_unit_test(test_concepts_and_parts_of_headers),
       cmocka_unit_test(test_lines_are_the_users),
       cmocka_unit_test(test_parts_of_a_launch),
       cmocka_unit_test(test_launch_bounds_count),

@@ -72,6 +72,7 @@ static tw_status find_headers(const tw_headers *given, headers *out, tw_error *e
 }
 
 /* Library files that are compiled with the source: the files of one folder. */
+#define DETAIL "amd_detail/" /* ROCm's folder for parts of its headers, which some sources name */
 static const char *folder_of(language l) { return l == HIP ? "hip/" : l == OPENCL ? "opencl/" : ""; }
 
 /* The name of the file for a source in that language; NULL: it is not a file for it. */
@@ -81,14 +82,15 @@ static const char *header_name(const tw_embedded *e, language l) {
   if (l == ASSEMBLY || !name) return NULL;
   if (l == C) return strcmp(name, "tile.h") == 0 ? name : NULL;
   if (strncmp(name, folder, strlen(folder)) != 0) return NULL;
-  return strchr(name + strlen(folder), '/') ? NULL : name;
+  const char *own = name + strlen(folder);
+  return strchr(own, '/') && !(l == HIP && !strncmp(own, DETAIL, strlen(DETAIL))) ? NULL : name;
 }
 
 const char *cdna_header(const tw_embedded *e) { return header_name(e, TILES); }
 
 static tw_status write_headers(const char *directory, language l, tw_error *error) {
   tw_status status = TW_OK;
-  char *folder = *folder_of(l) ? tw_path_join(directory, folder_of(l)) : NULL;
+  char *folder = *folder_of(l) ? tw_path_join(directory, l == HIP ? "hip/" DETAIL : folder_of(l)) : NULL;
   if (folder) status = tw_directory_make(folder, error);
   const tw_embedded *e;
   for (size_t i = 0; status == TW_OK && (e = tw_embedded_at(i)); i++) {
@@ -213,7 +215,7 @@ static bool brings_hip(const char *source) {
 
 static void add_hip(command *c, cdna_arch arch, bool includes, bool own, bool brings) {
   ADD(c, arch == CDNA3 ? "--offload-arch=gfx942" : "--offload-arch=gfx950", "-x", "hip", "--offload-device-only",
-      "--no-gpu-bundle-output", "-nogpuinc", "-std=gnu++17", "-fdeclspec", "-O3", "-ffp-contract=fast",
+      "--no-gpu-bundle-output", "-nogpuinc", "-std=gnu++20", "-fdeclspec", "-O3", "-ffp-contract=fast",
       "-mprintf-kind=buffered", "-include", "hip/printf_alloc.h");
   if (includes) ADD(c, "-isystem", CLANG_WRAPPERS, "-include", "__clang_hip_runtime_wrapper.h");
   /* ROCm's headers rely on macros that its compiler defines and this one no longer does */

@@ -1,0 +1,3 @@
+/* amd_hip_runtime.h - a part of hip_runtime.h. */
+#pragma once
+#include "hip/hip_runtime.h"

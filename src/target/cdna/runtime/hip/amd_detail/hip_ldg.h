@@ -1,0 +1,3 @@
+/* hip_ldg.h - a part of hip_runtime.h. */
+#pragma once
+#include "hip/hip_runtime.h"
