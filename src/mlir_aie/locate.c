@@ -11,12 +11,6 @@ void xd_note_line(xd_reader *r, const char *label, int line) {
   xd_append(&r->design->lines, sizeof l, &l, &r->failed);
 }
 
-int xd_noted_line(const xd_reader *r, const char *label) {
-  for (size_t i = 0; i < r->design->lines.n; i++)
-    if (!strcmp(r->design->lines.at[i].label, label)) return r->design->lines.at[i].line;
-  return 0;
-}
-
 /* The first or last place of a label, as a word ("a_0" must not match the buffer a_0_1). */
 static const char *mention(const char *text, const char *label, bool last) {
   const size_t length = strlen(label);

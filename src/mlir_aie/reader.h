@@ -315,6 +315,5 @@ int xd_read_channel(xd_reader *, xd_place, xd_direction, int id);
 xd_direction xd_read_direction(xd_reader *);
 /* locate.c */
 void xd_note_line(xd_reader *, const char *label, int line);
-int xd_noted_line(const xd_reader *, const char *label); /* 0: not noted */
 
 #endif

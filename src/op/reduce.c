@@ -55,7 +55,6 @@ tw_reduce tw_reduce_of(const tw_problem *p) {
                      .term = (tw_reduce_term)tw_problem_int(p, "of"),
                      .type = tw_problem_type(p, "a")};
 }
-const char *tw_reduce_function_name(tw_reduce_function f) { return functions[f]; }
 const char *tw_reduce_term_name(tw_reduce_term t) { return terms[t]; }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {

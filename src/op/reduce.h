@@ -33,7 +33,6 @@ typedef struct tw_reduce {
 } tw_reduce;
 
 tw_reduce tw_reduce_of(const tw_problem *);
-const char *tw_reduce_function_name(tw_reduce_function);
 const char *tw_reduce_term_name(tw_reduce_term);
 
 /* Is the result a place in 0..n - 1? */

@@ -122,8 +122,6 @@ tw_status tw_toolchain_open(const tw_toolchain_kind *k, tw_toolchain *out, tw_er
 
 bool tw_toolchain_is_clang(const tw_toolchain *t) { return t->tools->is_clang; }
 
-const char *tw_toolchain_program(const tw_toolchain *t, size_t index) { return t->tools->program[index]; }
-
 /* ---- their messages ---- */
 
 /* The error lines of a tool's output, at most `most`; without any, the beginning of the output. */

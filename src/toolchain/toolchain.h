@@ -40,8 +40,6 @@ typedef struct tw_toolchain {
 tw_status tw_toolchain_open(const tw_toolchain_kind *, tw_toolchain *out, tw_error *);
 /* Is its driver clang? Then options differ here and there. */
 bool tw_toolchain_is_clang(const tw_toolchain *);
-/* The path of program[index]. */
-const char *tw_toolchain_program(const tw_toolchain *, size_t index);
 
 typedef struct tw_tool_run {
   size_t program;          /* index */

@@ -1,4 +1,4 @@
-/* pipeline.c - equations 4 to 11 of the ATB paper: prologue, steady state and epilogue of micro-kernels. */
+/* pipeline.c - equations 4, 5 and 8 to 10 of the ATB paper: prologue, steady state and epilogue of micro-kernels. */
 #include "target/xdna2/model/pipeline.h"
 
 #include <math.h>
@@ -17,12 +17,6 @@ double tw_prologue(const tw_loads kinds[], size_t n, int slots) {
   return latest;
 }
 
-double tw_ii_single(int distance, double loads, int slots) { return fmax(distance, ceil(loads / slots)); }
-
-double tw_ii_parallel(int distance, int chains, double loads, int slots) {
-  return fmax(distance + 1 - chains, ceil(loads / slots)) / chains;
-}
-
 double tw_ii_issued(int distance, int chains, double loads, int slots) {
   return fmax(fmax(1, (double)distance / chains), loads / slots);
 }
@@ -35,8 +29,4 @@ double tw_epilogue(int vmac_to_store, int store_latency, int stores, int chains)
 
 double tw_clusters_in_turn(double prologue, double steady, double epilogue, double clusters) {
   return (prologue + steady + epilogue) * clusters;
-}
-
-double tw_clusters_overlapped(double prologue, double steady, double epilogue, double clusters, double ii, int chains) {
-  return prologue + (steady + ii * chains) * clusters + epilogue;
 }

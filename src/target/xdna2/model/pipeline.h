@@ -1,6 +1,6 @@
 /* pipeline.h - how long the innermost loops of a GEMM take on a core that issues one multiply-accumulate a cycle.
  *
- * Equations 4 to 11 of the ATB paper (section 4): accumulation chains of vector multiply-accumulates (VMACs) in three
+ * Equations 4, 5 and 8 to 10 of the ATB paper (section 4): accumulation chains of vector multiply-accumulates (VMACs) in three
  * phases. A chain cluster is C chains that share operands and are interleaved. All results are cycles. */
 #ifndef TW_XDNA2_PIPELINE_H
 #define TW_XDNA2_PIPELINE_H
@@ -19,16 +19,9 @@ typedef struct tw_loads {
  * latency(i) + ceil(S(i) / slots) - 1 with S(i) the loads of the first i kinds. `kinds` may be in any order. */
 double tw_prologue(const tw_loads kinds[], size_t n, int slots);
 
-/* Equation 6: II of one chain: max(P, ceil(loads / slots)). P is the distance between two VMACs on one accumulator,
- * `loads` the loads of one VMAC. */
-double tw_ii_single(int distance, double loads, int slots);
-
-/* Equation 7 as printed: max(P + 1 - C, ceil(loads / slots)) / C. */
-double tw_ii_parallel(int distance, int chains, double loads, int slots);
-
-/* The limits that equation 7 omits: a core issues at most one VMAC per cycle, and with C alternating chains the same
- * accumulator returns after C cycles: max(1, P / C, loads / slots) cycles for each VMAC. For 2 x 2 clusters on XDNA2 (P
- * = 3) this is 1, equation 7 is 0.25. */
+/* In place of equations 6 and 7, which omit limits: a core issues at most one VMAC per cycle, and with C alternating chains the same
+ * accumulator returns after C cycles: max(1, P / C, loads / slots) cycles for each VMAC. P is the distance between two VMACs on one
+ * accumulator, `loads` the loads of one VMAC. For 2 x 2 clusters on XDNA2 (P = 3) this is 1, equation 7 is 0.25. */
 double tw_ii_issued(int distance, int chains, double loads, int slots);
 
 /* Equation 8: T_steady = II (N_accum - C); N_accum is the VMACs of the whole cluster. */
@@ -39,8 +32,5 @@ double tw_epilogue(int vmac_to_store, int store_latency, int stores, int chains)
 
 /* Equation 10: consecutive clusters. */
 double tw_clusters_in_turn(double prologue, double steady, double epilogue, double clusters);
-
-/* Equation 11: prologue and epilogue of successive clusters overlap. */
-double tw_clusters_overlapped(double prologue, double steady, double epilogue, double clusters, double ii, int chains);
 
 #endif
