@@ -669,19 +669,72 @@ class Tuning(unittest.TestCase):
             self.assertFalse(_tune._is_on_cuda(torch.nn.Linear(1, 1), inputs))
 
     def test_time_goes_to_calls_that_may_save_most(self):
-        kinds = (("gemm", {}, 10, 1e-3), ("attention", {}, 1, 5e-3), ("gemm", {}, 1, 1e-6), ("gemm", {"packed": 1}, 5, 1e-3))
-        calls = [twt.Call(op, keys, count, seconds) for op, keys, count, seconds in kinds]
-        shares = _tune._shares(calls, 15)
-        self.assertAlmostEqual(sum(shares), 15)
-        self.assertEqual(shares[2], 0)
-        shares = _tune._shares(calls, 60)
-        self.assertAlmostEqual(sum(shares), 60)
-        self.assertLess(shares[0], shares[1])
-        self.assertLess(shares[1], shares[3])
-        self.assertEqual(_tune._shares([], 60), [])
-        self.assertEqual(_tune._shares(calls[:1], 1), [_tune.SHORTEST_SEARCH])
-        forward, backward = (twt.Call("attention", keys, 1, 1e-3) for keys in ({"d": 64}, {"d": 64, "pass": "backward"}))
-        self.assertAlmostEqual(_tune._saving(forward, [forward, backward]), 2 * _tune._saving(backward))
+        kinds = (("gemm", {}, 10, 1e-3, 0.9e-3), ("gemm", {"packed": 1}, 5, 1e-3, 0.1e-3), ("gemm", {"m": 1}, 9, 1e-3, 2e-3), ("softmax", {}, 2, 1e-3, 1e-3))
+        calls = [twt.Call(op, keys, count, seconds, predicted=by_model) for op, keys, count, seconds, by_model in kinds]
+        passes = [twt.Call("attention", {"d": 64, **more}, 1, 2e-3, predicted=1e-3) for more in ({"pass": "backward"}, {})]
+        groups = _tune._groups(passes + calls)
+        self.assertEqual([group[0] for group in groups], [calls[1], passes[1], calls[0], calls[2], calls[3]])
+        self.assertEqual(groups[1], passes[::-1])
+        share, enough = _tune._share(groups, calls[1], 15)
+        self.assertAlmostEqual(share, 15 * 4.5 / 7.5)
+        self.assertAlmostEqual(enough, 0.1e-3 + 2e-3 / 5)  # the time is short, and attention may save 2 ms
+        self.assertAlmostEqual(_tune._share(groups[1:], passes[1], 15)[1], 1.5e-3)  # not without half of the saving
+        self.assertEqual(_tune._share(groups, calls[1], 600)[1], 0)
+        self.assertEqual(_tune._share(groups[3:], calls[2], 5), (2.5, 0))
+        self.assertEqual(_tune._share(groups[4:], calls[3], 5), (5, 0))
+
+    def test_passes_of_one_problem_are_searched_together(self):
+        """Neither kernel is used without the other: both begin before the end, or none."""
+        searched, now = [], [0.0]
+
+        def search(call, seconds, pool, enough):
+            searched.append(call)
+            now[0] += 10
+            call.tilewright = 1e-4
+
+        kinds = (({}, 9e-4), ({"pass": "backward"}, 1e-4), ({"act": "silu"}, 5e-4))
+        forward, backward, lone = (twt.Call("gate", {"rows": 8, **more}, 1, 1e-3, predicted=p) for more, p in kinds)
+        orphan = twt.Call("attention", {"d": 64, "pass": "backward"}, 1, 1e-3, predicted=1e-4)
+        forward_found = [True]
+        for module, name, value in (
+            (_tune, "_search", search),
+            (_tune, "_is_known", lambda call: False),
+            (_tune, "_has_forward", lambda call: call is not orphan and forward_found[0]),
+            (_tune, "time", types.SimpleNamespace(monotonic=lambda: now[0])),
+        ):
+            self.addCleanup(setattr, module, name, getattr(module, name))
+            setattr(module, name, value)
+        told = []
+        _tune._search_all([lone, backward, forward, orphan], 15, told.append)
+        self.assertEqual(searched, [forward, backward])
+        self.assertEqual([call.note for call in (orphan, lone)], ["not searched"] * 2)
+        self.assertEqual({id(call) for call in told}, {id(call) for call in (lone, backward, forward, orphan)})
+        self.assertEqual(forward.searched, 10)
+        self.assertIn("(10 s)", str(forward))
+        searched.clear()
+        now[0], forward_found[0] = 0.0, False
+        _tune._search_all([backward, forward, orphan], 15, None)
+        self.assertEqual(searched, [forward])
+        self.assertEqual([call.note for call in (backward, orphan)], ["the forward pass has no kernel"] * 2)
+
+    def test_the_model_predicts_a_kernel(self):
+        """At least the time of the roofline, and a kernel that reads its operands once near it."""
+        gate = dict(rows=4096, cols=14336, act="silu", a="bf16")
+        for op, keys, most in (("gate", gate, 1.2), ("gemm", dict(m=4096, n=4096, k=4096, a="bf16", b="bf16", c="bf16"), 1.5)):
+            bound = tw.model(op, target="cuda", **keys)[1].cost
+            self.assertTrue(bound <= _contest.predicted(op, keys) <= most * bound, (op, bound))
+
+    def test_compiled_products_with_a_kernel_in_the_backward_pass(self):
+        """torch.compile keeps the operator where a product of its backward pass alone has a kernel."""
+        x, weight = torch.zeros(2, 8, 32).bfloat16(), torch.zeros(64, 32).bfloat16().requires_grad_()
+        self.addCleanup(setattr, _gemm, "is_known", _gemm.is_known)
+        dw = ((64, 16), (1, 64), (16, 32), (32, 1), torch.bfloat16, "cpu", False, "")
+        dx = ((16, 64), (64, 1), (64, 32), (32, 1), torch.bfloat16, "cpu", False, "")
+        for known, of_x, expected in ((dw, False, True), (dx, False, False), (dx, True, True)):
+            _gemm.is_known = lambda *given: given == known  # noqa: B023
+            self.assertEqual(_gemm.gradient_has_kernel(x.detach().requires_grad_(of_x), weight), expected)
+            with torch.no_grad():
+                self.assertFalse(_gemm.gradient_has_kernel(x, weight))
 
     def test_schedules_that_are_compared(self):
         """The first steps and those that follow are schedules of the machine; packed weights have kernels of two kinds."""

@@ -70,8 +70,8 @@ def _next(problem: Any, steps: "tuple[str, ...]") -> "list[tuple[str, ...]]":
     return found[:NEXT]
 
 
-def _followed(problem: Any, steps: "tuple[str, ...]") -> "tuple[str, ...]":
-    """The steps that the model prefers, one after another, while each gains a percent."""
+def _followed(problem: Any, steps: "tuple[str, ...]") -> "tuple[float, tuple[str, ...]]":
+    """The steps that the model prefers, one after another, while each gains a percent, and their cost."""
     cost = min((c for c, _, step in menu(problem, ()) if step == steps[0]), default=0)
     while len(steps) < 6:
         offers = [(c, step) for c, _, step in menu(problem, steps) if _verb(step) != _verb(steps[0]) and c < 0.99 * cost]
@@ -79,7 +79,15 @@ def _followed(problem: Any, steps: "tuple[str, ...]") -> "tuple[str, ...]":
             break
         cost, step = min(offers)
         steps = (*steps, step)
-    return steps
+    return cost, steps
+
+
+def predicted(op: str, keys: "dict[str, Any]") -> float:
+    """Seconds of the kernel that the model prefers; infinite without a kernel. Measured kernels are slower, by a factor that differs less between
+    problems than PyTorch's."""
+    problem = _problem(_device.target(), op, keys)
+    offers = [(cost, step) for cost, _, step in menu(problem, ())]
+    return _followed(problem, (min(offers)[1],))[0] if offers else float("inf")
 
 
 def _loaded(op: str, keys: "dict[str, Any]", n: int, steps: "tuple[str, ...]", device: torch.device) -> Any:
@@ -152,15 +160,17 @@ def with_plan(text: str, plan: Any, call: Callable[[], Any]) -> Callable[[], Any
     return trial
 
 
-def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], seconds: float, pool: ThreadPoolExecutor) -> "list[Entry]":
-    """Tries schedules for about this many seconds and returns them, the fastest first. `ours` is a call with the problem. Raises the Error
-    of the first schedule where none can be loaded."""
+def contest(
+    op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], seconds: float, pool: ThreadPoolExecutor, enough: float = 0.0
+) -> "list[Entry]":
+    """Tries schedules for about this many seconds and returns them, the fastest first. `ours` is a call with the problem. A kernel that takes
+    at most `enough` seconds ends the search. Raises the Error of the first schedule where none can be loaded."""
     device, deadline = torch.device("cuda", torch.cuda.current_device()), time.monotonic() + seconds
     problem, text = _problem(_device.target(), op, keys), _device.problem_text(op, keys)
     seen: "set[tuple[str, ...]]" = set()
     entries: "list[Entry]" = []
     offered = _first(problem)
-    offered += [_followed(problem, steps) for steps in offered[:FOLLOWED]]
+    offered += [_followed(problem, steps)[1] for steps in offered[:FOLLOWED]]
     for turn in range(ROUNDS):
         fresh = [steps for steps in dict.fromkeys(offered) if steps not in seen]
         seen.update(fresh)
@@ -174,7 +184,8 @@ def contest(op: str, keys: "dict[str, Any]", n: int, ours: Callable[[], Any], se
         before = entries[0].seconds if entries else float("inf")  # before this round
         entries += [Entry(steps, taken, plan) for (steps, plan), taken in zip(loaded, times)]
         entries.sort(key=lambda entry: entry.seconds)
-        if turn + 1 >= ROUNDS_LEAST and (time.monotonic() > deadline or entries[0].seconds > 0.995 * before):
+        is_over = time.monotonic() > deadline or entries[0].seconds > 0.995 * before
+        if entries[0].seconds <= enough or (turn + 1 >= ROUNDS_LEAST and is_over):
             break
         offered = [steps for entry in entries[:CONTINUED] for steps in _next(problem, entry.schedule)]
     return entries

@@ -81,6 +81,18 @@ def has_kernel(a: torch.Tensor, b: torch.Tensor, transposed: bool, added: str) -
     return is_known(*ints, a.dtype, a.device.type, transposed, added)
 
 
+def gradient_has_kernel(x: torch.Tensor, weight: torch.Tensor) -> bool:
+    """Has wisdom a kernel for a product of `linear`'s backward pass, if there is one? The gradient is taken to be contiguous."""
+    if not torch.is_grad_enabled():
+        return False
+    ints = [tuple(int(n) for n in numbers) for numbers in (x.shape, x.stride(), weight.shape, weight.stride())]
+    shape, stride = _flat(*ints[:2])
+    m, n = shape[0], ints[2][0]
+    how = x.dtype, x.device.type, False, ""
+    of_x = x.requires_grad and is_known((m, n), (n, 1), *ints[2:], *how)
+    return of_x or (weight.requires_grad and is_known((n, m), (1, n), shape, stride, *how))
+
+
 def rows_of(x: torch.Tensor) -> torch.Tensor:
     """As a matrix, of which the last dimension is a row."""
     return x[None] if x.dim() == 1 else x.flatten(0, -2)
@@ -398,7 +410,8 @@ def layer(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -
     if is_direct(x, weight, bias):
         return _direct_linear(x, weight, bias)
     if is_traced(x) and weight.dim() == 2 and x.dim() > 0 and not has_kernel(x, weight, True, "" if bias is None else "bias"):
-        return torch.nn.functional.linear(x, weight, bias)
+        if not gradient_has_kernel(x, weight):
+            return torch.nn.functional.linear(x, weight, bias)
     return linear(x, weight, bias)
 
 

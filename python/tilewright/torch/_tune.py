@@ -18,12 +18,8 @@ _DTYPES = {name: dtype for dtype, name in _device.TYPES.items()}
 VERIFIED = 4
 #: A model that is slower by less than this, as a fraction, is not: its times differ as much.
 NOISE = 0.01
-#: Seconds that a search takes at least: two rounds, and a kernel verified.
-SHORTEST_SEARCH = 5.0
-#: The part of PyTorch's time that a kernel may save, which orders the searches: about what was seen on an H200 (docs/lab/2026-11-torch-reductions.md, docs/lab/2026-11-torch.md).
-SAVING = {"gemm": 0.03, "attention": 0.12, "layernorm": 0.2, "softmax": 0.2, "rotary": 0.5, "gate": 0.4, "elementwise": 0.02, "reduce": 0.2, "cumsum": 0.5, "pool": 0.6, "conv2d": 0.5, "conv3d": 0.5}
-#: The same of products with a gate, or with packed weights.
-SAVING_GATED, SAVING_PACKED = 0.2, 0.9
+#: Seconds that a search takes: 6 of a block took 68 on an H200 (docs/lab/2026-11-torch-kernelbench-4.md).
+SEARCH_SECONDS = 10.0
 
 
 @dataclass
@@ -37,6 +33,13 @@ class Call:
     tilewright: Optional[float] = None  #: None: no kernel
     note: str = ""
     is_dropped: bool = False  #: the model is not faster with the kernel
+    predicted: float = float("inf")  #: of a kernel, by the machine's model
+    searched: float = 0.0  #: seconds that the search took
+
+    @property
+    def saving(self) -> float:
+        """Seconds of the model that a kernel may save."""
+        return self.count * max(0.0, self.pytorch - self.predicted)
 
     @property
     def is_used(self) -> bool:
@@ -49,7 +52,8 @@ class Call:
     def __str__(self) -> str:
         keys = " ".join(f"{key}={value}" for key, value in self.keys.items())
         ours = "" if self.tilewright is None else f"{1e6 * self.tilewright:9.1f} {self.pytorch / self.tilewright:5.2f}x"
-        return f"{self.count:5d} {1e6 * self.pytorch:9.1f} {ours:17s} {self.op} {keys}" + (f"  ({self.note})" if self.note else "")
+        note = "; ".join(filter(None, (self.note, f"{self.searched:.0f} s" if self.searched else "")))
+        return f"{self.count:5d} {1e6 * self.pytorch:9.1f} {ours:17s} {self.op} {keys}" + (f"  ({note})" if note else "")
 
 
 @dataclass
@@ -254,27 +258,37 @@ def _run(model: Any, inputs: Any, backward: bool) -> Any:
     return torch.autograd.grad(found.float().sum(), gradients, allow_unused=True)
 
 
-def _saving(call: Call, calls: Sequence[Call] = ()) -> float:
-    """Seconds of the model that a kernel may save. The backward pass of attention needs the kernel of the forward pass, which is worth both."""
-    part = SAVING_PACKED if call.keys.get("packed") else SAVING_GATED if call.keys.get("glu") else SAVING[call.op]
-    backward = {**call.keys, "pass": "backward"}
-    follows = [other for other in calls if call.op == "attention" and other is not call and other.keys == backward]
-    return part * call.count * call.pytorch + sum(map(_saving, follows))
+def _groups(calls: Sequence[Call]) -> "list[list[Call]]":
+    """The passes of each problem, the forward pass first: with gradients, the kernel of one is used with that of the other alone. Problems
+    that may save most come first, and of those that may save nothing the longest."""
+    found: "dict[Any, list[Call]]" = {}
+    for call in sorted(calls, key=_is_backward):
+        found.setdefault((call.op, *((key, value) for key, value in call.keys.items() if key != "pass")), []).append(call)
+    return sorted(found.values(), key=lambda group: (-_saving(group), -sum(call.count * call.pytorch for call in group)))
 
 
-def _shares(calls: Sequence[Call], seconds: float) -> "list[float]":
-    """Seconds of search for each call; 0: not worth a search. The calls that may save most get the shortest search, as many as there is
-    time for. They share the time that is left by what they may save."""
-    saving = [_saving(call, calls) for call in calls]
-    order = sorted(range(len(calls)), key=lambda i: -saving[i])[: max(1, int(seconds / SHORTEST_SEARCH))]
-    total = sum(saving[i] for i in order)
-    left = max(0.0, seconds - SHORTEST_SEARCH * len(order))
-    return [SHORTEST_SEARCH + left * saving[i] / total if i in order and total else 0.0 for i in range(len(calls))]
+def _saving(group: Sequence[Call]) -> float:
+    return sum(call.saving for call in group)
+
+
+def _share(waiting: "Sequence[Sequence[Call]]", call: Call, left: float) -> "tuple[float, float]":
+    """Of the seconds that are left, those for a call of the first group that waits; and the seconds of a kernel that is good enough: where time
+    is short, a search ends with half of its saving when the next problem may save more than is left to save here."""
+    total = sum(map(_saving, waiting))
+    share = left * call.saving / total if total else left / len(waiting)
+    following = _saving(waiting[1]) if len(waiting) > 1 else 0.0
+    is_short = left < SEARCH_SECONDS * sum(map(len, waiting))
+    enough = min(call.predicted + following / call.count, (call.predicted + call.pytorch) / 2)
+    return share, enough if is_short and following else 0.0
 
 
 def _fits_a_graph(op: str, keys: "dict[str, Any]") -> bool:
     """PyTorch's backward pass of attention runs on the stream of its forward pass, which is not the one that is captured."""
     return op != "attention" or keys.get("pass") != "backward"
+
+
+def _is_backward(call: Call) -> bool:
+    return call.keys.get("pass") == "backward"
 
 
 def _operands(op: str, keys: "dict[str, Any]") -> int:
@@ -295,7 +309,7 @@ def _is_known(call: Call) -> bool:
 
 
 def _has_forward(call: Call) -> bool:
-    """The kernel of a backward pass reads what that of the forward pass wrote."""
+    """A kernel of the backward pass is used with that of the forward pass alone, whose results attention's reads."""
     return _device.has_kernel(call.op, {key: value for key, value in call.keys.items() if key != "pass"})
 
 
@@ -313,9 +327,9 @@ def compare(call: Call) -> None:
         call.note = "PyTorch is faster and stays"
 
 
-def _search(call: Call, seconds: float, pool: Any) -> None:
-    """Looks for a kernel; one that is faster than PyTorch's is verified and kept."""
-    entries = _contest.contest(call.op, call.keys, _operands(call.op, call.keys), pair(call.op, call.keys)[1], seconds, pool)
+def _search(call: Call, seconds: float, pool: Any, enough: float = 0.0) -> None:
+    """Looks for a kernel; one that is faster than PyTorch's is verified and kept. `enough`: as of `contest`."""
+    entries = _contest.contest(call.op, call.keys, _operands(call.op, call.keys), pair(call.op, call.keys)[1], seconds, pool, enough)
     text = _device.problem_text(call.op, call.keys)
     call.note = "" if entries else "no kernel"
     for entry in entries[:VERIFIED]:
@@ -339,6 +353,33 @@ def _search(call: Call, seconds: float, pool: Any) -> None:
             continue
         _device.reject(text, False)
         return
+
+
+def _search_all(calls: "list[Call]", deadline: float, progress: Optional[Callable[[Call], Any]]) -> None:
+    """Searches kernels for the calls without one, problem by problem; none begins after the deadline."""
+    known = {id(call) for call in calls if _is_known(call)}
+    groups = _groups([call for call in calls if id(call) in known]) + _groups([call for call in calls if id(call) not in known])
+    pool = _contest.threads()
+    for i, group in enumerate(groups):
+        is_late = time.monotonic() >= deadline
+        for call in group:
+            begin = time.monotonic()
+            try:
+                if _is_backward(call) and not _has_forward(call):
+                    call.note = "not searched" if is_late else "the forward pass has no kernel"
+                elif id(call) in known:
+                    compare(call)
+                elif is_late:
+                    call.note = "not searched"
+                else:
+                    share, enough = _share(groups[i:], call, deadline - begin)
+                    _search(call, share, pool, enough)
+                    call.searched = time.monotonic() - begin
+            except (Error, torch.cuda.OutOfMemoryError) as error:
+                call.tilewright, call.note = None, str(error).split("\n")[0]
+            if progress:
+                progress(call)
+    pool.shutdown()
 
 
 def _is_on_cuda(model: Any, inputs: Any) -> bool:
@@ -389,7 +430,7 @@ def tune(
     progress: Optional[Callable[[Call], Any]] = None,
     start: Any = None,
 ) -> TuneReport:
-    """Searches kernels for the calls that the model makes on CUDA, and compares model and model with `replace`. No search begins after `seconds`.
+    """Searches kernels for the calls that the model makes on CUDA, and compares model and model with `replace`. No problem begins after `seconds`.
 
     `example_inputs`: a tensor, a tuple of arguments, or a dict of keyword arguments. `backward`: the backward pass too [default: while
     model.training]. What is faster than PyTorch goes into wisdom; the model itself stays as it is: `replace` it to use the kernels. `start`: the
@@ -406,27 +447,10 @@ def tune(
         except Error:
             continue  # the machine does not support it
         theirs = pair(op, dict(keys))[0]
-        calls.append(Call(op, dict(keys), count, seconds_of(theirs, graph=_fits_a_graph(op, dict(keys)))))
+        measured = seconds_of(theirs, graph=_fits_a_graph(op, dict(keys)))
+        calls.append(Call(op, dict(keys), count, measured, predicted=_contest.predicted(op, dict(keys))))
     calls.sort(key=lambda call: -call.count * call.pytorch)
-    unknown = [call for call in calls if not _is_known(call)]
-    pool = _contest.threads()
-    shares = dict(zip(map(id, unknown), _shares(unknown, seconds)))
-    for call in sorted(calls, key=lambda call: -_saving(call, calls)):  # attention's backward pass comes after its forward pass
-        share = shares.get(id(call))
-        try:
-            if call.op == "attention" and call.keys.get("pass") == "backward" and not _has_forward(call):
-                call.note = "the forward pass has no kernel"
-            elif share is None:
-                compare(call)
-            elif share and time.monotonic() - begin < seconds:
-                _search(call, share, pool)
-            else:
-                call.note = "not searched"
-        except (Error, torch.cuda.OutOfMemoryError) as error:
-            call.tilewright, call.note = None, str(error).split("\n")[0]
-        if progress:
-            progress(call)
-    pool.shutdown()
+    _search_all(calls, begin + seconds, progress)
     forget()
     before, after = _drop_what_loses(model, example_inputs, backward, calls, model if start is None else start)
     return TuneReport(before, after, calls, time.monotonic() - begin, backward)
