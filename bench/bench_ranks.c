@@ -229,7 +229,7 @@ static void watch_implement(tw_agent *agent, size_t n, const tw_order order[], t
   /* The search computes digests on several threads, too: their time is found here and taken from the serial time. */
   for (size_t i = 0; i < n; i++) {
     if (kernel[i].source) tw_target_source_digest(order[i].request->target, kernel[i].source);
-    tw_schedule_digest(&kernel[i].recipe);
+    tw_schedule_digest(&kernel[i].schedule);
   }
   watched.left_agent = thread_seconds();
   p->serial -= watched.left_agent - made;

@@ -84,7 +84,7 @@ typedef struct tw_request {
   bool (*known_source)(const void *context, const char *source);
   /* The number of kernels with this lever in this search, and the number that beat their parent. */
   void (*experience)(const void *context, const char *lever, int *tried, int *paid);
-  /* The candidate with a number, for `mends` and `twin`. NULL: the request is outside of a search. */
+  /* The candidate with a number, for `repairs` and `twin`. NULL: the request is outside of a search. */
   const tw_candidate *(*candidate)(const void *context, int number);
   const void *context;
 } tw_request;
@@ -113,13 +113,13 @@ typedef struct tw_order {
   /* The failed earlier try with verdict and message: a kernel, or a reply without a kernel. NULL: this is the first
    * try. */
   const tw_candidate *failed;
-  int mended; /* number of this repair; 0: a first try */
+  int repaired; /* number of this repair; 0: a first try */
 } tw_order;
 
 /* The result of an order. */
 typedef struct tw_kernel {
-  bool has_recipe;
-  tw_schedule recipe;
+  bool has_schedule;
+  tw_schedule schedule;
   char *source; /* malloc'ed; NULL: no kernel, and `message` has the reason */
   size_t n_levers;
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
@@ -134,12 +134,12 @@ typedef struct tw_kernel {
 
 typedef struct tw_agent tw_agent;
 struct tw_agent {
-  const char *name;  /* "rules", "llm:MODEL": its name in journals and ladders */
-  bool needs_recipe; /* it extends schedules, so it gets no parents without a schedule */
+  const char *name;    /* "rules", "llm:MODEL": its name in journals and ladders */
+  bool needs_schedule; /* it extends schedules, so it gets no parents without a schedule */
   /* answers cost money, so the search uses the defaults of the Autocomp paper instead of the defaults for cheap
    * plans */
   bool asks_models;
-  int mends;        /* repairs of a failed kernel, at most */
+  int max_repairs;  /* repairs of a failed kernel, at most */
   int translations; /* number of its first iterations whose requests it answers with a translation */
   void *own;        /* data of the agent */
   /* Answers requests: proposal[i] to request[i]. */

@@ -11,29 +11,29 @@ tw_candidate *tw_candidate_new(void) {
   tw_candidate *candidate = tw_new(1, sizeof *candidate);
   if (!candidate) return NULL;
   candidate->agent = "search";
-  candidate->number = candidate->parent = candidate->plan = candidate->mends = candidate->twin = TW_NONE;
+  candidate->number = candidate->parent = candidate->plan = candidate->repairs = candidate->twin = TW_NONE;
   return candidate;
 }
 
 void tw_candidate_free(tw_candidate *candidate) {
   if (!candidate) return;
-  free(candidate->recipe);
+  free(candidate->schedule);
   free(candidate->source);
   free(candidate->message);
   free(candidate->reply);
   free(candidate);
 }
 
-bool tw_candidate_set_kernel(tw_candidate *candidate, const tw_target *target, const tw_schedule *recipe,
+bool tw_candidate_set_kernel(tw_candidate *candidate, const tw_target *target, const tw_schedule *schedule,
                              char *source) {
-  candidate->recipe = recipe ? malloc(sizeof *recipe) : NULL;
-  if (candidate->recipe) {
-    *candidate->recipe = *recipe;
-    candidate->recipe_digest = tw_schedule_digest(recipe);
+  candidate->schedule = schedule ? malloc(sizeof *schedule) : NULL;
+  if (candidate->schedule) {
+    *candidate->schedule = *schedule;
+    candidate->schedule_digest = tw_schedule_digest(schedule);
   }
   candidate->source = source;
-  candidate->source_digest = source ? tw_target_source_digest(target, source) : candidate->recipe_digest;
-  return !recipe || candidate->recipe;
+  candidate->source_digest = source ? tw_target_source_digest(target, source) : candidate->schedule_digest;
+  return !schedule || candidate->schedule;
 }
 
 tw_digest tw_schedule_digest(const tw_schedule *schedule) {

@@ -1,7 +1,7 @@
 /* candidate.h - a kernel in a search: its origin and its result.
  *
- * The kernel is its source. It may have a recipe: the schedule from which the target emits the source. Only kernels
- * with a recipe can be shortened, rearranged or followed by a step of the target's menu. The lineage of a kernel is its
+ * The kernel is its source. It may have a schedule: the schedule from which the target emits the source. Only kernels
+ * with a schedule can be shortened, rearranged or followed by a step of the target's menu. The lineage of a kernel is its
  * parent, the parent's parent, and so on to the start. */
 #ifndef TW_AGENT_CANDIDATE_H
 #define TW_AGENT_CANDIDATE_H
@@ -25,7 +25,7 @@ typedef struct tw_candidate {
   int iteration;     /* 0: a start; after the last: a rung of the ladder */
   int parent;        /* its number; TW_NONE */
   int plan;          /* index among its parent's plans in this iteration; TW_NONE */
-  int mends;         /* the failed candidate that this one repairs; TW_NONE */
+  int repairs;       /* the failed candidate that this one repairs; TW_NONE */
   int twin;          /* the earlier candidate with the same kernel; TW_NONE */
   int complete;      /* translations: the percentage in the machine's language, by its author's estimate; 0: unknown */
   uint64_t exchange; /* the question to a model that it answers (tw_exchange.place); 0: none */
@@ -34,9 +34,9 @@ typedef struct tw_candidate {
   char lever[TW_LEVERS_MAX][TW_LEVER_MAX];
   char step[TW_STEP_MAX]; /* the change to its parent's source, in a line, if it has no schedule */
   char why[TW_WHY_MAX];
-  tw_schedule *recipe; /* malloc'ed; the target emits `source` from it; NULL: the source has no schedule */
-  char *source;        /* malloc'ed; NULL if there is none */
-  tw_digest recipe_digest, source_digest;
+  tw_schedule *schedule; /* malloc'ed; the target emits `source` from it; NULL: the source has no schedule */
+  char *source;          /* malloc'ed; NULL if there is none */
+  tw_digest schedule_digest, source_digest;
   tw_verdict verdict;
   /* the part of the outputs that was compared, in words; "" if none was, or the verdict is recalled */
   char coverage[240];
@@ -56,7 +56,7 @@ tw_candidate *tw_candidate_new(void);
 void tw_candidate_free(tw_candidate *);
 /* Takes ownership of the source (may be NULL), copies the schedule (may be NULL) and computes the digests. False
  * without memory for the schedule: the source then has none. */
-bool tw_candidate_set_kernel(tw_candidate *, const tw_target *, const tw_schedule *recipe, char *source);
+bool tw_candidate_set_kernel(tw_candidate *, const tw_target *, const tw_schedule *schedule, char *source);
 
 tw_digest tw_schedule_digest(const tw_schedule *);
 /* Equal for sources that differ only in comment lines and in white space at the ends of lines, because the comment with

@@ -18,8 +18,8 @@
 #include "base/files.h"
 #include "base/status.h"
 
-/* A request's questions within its place: plans, and kernels by plan, alternative and how often they were mended. */
-enum { PLAN_BITS = 6, ALTERNATIVE_BITS = 6, MENDS_BITS = 3, KERNEL_MARK = 1 << 15, MENU_MARK = 1 << 14 };
+/* A request's questions within its place: plans, and kernels by plan, alternative and how often they were repaired. */
+enum { PLAN_BITS = 6, ALTERNATIVE_BITS = 6, REPAIR_BITS = 3, KERNEL_MARK = 1 << 15, MENU_MARK = 1 << 14 };
 
 typedef struct llm {
   tw_agent agent;
@@ -252,9 +252,10 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
     const tw_order *o = &order[i];
     const plan_detail *detail = o->plan->detail;
     tw_question *q = &question[i];
-    const uint64_t within = KERNEL_MARK | (detail->number & ((1 << PLAN_BITS) - 1)) << (ALTERNATIVE_BITS + MENDS_BITS) |
-                            (o->alternative & ((1 << ALTERNATIVE_BITS) - 1)) << MENDS_BITS |
-                            ((uint64_t)o->mended & ((1 << MENDS_BITS) - 1));
+    const uint64_t within = KERNEL_MARK |
+                            (detail->number & ((1 << PLAN_BITS) - 1)) << (ALTERNATIVE_BITS + REPAIR_BITS) |
+                            (o->alternative & ((1 << ALTERNATIVE_BITS) - 1)) << REPAIR_BITS |
+                            ((uint64_t)o->repaired & ((1 << REPAIR_BITS) - 1));
     *q = (tw_question){.chat = m->coder,
                        .place = o->request->place | within,
                        .kernel = true,
@@ -422,9 +423,9 @@ tw_status tw_llm_open(const char *text, const tw_target *target, const tw_model_
   tw_account_open(&m->account);
   m->agent = (tw_agent){.name = name,
                         .asks_models = true,
-                        .mends = m->options.fixes == 0  ? 1
-                                 : m->options.fixes < 0 ? 0
-                                                        : m->options.fixes,
+                        .max_repairs = m->options.fixes == 0  ? 1
+                                       : m->options.fixes < 0 ? 0
+                                                              : m->options.fixes,
                         .translations = m->options.translate,
                         .own = m,
                         .plan = plan,

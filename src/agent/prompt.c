@@ -95,7 +95,7 @@ bool tw_prompt_diagnose(const tw_request *r, tw_diagnosis *out) {
   *out = (tw_diagnosis){0};
   if (!rewriter || !c->source || (rate > 0 && SIMULATIONS * c->measured.cost / rate > SECONDS_MOST)) return false;
   const int jobs = r->jobs > 0 ? r->jobs : 1;
-  if (rewriter->study(r->target, r->problem, c->source, strlen(c->source), c->recipe != NULL, SEED, jobs, r->stop,
+  if (rewriter->study(r->target, r->problem, c->source, strlen(c->source), c->schedule != NULL, SEED, jobs, r->stop,
                       &program, NULL) != TW_OK)
     return false;
   const bool known = rewriter->diagnose(program, jobs, out, NULL) == TW_OK && out->n > 0;
@@ -107,7 +107,7 @@ char *tw_prompt_inner_loop(const tw_request *r) {
   const tw_candidate *c = r->parent;
   char *text = NULL;
   if (r->target->inner_loop && c->source)
-    r->target->inner_loop(r->target, r->problem, c->source, strlen(c->source), c->recipe != NULL, &text, NULL);
+    r->target->inner_loop(r->target, r->problem, c->source, strlen(c->source), c->schedule != NULL, &text, NULL);
   return text;
 }
 
@@ -147,7 +147,7 @@ static int length_of_line(const char *text, int most) {
 }
 
 /* A request without an answer says nothing about its plan. */
-static bool tells_something(const tw_candidate *c) { return c->source || c->recipe || c->reply; }
+static bool tells_something(const tw_candidate *c) { return c->source || c->schedule || c->reply; }
 
 /* A candidate's change and its result, in a line. */
 static void add_attempt(tw_text *t, const tw_target *target, const tw_candidate *c) {
@@ -198,7 +198,9 @@ static const tw_candidate *candidate_at(const tw_request *r, int number) {
 }
 
 /* The previous try for the same order. */
-static const tw_candidate *try_before(const tw_request *r, const tw_candidate *c) { return candidate_at(r, c->mends); }
+static const tw_candidate *try_before(const tw_request *r, const tw_candidate *c) {
+  return candidate_at(r, c->repairs);
+}
 
 /* The last try with a kernel, this one included; NULL if none has one. */
 static const tw_candidate *last_kernel(const tw_request *r, const tw_candidate *c) {

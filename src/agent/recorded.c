@@ -57,7 +57,7 @@ static bool is_missing(const tw_schedule *now, size_t baseline, const tw_schedul
 }
 
 static size_t steps_of_baseline(const tw_request *r) {
-  const tw_schedule *start = r->lineage[0]->recipe, *now = r->parent->recipe;
+  const tw_schedule *start = r->lineage[0]->schedule, *now = r->parent->schedule;
   if (!start || now->n < start->n) return 0;
   for (size_t i = 0; i < start->n; i++)
     if (strcmp(start->step[i], now->step[i]) != 0) return 0;
@@ -91,13 +91,13 @@ static void add_recorded(detail *d, tw_agent_plan *plan, const tw_schedule *sche
 
 /* The recorded step, then the menu's steps of its verb; the menu is sorted by prediction. */
 static void plan_step(const tw_request *r, const char *step, detail *d, tw_agent_plan *plan) {
-  tw_schedule next = *r->parent->recipe;
+  tw_schedule next = *r->parent->schedule;
   if (append(r, &next, step) && is_new(r, &next)) add_recorded(d, plan, &next, 1);
   const size_t most = r->kernels < ALTERNATIVES ? r->kernels : ALTERNATIVES;
   tw_menu menu = {0};
-  if (tw_target_steps(r->target, r->problem, r->parent->recipe, &menu, NULL) != TW_OK) return;
+  if (tw_target_steps(r->target, r->problem, r->parent->schedule, &menu, NULL) != TW_OK) return;
   for (size_t i = 0; i < menu.n && plan->n_alternatives < most; i++) {
-    next = *r->parent->recipe;
+    next = *r->parent->schedule;
     if (has_same_verb(menu.item[i].step, step) && append(r, &next, menu.item[i].step) && is_new(r, &next))
       add_recorded(d, plan, &next, 1);
   }
@@ -118,7 +118,7 @@ static bool append_like(const tw_request *r, tw_schedule *schedule, const char *
 /* All missing steps, as recorded; or, because a size that is legal here may be slow, with the menu's sizes. */
 static void plan_rest(const tw_request *r, size_t baseline, const tw_schedule *recording, bool from_menu, detail *d,
                       tw_agent_plan *plan) {
-  tw_schedule next = *r->parent->recipe;
+  tw_schedule next = *r->parent->schedule;
   size_t added = 0;
   for (size_t i = 0; i < recording->n; i++) {
     const char *step = recording->step[i];
@@ -162,7 +162,7 @@ static void plan_one(const recorded *own, const tw_request *r, tw_proposal *out)
   for (size_t k = 0; k < own->n; k++)
     for (size_t i = 0; i < own->recording[k].n && out->n < r->plans; i++) {
       const char *step = own->recording[k].step[i];
-      if (!is_missing(r->parent->recipe, baseline, &own->recording[k], i)) continue;
+      if (!is_missing(r->parent->schedule, baseline, &own->recording[k], i)) continue;
       tw_agent_plan *plan = &out->plan[out->n];
       out->status = open_plan("a recorded step of an earlier search", step, plan, &d, &out->error);
       if (out->status != TW_OK) return;
@@ -195,7 +195,7 @@ static void implement(tw_agent *agent, size_t n, const tw_order order[], tw_kern
     const detail *d = order[i].plan->detail;
     const tw_schedule *schedule = &d->schedule[order[i].alternative];
     tw_kernel *k = &kernel[i];
-    *k = (tw_kernel){.has_recipe = true, .recipe = *schedule, .n_levers = d->n_levers[order[i].alternative]};
+    *k = (tw_kernel){.has_schedule = true, .schedule = *schedule, .n_levers = d->n_levers[order[i].alternative]};
     for (size_t l = 0; l < k->n_levers; l++) {
       const char *step = schedule->step[schedule->n - k->n_levers + l];
       snprintf(k->lever[l], sizeof k->lever[l], "%.*s", (int)verb_length(step), step);
@@ -217,7 +217,7 @@ tw_status tw_recorded_open(size_t n, const tw_schedule recording[], tw_agent **o
   own->n = n;
   own->recording = recording;
   own->agent = (tw_agent){.name = "reuse",
-                          .needs_recipe = true,
+                          .needs_schedule = true,
                           .own = own,
                           .plan = plan,
                           .implement = implement,

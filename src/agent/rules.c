@@ -81,7 +81,7 @@ static int idle_of(const tw_request *r) { return r->without & TW_WITHOUT_FEEDBAC
 static double predict_parent(const tw_request *r) {
   double cost;
   if (!has_model(r)) return r->parent->measured.cost;
-  bool predicted = tw_target_predict(r->target, r->problem, r->parent->recipe, &cost, NULL) == TW_OK;
+  bool predicted = tw_target_predict(r->target, r->problem, r->parent->schedule, &cost, NULL) == TW_OK;
   return known_or(predicted ? cost : 0, r->parent->measured.cost);
 }
 
@@ -118,7 +118,7 @@ static void drop_exhausted(levers *l) {
 /* The untried steps after the parent's schedule. On failure nothing is left to free. */
 static tw_status list_levers(const tw_request *r, double parent_cost, tw_random *random, levers *out, tw_error *error) {
   levers l = {0};
-  tw_status status = tw_target_steps(r->target, r->problem, r->parent->recipe, &l.menu, error);
+  tw_status status = tw_target_steps(r->target, r->problem, r->parent->schedule, &l.menu, error);
   if (status != TW_OK) return status;
   l.option = tw_new(l.menu.n + 1, sizeof *l.option);
   l.lever = tw_new(l.menu.n + 1, sizeof *l.lever);
@@ -132,7 +132,7 @@ static tw_status list_levers(const tw_request *r, double parent_cost, tw_random 
         .item = item,
         .cost = known_or(has_model(r) ? item->predicted_cost : 0, parent_cost),
         .tie = tw_random_next(random),
-        .tried = !is_new(r, r->parent->recipe, item->step),
+        .tried = !is_new(r, r->parent->schedule, item->step),
     };
   }
   qsort(l.option, l.n_options, sizeof *l.option, compare_options);
@@ -322,8 +322,8 @@ static void describe(const tw_menu_item *chain, size_t n, tw_kernel *out) {
 /* Emits the chain. False if a shorter part of it is tried instead: the chain was tried before, its last step is illegal,
  * or a step hides the effect of the rest, so that the kernel exists already. */
 static bool is_worth_a_try(const tw_request *r, tw_kernel *out, bool has_shorter) {
-  if (has_shorter && r->known && r->known(r->context, &out->recipe)) return false;
-  if (tw_target_emit(r->target, r->problem, &out->recipe, &out->source, &out->message) != TW_OK) return !has_shorter;
+  if (has_shorter && r->known && r->known(r->context, &out->schedule)) return false;
+  if (tw_target_emit(r->target, r->problem, &out->schedule, &out->source, &out->message) != TW_OK) return !has_shorter;
   if (!has_shorter || !r->known_source || !r->known_source(r->context, out->source)) return true;
   free(out->source);
   out->source = NULL;
@@ -337,19 +337,19 @@ static void implement_one(const tw_order *order, tw_kernel *out) {
   tw_random_seed_stream(&random, d->seed, order->alternative);
   tw_menu_item chain[GREEDY_DEPTH];
   size_t n = 0;
-  *out = (tw_kernel){.has_recipe = true, .recipe = *r->parent->recipe};
+  *out = (tw_kernel){.has_schedule = true, .schedule = *r->parent->schedule};
   chain[n++] = d->item[order->alternative];
-  tw_status status = tw_schedule_add(&out->recipe, chain[0].step, &out->message);
+  tw_status status = tw_schedule_add(&out->schedule, chain[0].step, &out->message);
   while (status == TW_OK && n < d->depth) {
     double least = known_or(chain[n - 1].predicted_cost, d->parent_cost) * (1 - LEAST_GAIN);
-    if (!best_next(r, &out->recipe, chain, n, d, tw_random_next(&random), &chain[n]) ||
-        chain[n].predicted_cost > least || tw_schedule_add(&out->recipe, chain[n].step, NULL) != TW_OK)
+    if (!best_next(r, &out->schedule, chain, n, d, tw_random_next(&random), &chain[n]) ||
+        chain[n].predicted_cost > least || tw_schedule_add(&out->schedule, chain[n].step, NULL) != TW_OK)
       break;
     n++;
   }
   while (status == TW_OK && !is_worth_a_try(r, out, n > 1)) {
     n--;
-    out->recipe.n--;
+    out->schedule.n--;
   }
   describe(chain, n, out);
 }
@@ -401,7 +401,7 @@ tw_status tw_rules_open(const char *text, const tw_target *t, const tw_model_opt
   *out = tw_new(1, sizeof **out);
   if (!*out) return tw_fail(error, TW_NO_MEMORY, "no memory for an agent");
   **out = (tw_agent){.name = strcmp(text, "random") ? "rules" : "random",
-                     .needs_recipe = true,
+                     .needs_schedule = true,
                      .plan = plan,
                      .implement = implement,
                      .free_plan = free_plan,

@@ -1,5 +1,5 @@
 /* prompt.c - `tilewright prompt plan|implement OP key=value... -t TARGET [FILE]`: prints what a language model would be
- * asked about a program, FILE or the machine's plainest kernel: for reading, for mending its texts, or for asking by
+ * asked about a program, FILE or the machine's plainest kernel: for reading, for repairing its texts, or for asking by
  * hand. `tilewright prompt --write DIR -t TARGET` writes the texts; `--prompts DIR` uses them. With --from, a language
  * model adds what a machine's documentation says. */
 #include <stdlib.h>

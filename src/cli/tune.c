@@ -125,13 +125,14 @@ static tw_status deliver(const cli *c, const cli_subject *s, const tw_search_res
   const tw_improvement *i = r->how;
   tw_status status = show(c, s, r, i, error);
   if (!c->options.out && i && i->rewritten) say_where(c, s, r);
-  if (status == TW_OK) status = cli_draw_source(c, s, r->source, r->has_recipe || c->options.trust, "the best", error);
+  if (status == TW_OK)
+    status = cli_draw_source(c, s, r->source, r->has_schedule || c->options.trust, "the best", error);
   if (!c->options.out) return status;
   tw_error why = {0};
   tw_text list = {0};
   tw_status written = cli_write_result(c->options.out, s, r, &list, &why);
   if (written == TW_OK && !tw_is_set(cli_catch_interrupt()))
-    cli_write_timeline(c, s, r->has_recipe || c->options.trust, c->options.out, until);
+    cli_write_timeline(c, s, r->has_schedule || c->options.trust, c->options.out, until);
   char *names = tw_text_take(&list);
   if (written == TW_OK && names && !c->options.json) printf("  in %s: %s\n", c->options.out, names);
   free(names);

@@ -1,11 +1,13 @@
 /* beam.c - which candidates are the parents of the next iteration.
  *
- * As in Autocomp (section 3.3): the best B children that are correct and faster than their own parent. Additions: the
- * best candidate of all never leaves the beam, since nothing else is as likely to be a step from the end; when fewer
- * than B children qualify, the best of the old parents stay and are tried with other plans; a child that is much slower
- * than the best has no precedence over the old parents, however slow its own parent was; half of the places are for
- * kernels that begin with different steps. tw_keep_recipes is for ensembles. While a program is translated, a child that is more complete than its parent counts as one that beats it,
- * and the most complete come first. */
+ * As in Autocomp (section 3.3): the best B children that are correct and faster than their own parent. Additions:
+ * - The best candidate of all never leaves the beam: the next step is most likely from it.
+ * - If fewer than B children qualify, the best of the old parents stay and are tried with other plans.
+ * - A child that is much slower than the best does not displace an old parent.
+ * - Half of the places are for kernels that begin with different steps.
+ * - If agents need schedules, a kernel with a schedule stays (tw_keep_schedules).
+ * - While a program is translated, a child that is more complete than its parent beats it, and the most complete come
+ *   first. */
 #include <string.h>
 
 #include "search/state.h"
@@ -82,23 +84,23 @@ static void learn(tw_state *s, const tw_candidate *c) {
   }
 }
 
-static tw_candidate *best_with_recipe(const tw_state *s) {
+static tw_candidate *best_with_schedule(const tw_state *s) {
   tw_candidate *best = NULL;
   for (size_t i = 0; i < s->n; i++) {
     tw_candidate *c = s->all[i];
-    if (c->recipe && c->verdict == TW_CORRECT && (!best || tw_is_better(c, best))) best = c;
+    if (c->schedule && c->verdict == TW_CORRECT && (!best || tw_is_better(c, best))) best = c;
   }
   return best;
 }
 
 /* If the beam has only sources without a schedule, agents that need a schedule would have no parent. So the best
  * kernel with a schedule stays in the beam, too. If all agents need a schedule, it replaces the sources. */
-void tw_keep_recipes(tw_state *s) {
+void tw_keep_schedules(tw_state *s) {
   size_t needing = 0;
-  for (size_t i = 0; i < s->n_members; i++) needing += !s->is_retired[i] && s->member[i].agent->needs_recipe;
+  for (size_t i = 0; i < s->n_members; i++) needing += !s->is_retired[i] && s->member[i].agent->needs_schedule;
   for (size_t i = 0; i < s->n_beam; i++)
-    if (s->beam[i]->recipe) return;
-  tw_candidate *best = needing ? best_with_recipe(s) : NULL;
+    if (s->beam[i]->schedule) return;
+  tw_candidate *best = needing ? best_with_schedule(s) : NULL;
   const size_t room = (size_t)s->options.beam;
   if (!best || (room == 1 && needing < s->n_members)) return;
   if (s->n_beam == room) s->n_beam--;
@@ -107,8 +109,8 @@ void tw_keep_recipes(tw_state *s) {
 
 /* The first step often decides on the structure of a kernel. Its own steps follow the steps of the baseline. */
 static const char *first_step(const tw_state *s, const tw_candidate *c) {
-  const size_t shared = c->recipe ? tw_state_shared_steps(s, c->recipe) : 0;
-  return c->recipe && c->recipe->n > shared ? c->recipe->step[shared] : "";
+  const size_t shared = c->schedule ? tw_state_shared_steps(s, c->schedule) : 0;
+  return c->schedule && c->schedule->n > shared ? c->schedule->step[shared] : "";
 }
 
 static bool is_same_kind(const tw_state *s, const tw_candidate *a, const tw_candidate *b) {
@@ -174,5 +176,5 @@ void tw_select_beam(tw_state *s, size_t first) {
   if (n == room && !s->is_translating) spread_kinds(s, next, n);
   memcpy(s->beam, next, n * sizeof(tw_candidate *));
   s->n_beam = n;
-  tw_keep_recipes(s);
+  tw_keep_schedules(s);
 }

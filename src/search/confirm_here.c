@@ -26,7 +26,7 @@ static void evaluate_here(tw_state *s, const tw_candidate *c, tw_outcome *out) {
                           .source = c->source,
                           .length = strlen(c->source),
                           .seed = s->options.inputs,
-                          .trust = s->options.trust || c->recipe,
+                          .trust = s->options.trust || c->schedule,
                           .more_cases = 1};
   const tw_setting setting = {.bound = &s->bound, .jobs = s->options.jobs, .interrupt = s->options.interrupt};
   tw_trial_run(&trial, &setting, out);

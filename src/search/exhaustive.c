@@ -28,7 +28,7 @@ static void make_family(void *context, size_t i) {
   const tw_candidate *parent = s->all[b->first + i];
   family *f = &b->family[i];
   tw_menu menu = {0};
-  f->status = tw_target_steps(s->target, &s->problem, parent->recipe, &menu, &f->error);
+  f->status = tw_target_steps(s->target, &s->problem, parent->schedule, &menu, &f->error);
   if (f->status == TW_OK && menu.n && !(f->child = tw_new(menu.n, sizeof(tw_candidate *))))
     f->status = tw_no_memory(&f->error, "candidates");
   for (size_t k = 0; k < menu.n && f->status == TW_OK; k++) {

@@ -34,7 +34,7 @@ static tw_candidate *adopt(const tw_state *s, tw_candidate *c) {
 }
 
 tw_schedule tw_state_pruned(const tw_state *s, const tw_candidate *c) {
-  tw_schedule pruned = *c->recipe;
+  tw_schedule pruned = *c->schedule;
   tw_prune_schedule_after(s->target, &s->problem, tw_state_shared_steps(s, &pruned), &pruned);
   return pruned;
 }
@@ -43,7 +43,7 @@ tw_schedule tw_state_pruned(const tw_state *s, const tw_candidate *c) {
  * one. The removal needs neither samples nor time on the machine, so it also happens in searches that were stopped. */
 static tw_status prune(tw_state *s, tw_error *error) {
   const tw_schedule pruned = tw_state_pruned(s, s->best);
-  if (pruned.n == s->best->recipe->n) return TW_OK;
+  if (pruned.n == s->best->schedule->n) return TW_OK;
   const size_t first = s->n;
   const tw_status status =
       add_schedule(s, &pruned, 0, s->best->number, "prune", "steps without effect are left out", error);
@@ -58,7 +58,7 @@ static tw_status prune(tw_state *s, tw_error *error) {
 static tw_status shorten(tw_state *s, tw_error *error) {
   int most = s->samples + s->samples / SAMPLES_PER_EXTRA;
   while (!tw_state_is_stopped(s)) {
-    const tw_schedule schedule = *s->best->recipe;
+    const tw_schedule schedule = *s->best->schedule;
     const size_t shared = tw_state_shared_steps(s, &schedule);
     if (s->samples + (int)schedule.n > most) return TW_OK;
     double cost = s->best->measured.cost;
@@ -111,7 +111,7 @@ static bool is_same_kernel(const tw_state *s, const tw_schedule *schedule) {
 
 /* Orders the steps by their effect, for readers, if the kernel stays the same. */
 static tw_status arrange(tw_state *s, tw_error *error) {
-  const tw_schedule schedule = *s->best->recipe;
+  const tw_schedule schedule = *s->best->schedule;
   tw_schedule better = tw_beginning(&schedule, tw_state_shared_steps(s, &schedule));
   bool taken[TW_STEPS_MAX] = {false};
   for (size_t i = 0; i < better.n; i++) taken[i] = true;
@@ -139,7 +139,7 @@ static size_t samples_of_ladder(const tw_state *s) {
 
 /* Evaluates the prefixes of the last schedule, for the ladder. A prefix may be better than the whole schedule. */
 static tw_status walk(tw_state *s, tw_error *error) {
-  const tw_candidate *last = tw_state_with_recipe(s, s->best);
+  const tw_candidate *last = tw_state_with_schedule(s, s->best);
   if (!last) return TW_OK;
   const tw_schedule schedule = tw_state_pruned(s, last);
   const size_t shared = tw_state_shared_steps(s, &schedule);
@@ -217,7 +217,7 @@ static tw_status confirm(tw_state *s, tw_error *error) {
   tw_case fresh = {0};
   tw_error why = {0};
   const double end = tw_state_end(s);
-  const tw_stop stop = {.deadline = isfinite(end) && s->best->recipe ? end : 0, .interrupt = s->options.interrupt};
+  const tw_stop stop = {.deadline = isfinite(end) && s->best->schedule ? end : 0, .interrupt = s->options.interrupt};
   const tw_stop *before = tw_stop_by(&stop);
   const tw_status made = s->backend->is_elsewhere ? TW_OK : fresh_case(s, other, &fresh, &why);
   tw_stop_by(before);
@@ -254,10 +254,10 @@ tw_status tw_finish(tw_state *s, tw_error *error) {
   /* Measurements against the incumbent come first: the removal of steps would use their time. */
   if (!s->target->traits.deterministic) tw_defend(s);
   tw_candidate *const winner = s->best;
-  tw_status status = s->best->recipe ? prune(s, &why) : TW_OK;
-  if (status == TW_OK && s->best->recipe) status = shorten(s, &why);
-  if (status == TW_OK && s->best->recipe) status = arrange(s, &why);
-  if (status == TW_OK && s->best->recipe) status = prune(s, &why);
+  tw_status status = s->best->schedule ? prune(s, &why) : TW_OK;
+  if (status == TW_OK && s->best->schedule) status = shorten(s, &why);
+  if (status == TW_OK && s->best->schedule) status = arrange(s, &why);
+  if (status == TW_OK && s->best->schedule) status = prune(s, &why);
   if (status == TW_OK) status = walk(s, &why);
   if (status != TW_OK)
     tw_state_note(s, "the schedule of the best candidate could not be measured step by step: %s", why.text);

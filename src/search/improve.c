@@ -78,7 +78,7 @@ static tw_status rewrite(const improving *k, const char *source, size_t length, 
 /* Appends the fresh search's ladder to the user's program. */
 static void take_fresh(tw_search_result *fresh, tw_search_result *r) {
   tw_rung *rung = tw_new(fresh->n_rungs + 1, sizeof *rung);
-  r->has_recipe = fresh->has_recipe;
+  r->has_schedule = fresh->has_schedule;
   r->schedule = fresh->schedule;
   r->best = fresh->best;
   r->cost_from = fresh->cost_from;

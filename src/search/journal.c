@@ -416,9 +416,9 @@ static void describe_counters(tw_journal *j, const tw_measurement *m) {
 
 static bool write_candidate(tw_journal *j, tw_candidate *c) {
   sqlite3_stmt *s = j->insert;
-  size_t length = c->recipe ? tw_schedule_print(c->recipe, NULL, 0) : 0;
-  char *schedule = c->recipe ? malloc(length + 1) : NULL;
-  if (schedule) tw_schedule_print(c->recipe, schedule, length + 1);
+  size_t length = c->schedule ? tw_schedule_print(c->schedule, NULL, 0) : 0;
+  char *schedule = c->schedule ? malloc(length + 1) : NULL;
+  if (schedule) tw_schedule_print(c->schedule, schedule, length + 1);
   sqlite3_reset(s);
   sqlite3_clear_bindings(s);
   sqlite3_bind_int64(s, 1, j->search);
@@ -438,7 +438,7 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
   sqlite3_bind_double(s, 21, c->seconds);
   bind_text(s, 22, c->agent);
   bind_text(s, 23, c->step);
-  bind_number(s, 24, c->mends);
+  bind_number(s, 24, c->repairs);
   sqlite3_bind_double(s, 25, j->before + tw_now() - j->opened);
   bind_text(s, 26, c->coverage[0] ? c->coverage : NULL);
   bind_text(s, 27, c->place[0] ? c->place : NULL);

@@ -37,7 +37,7 @@ static void finish_rung(tw_rung *r, const tw_candidate *c, const char *agent) {
 }
 
 /* Adds the steps of the schedule of `last`; returns the number of rungs. */
-static size_t climb_recipe(const tw_state *s, const tw_candidate *last, tw_rung *rung) {
+static size_t climb_schedule(const tw_state *s, const tw_candidate *last, tw_rung *rung) {
   const tw_schedule schedule = tw_state_pruned(s, last);
   size_t n = 0;
   for (size_t i = tw_state_shared_steps(s, &schedule); i < schedule.n; i++) {
@@ -77,16 +77,16 @@ void tw_mark_rungs(tw_search_result *r) {
 }
 
 tw_status tw_climb(const tw_state *s, tw_search_result *out, tw_error *error) {
-  const tw_candidate *last = tw_state_with_recipe(s, s->best);
+  const tw_candidate *last = tw_state_with_schedule(s, s->best);
   size_t alone = 0, n = 1;
   for (const tw_candidate *c = s->best; c != last && c != s->start; c = c->parent == TW_NONE ? last : s->all[c->parent])
     alone++;
-  tw_rung *rung = tw_new(1 + (last ? last->recipe->n : 0) + alone, sizeof *rung);
+  tw_rung *rung = tw_new(1 + (last ? last->schedule->n : 0) + alone, sizeof *rung);
   if (!rung) return tw_no_memory(error, "the ladder");
   rung[0] = (tw_rung){.step = "start"};
-  snprintf(rung[0].why, sizeof rung[0].why, "%s", s->start->recipe ? "the baseline" : "the given program");
+  snprintf(rung[0].why, sizeof rung[0].why, "%s", s->start->schedule ? "the baseline" : "the given program");
   finish_rung(&rung[0], s->start, s->start->agent);
-  if (last) n += climb_recipe(s, last, &rung[n]);
+  if (last) n += climb_schedule(s, last, &rung[n]);
   size_t i = n + alone;
   for (const tw_candidate *c = s->best; i > n; c = c->parent == TW_NONE ? c : s->all[c->parent])
     climb_source(c, &rung[--i]);

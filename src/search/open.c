@@ -191,7 +191,7 @@ void tw_state_close(tw_state *s, bool finished) {
   for (size_t i = 0; i < s->n; i++) tw_candidate_free(s->all[i]);
   free(s->all);
   free(s->experience);
-  tw_index_free(&s->recipes);
+  tw_index_free(&s->schedules);
   tw_index_free(&s->sources);
   tw_case_free(&s->data);
   if (s->backend && s->backend != s->options.backend) s->backend->close(s->backend);

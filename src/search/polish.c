@@ -52,8 +52,8 @@ static bool reach(ring *r, const tw_candidate *c) {
  * `most`. */
 static tw_status follow(tw_state *s, ring *r, const tw_candidate *from, size_t most, tw_error *error) {
   tw_menu menu;
-  if (!from->recipe) return TW_OK; /* the menu continues only from schedules */
-  tw_status status = tw_target_steps(s->target, &s->problem, from->recipe, &menu, error);
+  if (!from->schedule) return TW_OK; /* the menu continues only from schedules */
+  tw_status status = tw_target_steps(s->target, &s->problem, from->schedule, &menu, error);
   if (status != TW_OK) return status;
   for (size_t i = 0; i < menu.n && status == TW_OK && s->n < most; i++) {
     tw_candidate *c;

@@ -69,7 +69,7 @@ tw_candidate *tw_state_emit(const tw_state *s, const tw_schedule *schedule, int 
 
 tw_status tw_state_follow(const tw_state *s, const tw_candidate *from, const tw_menu_item *item, double limit,
                           tw_candidate **made, tw_error *error) {
-  tw_schedule longer = *from->recipe;
+  tw_schedule longer = *from->schedule;
   *made = NULL;
   if (tw_schedule_add(&longer, item->step, NULL) != TW_OK) return TW_OK;
   tw_candidate *c = tw_state_emit(s, &longer, from->number, limit, item->lever, item->why);
@@ -94,7 +94,7 @@ tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error) {
   }
   int number = (int)s->n;
   int twin = c->source ? tw_index_find(&s->sources, &c->source_digest) : TW_NONE;
-  if (!room || (c->recipe && !tw_index_add(&s->recipes, &c->recipe_digest, number)) ||
+  if (!room || (c->schedule && !tw_index_add(&s->schedules, &c->schedule_digest, number)) ||
       (c->source && !tw_index_add(&s->sources, &c->source_digest, number))) {
     tw_candidate_free(c);
     return tw_fail(error, TW_NO_MEMORY, "no memory for more than %zu candidates", s->n);
@@ -108,7 +108,7 @@ tw_status tw_state_add(tw_state *s, tw_candidate *c, tw_error *error) {
 
 tw_candidate *tw_state_find(const tw_state *s, const tw_schedule *schedule) {
   tw_digest digest = tw_schedule_digest(schedule);
-  int number = tw_index_find(&s->recipes, &digest);
+  int number = tw_index_find(&s->schedules, &digest);
   return number == TW_NONE ? NULL : s->all[number];
 }
 
@@ -116,15 +116,15 @@ const tw_candidate *tw_state_evaluated(const tw_state *s, const tw_candidate *c)
   return c->verdict == TW_DUPLICATE ? s->all[c->twin] : c;
 }
 
-tw_candidate *tw_state_with_recipe(const tw_state *s, tw_candidate *c) {
-  while (!c->recipe && c->parent != TW_NONE) c = s->all[c->parent];
-  return c->recipe ? c : NULL;
+tw_candidate *tw_state_with_schedule(const tw_state *s, tw_candidate *c) {
+  while (!c->schedule && c->parent != TW_NONE) c = s->all[c->parent];
+  return c->schedule ? c : NULL;
 }
 
-const char *tw_state_start_name(const tw_state *s) { return s->start->recipe ? "the baseline" : "the program"; }
+const char *tw_state_start_name(const tw_state *s) { return s->start->schedule ? "the baseline" : "the program"; }
 
 size_t tw_state_shared_steps(const tw_state *s, const tw_schedule *schedule) {
-  const tw_schedule *baseline = s->start->recipe;
+  const tw_schedule *baseline = s->start->schedule;
   if (!baseline || schedule->n < baseline->n) return 0;
   for (size_t i = 0; i < baseline->n; i++)
     if (strcmp(schedule->step[i], baseline->step[i]) != 0) return 0;
@@ -214,7 +214,7 @@ static tw_trial trial_of(const tw_state *s, const tw_candidate *c) {
                     .limit = c->limit,
                     .deadline = isfinite(s->last_trial) ? s->last_trial : 0,
                     /* the text is the library's own, because the target emitted it */
-                    .trust = s->options.trust || c->recipe,
+                    .trust = s->options.trust || c->schedule,
                     .check_part = true};
 }
 
@@ -284,9 +284,9 @@ void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_
   trial.seed = seed;
   trial.check_only = true;
   trial.check_part = false;
-  if (!c->recipe) trial.more_cases = tw_trial_more_cases(&s->problem); /* a source from a model or a user */
+  if (!c->schedule) trial.more_cases = tw_trial_more_cases(&s->problem); /* a source from a model or a user */
   /* A kernel from a model or a user is confirmed even after the deadline. */
-  run_alone(s, &trial, data, c->recipe ? tw_state_end(s) : HUGE_VAL, out);
+  run_alone(s, &trial, data, c->schedule ? tw_state_end(s) : HUGE_VAL, out);
 }
 
 void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {

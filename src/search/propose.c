@@ -19,43 +19,43 @@
 #include "search/state.h"
 
 /* The kernels of one plan: all that were made, in the order of alternatives, and the first of them that were taken. */
-typedef struct drawer {
+typedef struct plan_kernels {
   size_t n_ordered, n_taken, n_new;
   tw_candidate **candidate; /* one for each alternative; NULL: no kernel was tried */
-  int *mended;              /* how often each alternative was ordered again */
-} drawer;
+  int *repaired;            /* how often each alternative was ordered again, to be repaired */
+} plan_kernels;
 
 /* The requests to one agent for one parent. */
-typedef struct asking {
+typedef struct agent_request {
   tw_request request;
   tw_proposal proposal;
   size_t member, first_plan; /* the agent, and the position of its plans among the parent's plans */
-  drawer *drawer;            /* one a plan */
+  plan_kernels *kernels;     /* one a plan */
   size_t next;               /* the first plan with missing kernels */
   size_t n_taken;
   tw_candidate **taken; /* the kernels in order; the search evaluates them */
   tw_status status;
   tw_error error;
-} asking;
+} agent_request;
 
-/* A parent with its surroundings. */
-typedef struct family {
+/* Candidates around a parent: its lineage from the start to itself, its children, and other children of the lineage. */
+typedef struct relatives {
   const tw_candidate **lineage, **child, **relative;
   size_t n_lineage, n_children, n_relatives;
-} family;
+} relatives;
 
 struct tw_round {
   tw_state *state;
   int known_before; /* the number of the first candidate that agents do not know yet */
   tw_stop stop;
-  size_t n, n_families;
-  asking *asking;
-  family *family; /* one for each place in the beam */
+  size_t n, n_parents;
+  agent_request *requests;
+  relatives *relatives; /* one for each place in the beam */
   /* ---- orders in flight ---- */
   size_t n_orders;
   tw_order *order;
   tw_candidate ***place; /* the candidate of each order */
-  asking **by;
+  agent_request **by;
 };
 
 static const char NO_MEMORY[] = "no memory for plans and kernels";
@@ -70,7 +70,7 @@ static bool is_listed(const tw_round *r, const tw_index *index, const tw_digest 
 static bool is_known(const void *context, const tw_schedule *schedule) {
   const tw_round *r = context;
   tw_digest digest = tw_schedule_digest(schedule);
-  return is_listed(r, &r->state->recipes, &digest);
+  return is_listed(r, &r->state->schedules, &digest);
 }
 
 static bool is_known_source(const void *context, const char *source) {
@@ -97,7 +97,7 @@ static const tw_candidate *candidate_at(const void *context, int number) {
 /* ---- distribution of plans ---- */
 
 static bool can_propose(const tw_state *s, size_t member, const tw_candidate *parent) {
-  return !s->is_retired[member] && (parent->recipe || !s->member[member].agent->needs_recipe);
+  return !s->is_retired[member] && (parent->schedule || !s->member[member].agent->needs_schedule);
 }
 
 /* The next plan goes to the agent with the largest deficit relative to its share of all plans so far; -1 if none can
@@ -121,7 +121,7 @@ static bool is_among(const tw_candidate *const *list, size_t n, int number) {
   return false;
 }
 
-static bool meet_family(const tw_state *s, const tw_candidate *parent, family *f) {
+static bool find_relatives(const tw_state *s, const tw_candidate *parent, relatives *f) {
   f->n_lineage = 1;
   for (int up = parent->parent; up != TW_NONE; up = s->all[up]->parent) f->n_lineage++;
   f->lineage = tw_new(f->n_lineage, sizeof *f->lineage);
@@ -148,7 +148,7 @@ static size_t recorded_plans(const tw_state *s, size_t member) {
   return s->recordings->n_plans - recorded_before(s);
 }
 
-static tw_request request_of(const tw_round *r, const family *f, size_t place, size_t member, size_t plans) {
+static tw_request request_of(const tw_round *r, const relatives *f, size_t place, size_t member, size_t plans) {
   const tw_state *s = r->state;
   const tw_search_options *o = &s->options;
   const uint64_t stream = (uint64_t)member << 32 | ((uint64_t)s->iteration * TW_BEAM_MAX + place);
@@ -204,16 +204,16 @@ static int plans_wanted(const tw_state *s, const tw_candidate *parent) {
 }
 
 /* Divides the plans of the beam; false without memory. */
-static bool divide(tw_round *r) {
+static bool divide_plans(tw_round *r) {
   tw_state *s = r->state;
   int left = most_plans(s);
-  r->n_families = s->n_beam;
-  r->family = tw_new(s->n_beam, sizeof *r->family);
-  r->asking = tw_new(s->n_beam * s->n_members, sizeof *r->asking);
+  r->n_parents = s->n_beam;
+  r->relatives = tw_new(s->n_beam, sizeof *r->relatives);
+  r->requests = tw_new(s->n_beam * s->n_members, sizeof *r->requests);
   size_t *plans = tw_new(s->n_members, sizeof *plans);
-  bool done = r->family && r->asking && plans;
+  bool done = r->relatives && r->requests && plans;
   for (size_t place = 0; done && place < s->n_beam; place++) {
-    done = meet_family(s, s->beam[place], &r->family[place]);
+    done = find_relatives(s, s->beam[place], &r->relatives[place]);
     memset(plans, 0, s->n_members * sizeof *plans);
     const int wanted = plans_wanted(s, s->beam[place]);
     for (int i = 0, member; i < wanted && left > 0 && (member = next_member(s, s->beam[place])) >= 0; i++, left--)
@@ -221,8 +221,8 @@ static bool divide(tw_round *r) {
     size_t first_plan = 0;
     for (size_t m = 0; done && m < s->n_members; m++) {
       if (plans[m] == 0) continue;
-      asking *a = &r->asking[r->n++];
-      a->request = request_of(r, &r->family[place], place, m, plans[m]);
+      agent_request *a = &r->requests[r->n++];
+      a->request = request_of(r, &r->relatives[place], place, m, plans[m]);
       a->member = m;
       a->first_plan = first_plan;
       a->proposal.plan = tw_new(plans[m], sizeof *a->proposal.plan);
@@ -243,22 +243,22 @@ static void plan_with(void *context, size_t member) {
   tw_proposal *proposal = tw_new(r->n + 1, sizeof *proposal);
   size_t n = 0;
   for (size_t i = 0; request && proposal && i < r->n; i++) {
-    if (r->asking[i].member != member) continue;
-    request[n] = &r->asking[i].request;
-    proposal[n++] = r->asking[i].proposal;
+    if (r->requests[i].member != member) continue;
+    request[n] = &r->requests[i].request;
+    proposal[n++] = r->requests[i].proposal;
   }
   if (n) agent->plan(agent, n, request, proposal);
   for (size_t i = 0, taken = 0; i < r->n; i++) {
-    if (r->asking[i].member != member) continue;
-    asking *a = &r->asking[i];
+    if (r->requests[i].member != member) continue;
+    agent_request *a = &r->requests[i];
     if (n)
       a->proposal = proposal[taken++];
     else
       a->proposal.status = tw_fail(&a->proposal.error, TW_NO_MEMORY, "%s", NO_MEMORY);
     a->status = a->proposal.status;
     a->error = a->proposal.error;
-    a->drawer = tw_new(a->proposal.n + 1, sizeof *a->drawer);
-    if (!a->drawer) a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
+    a->kernels = tw_new(a->proposal.n + 1, sizeof *a->kernels);
+    if (!a->kernels) a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
   }
   free(request);
   free(proposal);
@@ -271,7 +271,7 @@ typedef struct answers {
   const char *agent;
   size_t n;
   tw_order *order;
-  asking **by;
+  agent_request **by;
   tw_kernel *kernel;
   tw_candidate **candidate; /* NULL: no kernel was tried; the kernel's message gives the reason */
 } answers;
@@ -284,13 +284,13 @@ static bool was_tried(const tw_kernel *kernel) {
 /* Makes the i-th kernel a candidate. Runs on any thread, because digests of long sources take time. */
 static void make_candidate(void *context, size_t i) {
   const answers *all = context;
-  const asking *a = all->by[i];
+  const agent_request *a = all->by[i];
   const tw_order *order = &all->order[i];
   tw_kernel *kernel = &all->kernel[i];
   if (!was_tried(kernel)) return;
   tw_candidate *c = tw_candidate_new();
   if (!c ||
-      !tw_candidate_set_kernel(c, a->request.target, kernel->has_recipe ? &kernel->recipe : NULL, kernel->source)) {
+      !tw_candidate_set_kernel(c, a->request.target, kernel->has_schedule ? &kernel->schedule : NULL, kernel->source)) {
     if (!c) free(kernel->source);
     free(kernel->reply);
     tw_candidate_free(c);
@@ -303,23 +303,23 @@ static void make_candidate(void *context, size_t i) {
   c->limit = a->request.parent->measured.cost * (a->request.translates ? TW_TRANSLATION_SLOWER : 1);
   c->complete = a->request.translates ? kernel->complete : a->request.parent->complete;
   c->plan = (int)(a->first_plan + (size_t)(order->plan - a->proposal.plan));
-  c->mends = order->failed ? order->failed->number : TW_NONE;
+  c->repairs = order->failed ? order->failed->number : TW_NONE;
   c->exchange = kernel->exchange;
   c->n_levers = kernel->n_levers;
   memcpy(c->lever, kernel->lever, sizeof c->lever);
   memcpy(c->step, kernel->step, sizeof c->step);
   memcpy(c->why, kernel->why, sizeof c->why);
   if (!kernel->source) {
-    c->verdict = kernel->has_recipe ? TW_ILLEGAL : TW_NO_KERNEL;
+    c->verdict = kernel->has_schedule ? TW_ILLEGAL : TW_NO_KERNEL;
     c->message = strdup(kernel->message.text);
     c->reply = kernel->reply;
   }
   all->candidate[i] = c;
 }
 
-static void add_order(tw_round *r, asking *a, size_t plan, size_t alternative, const tw_candidate *failed, int mended,
-                      tw_candidate **place) {
-  r->order[r->n_orders] = (tw_order){&a->request, &a->proposal.plan[plan], alternative, failed, mended};
+static void add_order(tw_round *r, agent_request *a, size_t plan, size_t alternative, const tw_candidate *failed,
+                      int repaired, tw_candidate **place) {
+  r->order[r->n_orders] = (tw_order){&a->request, &a->proposal.plan[plan], alternative, failed, repaired};
   r->place[r->n_orders] = place;
   r->by[r->n_orders++] = a;
 }
@@ -329,7 +329,7 @@ static bool make_room(tw_round *r, size_t n) {
   if (order) r->order = order;
   tw_candidate ***place = tw_resize(r->place, n + 1, sizeof *place);
   if (place) r->place = place;
-  asking **by = tw_resize(r->by, n + 1, sizeof(asking *));
+  agent_request **by = tw_resize(r->by, n + 1, sizeof(agent_request *));
   if (by) r->by = by;
   return order && place && by;
 }
@@ -355,7 +355,7 @@ static void implement_with(void *context, size_t member) {
   if (has_room) agent->implement(agent, n, all.order, all.kernel);
   if (has_room) tw_parallel_for(tw_state_planners(r->state), n, make_candidate, &all);
   for (size_t i = 0, k = 0; i < r->n_orders; i++) {
-    asking *a = r->by[i];
+    agent_request *a = r->by[i];
     if (a->member != member) continue;
     *r->place[i] = has_room ? all.candidate[k] : NULL;
     if (!has_room)
@@ -376,7 +376,7 @@ static void implement_all(tw_round *r) {
 }
 
 /* Is the kernel new in the search before this round, and among the kernels for this request? */
-static bool is_new(const tw_round *r, const asking *a, const tw_candidate *c) {
+static bool is_new(const tw_round *r, const agent_request *a, const tw_candidate *c) {
   if (!c->source || is_listed(r, &r->state->sources, &c->source_digest)) return false;
   for (size_t i = 0; i < a->n_taken; i++)
     if (a->taken[i]->source && !memcmp(&a->taken[i]->source_digest, &c->source_digest, sizeof(tw_digest))) return false;
@@ -384,40 +384,41 @@ static bool is_new(const tw_round *r, const asking *a, const tw_candidate *c) {
 }
 
 /* The number of kernels that the plan lacks, as far as its answers that were not taken yet tell. */
-static size_t missing(const tw_round *r, const asking *a, const drawer *d) {
+static size_t missing(const tw_round *r, const agent_request *a, const plan_kernels *d) {
   size_t have = d->n_new;
   for (size_t k = d->n_taken; k < d->n_ordered; k++) have += d->candidate[k] && is_new(r, a, d->candidate[k]);
   return have < a->request.kernels ? a->request.kernels - have : 0;
 }
 
-static size_t most_alternatives(const tw_round *r, const asking *a, const drawer *d, const tw_agent_plan *plan) {
+static size_t most_alternatives(const tw_round *r, const agent_request *a, const plan_kernels *d,
+                                const tw_agent_plan *plan) {
   const size_t wanted = d->n_ordered + missing(r, a, d);
   return wanted < plan->n_alternatives ? wanted : plan->n_alternatives;
 }
 
 /* Orders the remaining kernels of the plan; false without memory. */
-static bool order_more(tw_round *r, asking *a, size_t plan) {
-  drawer *d = &a->drawer[plan];
+static bool order_more(tw_round *r, agent_request *a, size_t plan) {
+  plan_kernels *d = &a->kernels[plan];
   const size_t first = d->n_ordered, most = most_alternatives(r, a, d, &a->proposal.plan[plan]);
   if (!d->candidate) {
     const size_t room = a->proposal.plan[plan].n_alternatives + 1;
     d->candidate = tw_new(room, sizeof(tw_candidate *));
-    d->mended = tw_new(room, sizeof *d->mended);
+    d->repaired = tw_new(room, sizeof *d->repaired);
   }
-  if (!d->candidate || !d->mended || !make_room(r, r->n_orders + most - first)) return false;
+  if (!d->candidate || !d->repaired || !make_room(r, r->n_orders + most - first)) return false;
   for (; d->n_ordered < most; d->n_ordered++) add_order(r, a, plan, d->n_ordered, NULL, 0, &d->candidate[d->n_ordered]);
   return true;
 }
 
 /* Takes kernels in their order until a plan lacks some; false without memory. */
-static bool take_answers(const tw_round *r, asking *a) {
+static bool take_answers(const tw_round *r, agent_request *a) {
   size_t room = a->n_taken;
-  for (size_t i = 0; i < a->proposal.n; i++) room += a->drawer[i].n_ordered - a->drawer[i].n_taken;
+  for (size_t i = 0; i < a->proposal.n; i++) room += a->kernels[i].n_ordered - a->kernels[i].n_taken;
   tw_candidate **taken = tw_resize(a->taken, room + 1, sizeof(tw_candidate *));
   if (!taken) return false;
   a->taken = taken;
   for (; a->next < a->proposal.n; a->next++) {
-    drawer *d = &a->drawer[a->next];
+    plan_kernels *d = &a->kernels[a->next];
     while (d->n_new < a->request.kernels && d->n_taken < d->n_ordered) {
       tw_candidate *c = d->candidate[d->n_taken++];
       if (!c) continue;
@@ -429,7 +430,7 @@ static bool take_answers(const tw_round *r, asking *a) {
   return true;
 }
 
-static bool is_open(const asking *a) { return a->status == TW_OK && a->next < a->proposal.n; }
+static bool is_open(const agent_request *a) { return a->status == TW_OK && a->next < a->proposal.n; }
 
 /* The kernels for the requests from..to-1. Where answers cost nothing, all plans that seem to lack kernels get
  * orders at once, so that all threads have work; kernels beyond the wanted ones are freed. */
@@ -438,7 +439,7 @@ static void make_kernels(tw_round *r, size_t from, size_t to) {
   for (bool first = true;; first = false) {
     r->n_orders = 0;
     for (size_t i = from; i < to; i++) {
-      asking *a = &r->asking[i];
+      agent_request *a = &r->requests[i];
       bool done = true;
       if (!is_open(a)) continue;
       for (size_t plan = a->next; done && plan < (first || !one_by_one ? a->proposal.n : a->next + 1); plan++)
@@ -448,7 +449,7 @@ static void make_kernels(tw_round *r, size_t from, size_t to) {
     if (r->n_orders == 0) return;
     implement_all(r);
     for (size_t i = from; i < to; i++) {
-      asking *a = &r->asking[i];
+      agent_request *a = &r->requests[i];
       if (!take_answers(r, a)) a->status = tw_fail(&a->error, TW_NO_MEMORY, "%s", NO_MEMORY);
     }
   }
@@ -461,7 +462,7 @@ static size_t end_of_slice(const tw_round *r, size_t from) {
   const size_t wanted = TW_ORDERS_PER_THREAD * (size_t)tw_state_planners(r->state);
   size_t to = from;
   for (size_t orders = 0; to < r->n && orders < wanted; to++)
-    orders += r->asking[to].proposal.n * r->asking[to].request.kernels;
+    orders += r->requests[to].proposal.n * r->requests[to].request.kernels;
   return to;
 }
 
@@ -469,7 +470,7 @@ static size_t end_of_slice(const tw_round *r, size_t from) {
 
 /* Evaluates errors of an agent. An agent that has stopped gets no more requests. A failure for one parent becomes a
  * note. */
-static void heed(tw_state *s, const asking *a) {
+static void record_failure(tw_state *s, const agent_request *a) {
   const tw_agent *agent = s->member[a->member].agent;
   if (a->status == TW_OK || a->status == TW_INTERRUPTED || s->is_retired[a->member]) return;
   s->is_retired[a->member] = tw_status_group(a->status) == TW_MISSING;
@@ -480,7 +481,7 @@ static void heed(tw_state *s, const asking *a) {
 }
 
 /* Numbers the kernels for a request and hands them to the evaluator. */
-static tw_status gather(tw_round *r, asking *a, tw_error *error) {
+static tw_status gather(tw_round *r, agent_request *a, tw_error *error) {
   tw_state *s = r->state;
   const size_t first = s->n;
   tw_status status = TW_OK;
@@ -492,25 +493,25 @@ static tw_status gather(tw_round *r, asking *a, tw_error *error) {
       a->taken[kept++] = a->taken[i];
   }
   a->n_taken = kept;
-  heed(s, a);
+  record_failure(s, a);
   tw_state_hand_over(s, first);
   return status;
 }
 
 /* Leaves the kernels for a request to tw_round_free. */
-static void drop(asking *a) {
-  for (size_t plan = 0; plan < a->proposal.n && a->drawer; plan++) a->drawer[plan].n_taken = 0;
+static void drop(agent_request *a) {
+  for (size_t plan = 0; plan < a->proposal.n && a->kernels; plan++) a->kernels[plan].n_taken = 0;
   a->n_taken = 0;
 }
 
-static bool is_failure(const asking *a) {
+static bool is_failure(const agent_request *a) {
   return a->status != TW_OK && tw_status_group(a->status) != TW_MISSING && a->status != TW_INTERRUPTED;
 }
 
 /* Number of kernels for the requests from number `from` on. */
 static int still_to_make(const tw_round *r, size_t from) {
   size_t n = 0;
-  for (size_t i = from; i < r->n; i++) n += r->asking[i].proposal.n * r->asking[i].request.kernels;
+  for (size_t i = from; i < r->n; i++) n += r->requests[i].proposal.n * r->requests[i].request.kernels;
   return (int)n;
 }
 
@@ -518,7 +519,7 @@ static int still_to_make(const tw_round *r, size_t from) {
 static tw_status make_all(tw_round *r, tw_error *error) {
   tw_state *s = r->state;
   tw_status status = TW_OK;
-  const asking *failed = NULL;
+  const agent_request *failed = NULL;
   size_t n_failed = 0, n = 0;
   s->to_propose = still_to_make(r, 0);
   for (size_t from = 0, to; status == TW_OK && from < r->n; from = to) {
@@ -526,7 +527,7 @@ static tw_status make_all(tw_round *r, tw_error *error) {
     make_kernels(r, from, to);
     tw_journal_together(s->journal, true);
     for (size_t i = from; i < to; i++) {
-      asking *a = &r->asking[i];
+      agent_request *a = &r->requests[i];
       const bool is_wanted =
           status == TW_OK && (i == 0 || s->member[a->member].agent->asks_models || !tw_state_is_full(s, 0));
       if (!is_wanted) {
@@ -553,26 +554,26 @@ static tw_status make_all(tw_round *r, tw_error *error) {
 void tw_round_free(tw_round *r) {
   if (!r) return;
   for (size_t i = 0; i < r->n; i++) {
-    asking *a = &r->asking[i];
+    agent_request *a = &r->requests[i];
     tw_agent *agent = r->state->member[a->member].agent;
     for (size_t plan = 0; a->proposal.plan && plan < a->proposal.n; plan++) {
-      drawer *d = a->drawer ? &a->drawer[plan] : NULL;
+      plan_kernels *d = a->kernels ? &a->kernels[plan] : NULL;
       for (size_t k = d ? d->n_taken : 0; d && k < d->n_ordered; k++) tw_candidate_free(d->candidate[k]);
       if (d) free(d->candidate);
-      if (d) free(d->mended);
+      if (d) free(d->repaired);
       agent->free_plan(&a->proposal.plan[plan]);
     }
     free(a->proposal.plan);
-    free(a->drawer);
+    free(a->kernels);
     free(a->taken);
   }
-  for (size_t i = 0; r->family && i < r->n_families; i++) {
-    free(r->family[i].lineage);
-    free(r->family[i].child);
-    free(r->family[i].relative);
+  for (size_t i = 0; r->relatives && i < r->n_parents; i++) {
+    free(r->relatives[i].lineage);
+    free(r->relatives[i].child);
+    free(r->relatives[i].relative);
   }
-  free(r->family);
-  free(r->asking);
+  free(r->relatives);
+  free(r->requests);
   free(r->order);
   free(r->place);
   free(r->by);
@@ -585,42 +586,42 @@ tw_status tw_propose(tw_state *s, tw_round **out, tw_error *error) {
   r->state = s;
   r->known_before = (int)s->n;
   r->stop = (tw_stop){.deadline = isfinite(s->deadline) ? s->deadline : 0, .interrupt = s->options.interrupt};
-  if (!divide(r)) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
+  if (!divide_plans(r)) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   tw_parallel_for((int)s->n_members, s->n_members, plan_with, r);
   return make_all(r, error);
 }
 
 /* Can the candidate's author repair it? A request without an answer cannot be repaired. A repair that repeats
  * another failed kernel has failed, too. */
-static bool is_mendable(const tw_state *s, const tw_candidate *c) {
-  const tw_candidate *tried = c->mends == TW_NONE ? c : tw_state_evaluated(s, c);
+static bool is_repairable(const tw_state *s, const tw_candidate *c) {
+  const tw_candidate *tried = c->repairs == TW_NONE ? c : tw_state_evaluated(s, c);
   return (c->source || c->reply) && tw_verdict_is_failure(tried->verdict);
 }
 
 /* Orders repairable kernels again, with their errors. */
-static bool order_mends(tw_round *r, asking *a) {
+static bool order_repairs(tw_round *r, agent_request *a) {
   const tw_state *s = r->state;
-  const int mends = s->member[a->member].agent->mends;
+  const int most = s->member[a->member].agent->max_repairs;
   if (a->status != TW_OK || s->is_retired[a->member]) return true;
   for (size_t plan = 0; plan < a->proposal.n; plan++) {
-    drawer *d = &a->drawer[plan];
+    plan_kernels *d = &a->kernels[plan];
     for (size_t k = 0; k < d->n_taken; k++) {
       const tw_candidate *c = d->candidate[k];
-      if (!c || d->mended[k] >= mends || !is_mendable(s, c)) continue;
+      if (!c || d->repaired[k] >= most || !is_repairable(s, c)) continue;
       if (!make_room(r, r->n_orders + 1)) return false;
-      d->mended[k]++;
-      add_order(r, a, plan, k, c, d->mended[k], &d->candidate[k]);
+      d->repaired[k]++;
+      add_order(r, a, plan, k, c, d->repaired[k], &d->candidate[k]);
     }
   }
   return true;
 }
 
-tw_status tw_mend(tw_round *r, tw_error *error) {
+tw_status tw_repair(tw_round *r, tw_error *error) {
   tw_status status = TW_OK;
   r->known_before = (int)r->state->n;
   r->n_orders = 0;
   for (size_t i = 0; i < r->n && !tw_state_is_stopped(r->state); i++)
-    if (!order_mends(r, &r->asking[i])) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
+    if (!order_repairs(r, &r->requests[i])) return tw_fail(error, TW_NO_MEMORY, "%s", NO_MEMORY);
   implement_all(r);
   for (size_t i = 0; i < r->n_orders; i++) {
     tw_candidate **made = r->place[i];
@@ -630,7 +631,7 @@ tw_status tw_mend(tw_round *r, tw_error *error) {
       tw_candidate_free(*made);
       *made = NULL;
     }
-    heed(r->state, r->by[i]);
+    record_failure(r->state, r->by[i]);
   }
   return status;
 }

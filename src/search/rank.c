@@ -28,7 +28,7 @@ static double correlation(const double *x, const double *y, size_t n) {
 
 /* The model does not predict a baseline without steps. */
 static bool is_ranked(const tw_candidate *c) {
-  return c->recipe && c->recipe->n && c->twin == TW_NONE && c->measured.cost > 0;
+  return c->schedule && c->schedule->n && c->twin == TW_NONE && c->measured.cost > 0;
 }
 
 void tw_note_ranks(tw_state *s) {
@@ -36,7 +36,7 @@ void tw_note_ranks(tw_state *s) {
   double *room = tw_new(2 * s->n, sizeof *room), *cost = room + s->n;
   size_t n = 0;
   for (size_t i = 0; room && i < s->n; i++)
-    if (is_ranked(s->all[i]) && tw_target_predict(s->target, &s->problem, s->all[i]->recipe, &room[n], NULL) == TW_OK)
+    if (is_ranked(s->all[i]) && tw_target_predict(s->target, &s->problem, s->all[i]->schedule, &room[n], NULL) == TW_OK)
       cost[n++] = s->all[i]->measured.cost;
   if (n >= LEAST)
     tw_state_note(s, "the model ranked the %zu kernels that were measured with a correlation of %.2f (Spearman)", n,

@@ -38,7 +38,9 @@ void tw_search_result_note(tw_search_result *r, const char *format, ...) {
 }
 
 const char *tw_search_result_source(const tw_search_result *r) { return r->source; }
-const tw_schedule *tw_search_result_schedule(const tw_search_result *r) { return r->has_recipe ? &r->schedule : NULL; }
+const tw_schedule *tw_search_result_schedule(const tw_search_result *r) {
+  return r->has_schedule ? &r->schedule : NULL;
+}
 const tw_measurement *tw_search_result_best(const tw_search_result *r) { return &r->best; }
 const tw_measurement *tw_search_result_start(const tw_search_result *r) { return r->start_source ? &r->start : NULL; }
 const char *tw_search_result_start_source(const tw_search_result *r) { return r->start_source; }

@@ -18,8 +18,8 @@ typedef struct tw_improvement {
 
 struct tw_search_result {
   char *source;               /* source of the best candidate */
-  bool has_recipe;            /* the target emits `source` from `schedule`; otherwise `source` has no schedule */
-  tw_schedule schedule;       /* the recipe, if there is one */
+  bool has_schedule;          /* the target emits `source` from `schedule`; otherwise `source` has no schedule */
+  tw_schedule schedule;       /* the schedule, if there is one */
   tw_measurement best, start; /* start: the baseline */
   char *start_source;         /* NULL: from wisdom, and the baseline was not measured */
   size_t n_rungs;

@@ -63,10 +63,10 @@ static bool goes_on(const tw_state *s) {
 }
 
 /* Failed kernels are repaired as long as an agent tries. */
-static tw_status mend_all(tw_state *s, tw_round *round, tw_error *error) {
+static tw_status repair_all(tw_state *s, tw_round *round, tw_error *error) {
   for (size_t before = 0; before != s->n;) {
     before = s->n;
-    const tw_status status = tw_mend(round, error);
+    const tw_status status = tw_repair(round, error);
     tw_state_evaluate(s, before);
     if (status != TW_OK) return status;
   }
@@ -89,7 +89,7 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
     tw_round_free(round);
     return tw_fail(error, status, "%s", why.text);
   }
-  if (status == TW_OK) status = mend_all(s, round, &why);
+  if (status == TW_OK) status = repair_all(s, round, &why);
   tw_round_free(round);
   const bool may_pass = is_answered_by_models(s); /* the next iteration may succeed; PATIENCE decides */
   if (status != TW_OK && !may_pass) {             /* the result so far remains valid */
@@ -103,10 +103,10 @@ static tw_status iterate(tw_state *s, bool *more, tw_error *error) {
 
 /* Removes dead steps from the schedule of the result, even steps of the baseline. The source then names the same
  * steps. */
-static tw_status prune_recipe(tw_state *s, tw_search_result *r, tw_error *error) {
-  r->schedule = *s->best->recipe;
+static tw_status prune_schedule(tw_state *s, tw_search_result *r, tw_error *error) {
+  r->schedule = *s->best->schedule;
   tw_prune_schedule(s->target, &s->problem, &r->schedule);
-  if (r->schedule.n == s->best->recipe->n) return TW_OK;
+  if (r->schedule.n == s->best->schedule->n) return TW_OK;
   free(r->source);
   r->source = NULL;
   return tw_target_emit(s->target, &s->problem, &r->schedule, &r->source, error);
@@ -115,7 +115,7 @@ static tw_status prune_recipe(tw_state *s, tw_search_result *r, tw_error *error)
 static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error) {
   tw_search_result r = {
       .source = strdup(s->best->source),
-      .has_recipe = s->best->recipe,
+      .has_schedule = s->best->schedule,
       .best = s->best->measured,
       .start = s->start->measured,
       .start_source = strdup(s->start->source),
@@ -133,7 +133,7 @@ static tw_status fill_result(tw_state *s, tw_search_result *out, tw_error *error
   r.known_lost = s->n_known;
   for (size_t i = 0; i < s->n_known; i++) r.known_lost = r.known_lost && s->known[i].lost;
   r.cost_from = s->cost_from;
-  tw_status status = s->best->recipe ? prune_recipe(s, &r, error) : TW_OK;
+  tw_status status = s->best->schedule ? prune_schedule(s, &r, error) : TW_OK;
   if (status == TW_OK && !(r.source && r.start_source)) status = tw_no_memory(error, "the result");
   if (status == TW_OK) status = tw_climb(s, &r, error);
   if (status == TW_OK) tw_exchanges_take(s, &r);
@@ -163,7 +163,7 @@ static tw_status run_team(tw_state *s, size_t team, tw_error *error) {
   bool more = true;
   tw_status status = TW_OK;
   tw_team_begin(s, team);
-  tw_keep_recipes(s);
+  tw_keep_schedules(s);
   while (status == TW_OK && more && goes_on(s)) status = iterate(s, &more, error);
   if (status != TW_OK || s->is_reuse || s->best == s->finished) return status;
   note_translation(s);

@@ -7,10 +7,10 @@
 #include "base/clock.h"
 #include "search/state.h"
 
-/* Adds a kernel to the starts; takes the source over. `recipe` may be NULL. */
-static tw_status add_start(tw_state *s, const tw_schedule *recipe, char *source, const char *lever, tw_error *error) {
+/* Adds a kernel to the starts; takes the source over. `schedule` may be NULL. */
+static tw_status add_start(tw_state *s, const tw_schedule *schedule, char *source, const char *lever, tw_error *error) {
   tw_candidate *c = source ? tw_candidate_new() : NULL;
-  if (!c || !tw_candidate_set_kernel(c, s->target, recipe, source)) {
+  if (!c || !tw_candidate_set_kernel(c, s->target, schedule, source)) {
     if (!c) free(source);
     tw_candidate_free(c);
     return tw_no_memory(error, "a candidate");
@@ -21,10 +21,10 @@ static tw_status add_start(tw_state *s, const tw_schedule *recipe, char *source,
 }
 
 /* The same for a schedule. */
-static tw_status add_recipe(tw_state *s, const tw_schedule *recipe, const char *lever, tw_error *error) {
+static tw_status add_schedule(tw_state *s, const tw_schedule *schedule, const char *lever, tw_error *error) {
   char *source = NULL;
-  const tw_status status = tw_target_emit(s->target, &s->problem, recipe, &source, error);
-  return status == TW_OK ? add_start(s, recipe, source, lever, error) : status;
+  const tw_status status = tw_target_emit(s->target, &s->problem, schedule, &source, error);
+  return status == TW_OK ? add_start(s, schedule, source, lever, error) : status;
 }
 
 /* The schedule of another run on this problem, without steps that are illegal here. */
@@ -63,7 +63,7 @@ static tw_status evaluate_start(tw_state *s, const char *program, tw_error *erro
   tw_schedule baseline;
   tw_status status = program ? add_start(s, NULL, strdup(program), "start", error)
                              : tw_target_baseline(s->target, &s->problem, &baseline, error);
-  if (status == TW_OK && !program) status = add_recipe(s, &baseline, "start", error);
+  if (status == TW_OK && !program) status = add_schedule(s, &baseline, "start", error);
   if (status != TW_OK) return status;
   tw_journal *journal = s->journal;
   tw_candidate *c = s->start = s->all[0];
@@ -102,8 +102,8 @@ tw_status tw_evaluate_starts(tw_state *s, const char *program, tw_error *error) 
   const bool more = !is_out_of_time(s);
   if (more && s->options.start) {
     tw_schedule known = replay(s, s->options.start);
-    const bool is_new = known.n > 0 || (s->start->recipe && s->start->recipe->n > 0);
-    if (is_new && (status = add_recipe(s, &known, "known schedule", error)) != TW_OK) return status;
+    const bool is_new = known.n > 0 || (s->start->schedule && s->start->schedule->n > 0);
+    if (is_new && (status = add_schedule(s, &known, "known schedule", error)) != TW_OK) return status;
     if (is_new && s->options.start_is_exact) s->known[s->n_known++].candidate = s->all[s->n - 1];
   }
   if (more && s->options.start_source) {

@@ -72,8 +72,8 @@ typedef struct tw_state {
   double trial_seconds;    /* seconds of the quickest trial, without build, wait for a device and first use */
 
   size_t n, room;
-  tw_candidate **all;        /* by number */
-  tw_index recipes, sources; /* all candidates; duplicates have no source */
+  tw_candidate **all;          /* by number */
+  tw_index schedules, sources; /* all candidates; duplicates have no source */
   size_t n_levers, levers_room;
   struct tw_experience {
     char lever[TW_LEVER_MAX];
@@ -193,7 +193,7 @@ enum { TW_ORDERS_PER_THREAD = 4 }; /* kernels that are made together, for each t
 typedef struct tw_round tw_round;
 tw_status tw_propose(tw_state *, tw_round **out, tw_error *);
 /* Replaces failed kernels of the round by repairs. */
-tw_status tw_mend(tw_round *, tw_error *);
+tw_status tw_repair(tw_round *, tw_error *);
 void tw_round_free(tw_round *);
 /* exhaustive.c: evaluates all kernels that the menu reaches, or with options.samples the first of them. Without,
  * TW_USAGE if there are more than TW_EXHAUSTIVE_MOST. */
@@ -205,7 +205,7 @@ void tw_select_beam(tw_state *, size_t first);
 /* beam.c: whether its distance to the best is so large that it gets only one plan. */
 bool tw_is_far_from_best(const tw_state *, const tw_candidate *);
 /* beam.c: makes sure that agents that need schedules have a parent with one. */
-void tw_keep_recipes(tw_state *);
+void tw_keep_schedules(tw_state *);
 /* polish.c: for small problems, tries the kernels around the best one if measuring costs little. */
 void tw_polish(tw_state *);
 /* finish.c: measures the steps of the best schedule one by one, and finds the best candidate that is correct on
@@ -239,7 +239,7 @@ tw_candidate *tw_state_find(const tw_state *, const tw_schedule *);
 /* The candidate with the kernel's verdict: itself, or the one whose duplicate it is. */
 const tw_candidate *tw_state_evaluated(const tw_state *, const tw_candidate *);
 /* The nearest ancestor with a schedule, or the candidate itself if it has one; NULL if none has. */
-tw_candidate *tw_state_with_recipe(const tw_state *, tw_candidate *);
+tw_candidate *tw_state_with_schedule(const tw_state *, tw_candidate *);
 /* The number of steps of the baseline at the beginning of the schedule: all of them, or 0. */
 size_t tw_state_shared_steps(const tw_state *, const tw_schedule *);
 /* The first n steps. */

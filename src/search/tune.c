@@ -36,15 +36,15 @@ static bool is_answered(const tuning *t) {
 static tw_status answer(const tuning *t, tw_search_result *r, tw_error *error) {
   const double started = tw_now();
   const tw_known *k = &t->known;
-  r->has_recipe = !k->source;
-  if (r->has_recipe) r->schedule = k->schedule;
+  r->has_schedule = !k->source;
+  if (r->has_schedule) r->schedule = k->schedule;
   r->best = (tw_measurement){.cost = k->cost, .utilization = k->utilization};
   if (!strcmp(t->target->unit, "cycles")) r->best.cycles = k->cost;
   if (!strcmp(t->target->unit, "seconds")) r->best.seconds = k->cost;
   r->cost_from = TW_COST_WISDOM;
   r->error = t->target->traits.error;
   tw_status status = tw_target_bound(t->target, &t->problem, &r->bound, error);
-  if (status == TW_OK && r->has_recipe)
+  if (status == TW_OK && r->has_schedule)
     status = tw_target_emit(t->target, &t->problem, &k->schedule, &r->source, error);
   if (status == TW_OK && k->source && !(r->source = strdup(k->source))) status = tw_no_memory(error, "the kernel");
   r->wall_seconds = tw_now() - started;
@@ -87,7 +87,7 @@ static tw_status store(const tuning *t, const tw_search_result *r, tw_error *err
   const bool rewritten = r->how && r->how->rewritten, is_usual = r->is_baseline && !t->from_program;
   const bool is_replaced = !r->is_baseline && !rewritten && (t->known.is_exact || t->known.source);
   if (is_usual) return r->known_lost ? tw_wisdom_forget(path, t->target->name, &t->problem, NULL, error) : TW_OK;
-  const tw_schedule *schedule = r->has_recipe && !rewritten ? &r->schedule : NULL;
+  const tw_schedule *schedule = r->has_schedule && !rewritten ? &r->schedule : NULL;
   const uint64_t machine = r->cost_from == TW_COST_REPORTED ? 0 : tw_wisdom_machine(t->target);
   tw_wisdom *new = NULL;
   tw_status status =

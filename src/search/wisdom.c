@@ -6,7 +6,7 @@
  *
  * "found" is when it was measured, in seconds since 1970; the age of entries without a date is unknown.
  *
- * A kernel without a recipe has "source": "..." in the place of "schedule"; a file with such an entry says version
+ * A kernel without a schedule has "source": "..." in the place of "schedule"; a file with such an entry says version
  * 2, so that older programs, which know only schedules, reject it with a clear error.
  *
  * Invariants:

@@ -1,5 +1,5 @@
 /* test_agent.c - what the search asks of agents, and what becomes of what they answer: an agent that writes sources,
- * makes mistakes, mends them, and can be told what to do by a test. */
+ * makes mistakes, repairs them, and can be told what to do by a test. */
 #include <unistd.h>
 
 #include "test.h"
@@ -12,13 +12,13 @@
 
 static struct {
   const char *name;
-  int mends;
+  int max_repairs;
   tw_status refuses; /* with this status, from iteration `refuses_from` on */
   int refuses_from;
   bool breaks;        /* the first try of each kernel does not do */
   bool gives_nothing; /* every second kernel is none */
   int asked;          /* questions to the world outside */
-  int plans, mended, failures_seen, requests, most_at_once;
+  int plans, repaired, failures_seen, requests, most_at_once;
 } writer;
 
 /* The answer to a question: the memo's if it knows it. */
@@ -84,7 +84,7 @@ static void write_kernels(tw_agent *agent, size_t n, const tw_order order[], tw_
       continue;
     }
     if (o->failed) {
-      writer.mended++;
+      writer.repaired++;
       assert_true(tw_verdict_is_failure(o->failed->verdict));
       assert_non_null(o->failed->message);
     }
@@ -137,7 +137,7 @@ static void the_ladder_of_sources_is_their_lineage(void **state) {
   tw_search_result r = {0};
   o.iterations = 6;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
-  assert_false(r.has_recipe);
+  assert_false(r.has_schedule);
   assert_true(r.best.cost < r.start.cost);
   assert_non_null(strstr(r.source, "written by hand"));
   assert_true(r.n_rungs > 1);
@@ -160,7 +160,7 @@ static void failures_come_back_with_their_messages(void **state) {
   tw_search_result r = {0};
   writer.breaks = true;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
-  assert_int_equal(r.correct, 1); /* the start: nothing was mended */
+  assert_int_equal(r.correct, 1); /* the start: nothing was repaired */
   assert_true(writer.failures_seen > 0);
   tw_search_result_clear(&r);
 }
@@ -171,10 +171,10 @@ static void what_failed_is_mended_as_often_as_the_agent_tries(void **state) {
   tw_search_options o = fake_options(1, 2);
   tw_search_result r = {0};
   writer.breaks = true;
-  the_writer.mends = 1;
+  the_writer.max_repairs = 1;
   o.iterations = 3;
   assert_int_equal(search(&alone, 1, &o, &r, NULL), TW_OK);
-  assert_true(writer.mended > 0);
+  assert_true(writer.repaired > 0);
   assert_true(r.best.cost < r.start.cost);
   tw_search_result_clear(&r);
 }
@@ -266,7 +266,7 @@ static void a_source_that_is_known_is_a_start(void **state) {
   o.iterations = 1;
   assert_int_equal(tw_search_into(&fake_target, &problem, &o, &r, NULL), TW_OK);
   assert_true(r.best.cost <= fake_cost(&(fake_state){{4, 2, 2, 1, 3, 0, 0}}));
-  assert_false(r.has_recipe);
+  assert_false(r.has_schedule);
   assert_int_equal(r.n_rungs, 2);
   assert_string_equal(r.rung[1].step, "known source");
   tw_search_result_clear(&r);

@@ -33,7 +33,7 @@ static void a_reply_becomes_a_kernel(void **state) {
   write_file("better", source);
   tw_search_result r = search(model(PLAN_OR("echo Here:; echo '```c'; cat better; echo '```'")), options_of(NULL, 0));
   assert_true(r.best.cost == fake_cost(&better));
-  assert_false(r.has_recipe);
+  assert_false(r.has_schedule);
   assert_int_equal(r.n_rungs, 2);
   assert_string_equal(r.rung[1].step, "tile");
   assert_string_equal(r.rung[1].why, "larger tiles");
@@ -55,9 +55,9 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
   write_file("better", source);
   write_file("broken", "kernel 5 0 0 5 3 0 0\n"); /* does not compile */
   tw_search_options o = options_of(NULL, 0);
-  tw_model_options mending = hurried;
-  mending.fixes = 2;
-  o.iterations = 1, o.plans = o.kernels = 1, o.model = &mending;
+  tw_model_options repairing = hurried;
+  repairing.fixes = 2;
+  o.iterations = 1, o.plans = o.kernels = 1, o.model = &repairing;
   tw_search_result r = search(
       model(PLAN_OR("echo '```'; case \"$p\" in *'The last attempt'*) cat better;; *) cat broken;; esac; echo '```'")),
       o);
@@ -71,7 +71,7 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
   assert_true(r.exchange[1].cost == 0 && r.exchange[1].seconds > 0 && !r.exchange[1].recalled);
   assert_true(strncmp(r.exchange[1].model, "exec:", 5) == 0);
   tw_search_result_clear(&r);
-  mending.fixes = -1;
+  repairing.fixes = -1;
   r = search(
       model(PLAN_OR("echo '```'; case \"$p\" in *'The last attempt'*) cat better;; *) cat broken;; esac; echo '```'")),
       o);
@@ -89,9 +89,9 @@ static void a_reply_without_a_kernel_is_sent_back_with_the_reason(void **state) 
   char *source = source_of(&better);
   write_file("better", source);
   tw_search_options o = options_of(NULL, 0);
-  tw_model_options mending = hurried;
-  mending.fixes = 4;
-  o.iterations = 1, o.plans = o.kernels = 1, o.model = &mending;
+  tw_model_options repairing = hurried;
+  repairing.fixes = 4;
+  o.iterations = 1, o.plans = o.kernels = 1, o.model = &repairing;
   tw_search_result r = search(
       model(PLAN_OR("n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n >n; echo \"$p\" >prompt$n; case $n in "
                     "1) printf 'Done:\n<<<<<<< SEARCH\nno such line\n=======\nx\n>>>>>>> REPLACE\n';; "
@@ -416,7 +416,7 @@ static void a_search_ends_when_its_samples_are_used_up(void **state) {
 /* ---- recorded searches ---- */
 
 /* Replies that somebody gave who knew the prompts and nothing else, in the order in which they were asked for: plans,
- * edits, whole programs, one that did not build and was mended, one without a kernel. */
+ * edits, whole programs, one that did not build and was repaired, one without a kernel. */
 static tw_search_result replay_without(uint64_t part, const char *data, const char *machine, const char *text,
                                        const char *program, int iterations) {
   const tw_target *target = tw_target_find(machine);

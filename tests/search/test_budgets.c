@@ -90,7 +90,7 @@ typedef struct known {
 
 /* Searches; the kernel must be no worse than `than`. Returns it. */
 static char *search(const tw_target *t, const tw_problem *p, const char *text, int samples, known k, const char *than,
-                    tw_schedule *schedule, bool *has_recipe) {
+                    tw_schedule *schedule, bool *has_schedule) {
   const tw_search_options o = {.size = sizeof o,
                                .seed = 1,
                                .inputs = 1,
@@ -113,7 +113,7 @@ static char *search(const tw_target *t, const tw_problem *p, const char *text, i
     if (was_tried && r.known_lost) fail_msg("%s: %s: %s", t->name, text, r.notes);
   }
   if (schedule) *schedule = r.schedule;
-  if (has_recipe) *has_recipe = r.has_recipe;
+  if (has_schedule) *has_schedule = r.has_schedule;
   char *source = strdup(r.source);
   tw_search_result_clear(&r);
   return source;
@@ -121,10 +121,10 @@ static char *search(const tw_target *t, const tw_problem *p, const char *text, i
 
 static void try_pair(const tw_target *t, const tw_problem *p, const char *text, const char *baseline, int samples) {
   tw_schedule schedule;
-  bool has_recipe;
-  char *found = search(t, p, text, samples, (known){0}, baseline, &schedule, &has_recipe);
+  bool has_schedule;
+  char *found = search(t, p, text, samples, (known){0}, baseline, &schedule, &has_schedule);
   const bool follows = t->traits.deterministic; /* compilers for x86 take long */
-  if (follows && samples == 5 && has_recipe)
+  if (follows && samples == 5 && has_schedule)
     free(search(t, p, text, samples, (known){.schedule = &schedule}, found, NULL, NULL));
   if (follows && samples == 2) free(search(t, p, text, samples, (known){.source = found}, found, NULL, NULL));
   free(found);

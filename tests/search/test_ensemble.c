@@ -235,9 +235,10 @@ static void implement_steps(tw_agent *a, size_t n, const tw_order order[], tw_ke
   (void)a;
   for (size_t i = 0; i < n; i++) {
     tw_error error = {0};
-    kernel[i] = (tw_kernel){.has_recipe = true};
-    assert_int_equal(tw_schedule_add(&kernel[i].recipe, four_steps[order[i].alternative], NULL), TW_OK);
-    if (tw_target_emit(&fake_target, order[i].request->problem, &kernel[i].recipe, &kernel[i].source, &error) != TW_OK)
+    kernel[i] = (tw_kernel){.has_schedule = true};
+    assert_int_equal(tw_schedule_add(&kernel[i].schedule, four_steps[order[i].alternative], NULL), TW_OK);
+    if (tw_target_emit(&fake_target, order[i].request->problem, &kernel[i].schedule, &kernel[i].source, &error) !=
+        TW_OK)
       fail_msg("%s", error.text);
   }
 }

@@ -119,7 +119,7 @@ static tw_search_result search(tw_search_options o, tw_status expected) {
   fake_reset();
   o.start = &known;
   assert_int_equal(tw_search_into(&fake_target, &p, &o, &r, NULL), expected);
-  assert_true(r.has_recipe);
+  assert_true(r.has_schedule);
   assert_int_equal(count_dead(&fake_target, &p, &r.schedule), 0);
   for (size_t i = 0; i < r.n_rungs; i++) assert_null(strstr(r.rung[i].step, "rename"));
   /* The ladder still tells every step, and ends at the best. */

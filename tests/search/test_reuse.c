@@ -161,7 +161,7 @@ static void recorded_plans_are_offered_to_a_model_without_a_question_for_a_plan(
       ask("case \"$p\" in *'Now you plan'*) printf 'OPTION: tile\\nWHY: larger\\nPLAN:\\nTHE RECORDED WORDS\\n';;"
           " *) printf '```c\\nkernel 2 1 0 5 0 0 0\\n```\\n';; esac",
           NULL, journal);
-  assert_false(r.has_recipe);
+  assert_false(r.has_schedule);
   tw_search_result_clear(&r);
   remove(log);
   /* The same kernel from the recorded plan. A new plan is "useless", so only the recorded one can lead to it. */

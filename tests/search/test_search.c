@@ -394,7 +394,7 @@ static void bad_options_and_problems_are_refused_in_a_line(void **state) {
 static tw_candidate *parent(void) {
   static tw_candidate c;
   static tw_schedule none;
-  c = (tw_candidate){.recipe = &none};
+  c = (tw_candidate){.schedule = &none};
   c.measured.cost = 16000;
   return &c;
 }

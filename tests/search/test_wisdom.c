@@ -347,9 +347,9 @@ static void an_entry_that_could_not_be_read_back_is_not_written(void **state) {
   assert_false(tw_file_exists(file));
 }
 
-/* A source without a recipe stands beside the best recipe, is of this very problem alone, and counts where it is
+/* A source without a schedule stands beside the best schedule, is of this very problem alone, and counts where it is
  * better. */
-static void sources_are_kept_beside_recipes(void **state) {
+static void sources_are_kept_beside_schedules(void **state) {
   (void)state;
   const char *problem = "gemm m=64 n=32 k=16", source[] = "void f(void) {\n}\n", better[] = "/* \"2\" */";
   const tw_problem p = gemm("m=64 n=32 k=16"), near = gemm("m=64 n=32 k=32");
@@ -366,7 +366,7 @@ static void sources_are_kept_beside_recipes(void **state) {
   assert_null(tw_wisdom_find_source(w, "machine", &near));
   assert_null(tw_wisdom_find(w, "machine", &near, NULL)->source);
   tw_wisdom_free(w);
-  keep(problem, 80, "tile 3"); /* the recipe is better now */
+  keep(problem, 80, "tile 3"); /* the schedule is better now */
   w = load();
   assert_null(tw_wisdom_find_source(w, "machine", &p));
   tw_wisdom_free(w);
@@ -709,7 +709,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_full_disk_leaves_what_was_there, start, end),
       cmocka_unit_test_setup_teardown(the_default_place_follows_the_environment, start, end),
       cmocka_unit_test_setup_teardown(an_entry_that_could_not_be_read_back_is_not_written, start, end),
-      cmocka_unit_test_setup_teardown(sources_are_kept_beside_recipes, start, end),
+      cmocka_unit_test_setup_teardown(sources_are_kept_beside_schedules, start, end),
       cmocka_unit_test_setup_teardown(only_a_file_with_sources_is_of_the_newer_version, start, end),
       cmocka_unit_test_setup_teardown(what_no_machine_can_do_is_not_kept, start, end),
       cmocka_unit_test_setup_teardown(it_does_not_stand_in_the_way_of_the_truth, start, end),

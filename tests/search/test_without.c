@@ -60,7 +60,7 @@ static void pays_nothing(const void *context, const char *lever, int *tried, int
 /* How often the first plan takes this lever. */
 static int count_first(const char *agent_name, const char *lever, uint64_t without, int idle) {
   tw_schedule none = {0};
-  tw_candidate start = {.recipe = &none};
+  tw_candidate start = {.schedule = &none};
   start.measured.cost = 16000;
   tw_problem p = fake_problem(16);
   int n = 0;
