@@ -26,6 +26,7 @@
 #include "target/x86/loops.h"
 #include "target/x86/pack.h"
 #include "target/x86/rates.h"
+#include "target/x86/threads.h"
 #include "target/x86/tune/apply.h"
 #include "tilewright/gemm.h"
 

@@ -5,7 +5,7 @@ add_library(tilewright_blas SHARED ${TW_BLAS_SOURCES})
 target_include_directories(tilewright_blas PRIVATE include src)
 target_link_libraries(tilewright_blas PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 if(TARGET tilewright_gemm)
-  target_sources(tilewright_blas PRIVATE $<FILTER:${TW_GEMM_OBJECTS},EXCLUDE,/execute[.]c>) # it has threads of its own
+  target_sources(tilewright_blas PRIVATE "$<FILTER:${TW_GEMM_OBJECTS},EXCLUDE,/x86/(execute|threads)[.]c>") # it has threads of its own
   target_link_libraries(tilewright_blas PRIVATE PkgConfig::HWLOC m)
   # Its threads run its code: it is never unloaded.
   target_link_options(tilewright_blas PRIVATE -Wl,--no-undefined -Wl,-z,nodelete

@@ -3,6 +3,8 @@
 #include "test.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,6 +70,54 @@ static void several_threads_call(void **state) {
   for (int i = 0; i < CALLERS; i++) assert_true(right[i]);
 }
 
+/* ---- a helper whose core another thread has: a signal's handler keeps it between two calls ---- */
+
+static atomic_int is_held, is_free;
+
+static void hold(int signal) {
+  (void)signal;
+  atomic_store(&is_held, 1);
+  while (!atomic_load(&is_free)) sched_yield();
+  atomic_store(&is_held, 0);
+}
+
+static void wait_until(const atomic_int *value, int wanted) {
+  while (atomic_load(value) != wanted) sched_yield();
+}
+
+typedef struct visit {
+  atomic_int by_helper;
+  pthread_t caller, helper;
+} visit;
+
+static void note_helper(void *context, int member) {
+  visit *v = context;
+  if (member != 1 || pthread_equal(pthread_self(), v->caller)) return;
+  v->helper = pthread_self();
+  atomic_store(&v->by_helper, 1);
+}
+
+static void no_call_waits_for_a_helper_that_does_not_come(void **state) {
+  const struct sigaction handler = {.sa_handler = hold};
+  struct sigaction before;
+  visit v = {.caller = pthread_self()};
+  (void)state;
+  while (!atomic_load(&v.by_helper)) assert_in_range(tw_team_run(2, note_helper, &v) + 1, 1, 2);
+  assert_int_equal(sigaction(SIGTRAP, &handler, &before), 0); /* helpers block others */
+  assert_int_equal(pthread_kill(v.helper, SIGTRAP), 0);
+  wait_until(&is_held, 1);
+  for (int i = 0; i < CALLS; i++) {
+    call c = {0};
+    assert_int_equal(tw_team_run(2, work, &c), 0);
+    assert_int_equal(c.result[0] + c.result[1], 3);
+  }
+  assert_true(every_call_runs_once()); /* the others come, whom the held one cannot wake */
+  atomic_store(&is_free, 1);
+  wait_until(&is_held, 0);
+  assert_true(every_call_runs_once());
+  assert_int_equal(sigaction(SIGTRAP, &before, NULL), 0);
+}
+
 #if defined __SANITIZE_THREAD__
 #define THREADS_SANITIZED /* ThreadSanitizer has no threads in children of fork */
 #elif defined __has_feature
@@ -91,9 +141,8 @@ static void a_child_of_fork_calls(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(members_work_once),
-      cmocka_unit_test(helpers_sleep_and_wake),
-      cmocka_unit_test(several_threads_call),
+      cmocka_unit_test(members_work_once),     cmocka_unit_test(helpers_sleep_and_wake),
+      cmocka_unit_test(several_threads_call),  cmocka_unit_test(no_call_waits_for_a_helper_that_does_not_come),
       cmocka_unit_test(a_child_of_fork_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

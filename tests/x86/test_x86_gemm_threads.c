@@ -15,6 +15,7 @@
 #include "amx.h"
 #include "base/random.h"
 #include "target/x86/loops.h"
+#include "target/x86/threads.h"
 #include "tilewright/gemm.h"
 
 /* ---- allocations are counted, where no sanitizer has the allocator ---- */
@@ -290,6 +291,31 @@ static void parts_are_dealt_once(void **state) {
   assert_int_equal(x86_next_part(&deal, 0, &from), -1);
 }
 
+/* Times are given: no clock is read. */
+static void the_team_and_openmp_give_way_to_each_other(void **state) {
+  enum { CALLS = 1000 };
+  x86_lateness l = {0};
+  (void)state;
+  for (int i = 0; i < CALLS; i++) x86_note_team(&l, false, 1 + 2e-6 * i); /* helpers wake for 2 ms */
+  assert_false(atomic_load(&l.openmp));
+  x86_note_team(&l, true, 0);
+  for (int i = 0; i < CALLS; i++) x86_note_team(&l, i % 150 == 0, 2 + 1e-3 * i); /* now and then they come */
+  assert_false(atomic_load(&l.openmp));
+  for (int i = 0; i < CALLS; i++) x86_note_team(&l, false, 10 + 1e-3 * i);
+  assert_true(atomic_load(&l.openmp));
+  for (int i = 0; i < CALLS; i++) {
+    x86_note_openmp(&l, 1e-5, i % 2 ? 8e-3 : 2e-5); /* one late region in succession */
+    x86_note_openmp(&l, 1e-2, 1.5e-2);
+  }
+  assert_true(atomic_load(&l.openmp));
+  for (int i = 0; i < 2; i++) x86_note_openmp(&l, 1e-5, 8e-3);
+  assert_false(atomic_load(&l.openmp));
+  for (int i = 0; i < 300; i++) x86_note_team(&l, false, 20 + 1e-3 * i); /* the time has doubled */
+  assert_false(atomic_load(&l.openmp));
+  for (int i = 300; i < 600; i++) x86_note_team(&l, false, 20 + 1e-3 * i);
+  assert_true(atomic_load(&l.openmp));
+}
+
 int main(void) {
   emulate_what_is_asked();
   const struct CMUnitTest tests[] = {
@@ -297,6 +323,7 @@ int main(void) {
       cmocka_unit_test(fewer_threads_than_planned_do_all_of_the_work),
       cmocka_unit_test(users_share_a_plan),
       cmocka_unit_test(parts_are_dealt_once),
+      cmocka_unit_test(the_team_and_openmp_give_way_to_each_other),
       cmocka_unit_test(execution_allocates_nothing),
   };
   if (is_short()) cmocka_set_test_filter("every_number*");

@@ -1,10 +1,10 @@
-/* execute.c - tw_gemm_plan_execute: arguments, workspaces, threads. */
+/* execute.c - tw_gemm_plan_execute: arguments, workspaces, parts. */
 #define _GNU_SOURCE
 #include <string.h>
 
 #include "base/sized.h"
-#include "base/team.h"
 #include "target/x86/loops.h"
+#include "target/x86/threads.h"
 
 /* ---- workspaces ---- */
 
@@ -72,55 +72,7 @@ static tw_status check_operands(const tw_gemm_plan *p, const tw_gemm_operands *o
   return check_overlap(p, o, error);
 }
 
-/* ---- threads ---- */
-
-#ifdef _OPENMP
-#include <omp.h>
-#include <sched.h>
-
-/* If OpenMP binds its threads to cores (OMP_PROC_BIND), helpers of the team are bound to the same ones. */
-static void bind_like_openmp(int member) {
-  int core[CPU_SETSIZE];
-  const int places = omp_get_num_places(), place = places ? member % places : 0;
-  if (omp_get_proc_bind() == omp_proc_bind_false || !places || omp_get_place_num_procs(place) > CPU_SETSIZE) return;
-  omp_get_place_proc_ids(place, core);
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int i = 0; i < omp_get_place_num_procs(place); i++) CPU_SET(core[i], &set);
-  sched_setaffinity(0, sizeof set, &set);
-}
-
-static void watch_helpers(void) { tw_team_begin_with(bind_like_openmp); }
-
-/* Not within a parallel region: the program has divided its own work among the cores. */
-static bool may_use_team(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, watch_helpers);
-  return !omp_in_parallel();
-}
-#else
-static bool may_use_team(void) { return true; }
-#endif
-
-/* The team serves one call at a time; another call at the same time gets OpenMP's threads. So does a program whose own
- * threads leave the cores to helpers too late in many calls in succession: OpenMP's idle threads spin, and helpers
- * of the team would share their cores. */
-void x86_run_on_threads(int threads, tw_team_work *work, void *context) {
-  enum { LATE_MOST = 200 };
-  static atomic_int late;
-  if (atomic_load(&late) < LATE_MOST && may_use_team()) {
-    const int joined = tw_team_run(threads, work, context);
-    if (joined >= 0) {
-      if (2 * joined >= threads - 1)
-        atomic_store(&late, 0);
-      else
-        atomic_fetch_add(&late, 1);
-      return;
-    }
-  }
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int i = 0; i < threads; i++) work(context, i);
-}
+/* ---- parts ---- */
 
 typedef struct execution {
   const tw_gemm_plan *p;

@@ -4,7 +4,6 @@
 
 #include <stdatomic.h>
 
-#include "base/team.h"
 #include "target/x86/plan.h"
 
 /* Computes part `part` of parts_m x parts_n of C. Parts do not overlap. `workspace`: bytes_per_thread of the calling
@@ -24,9 +23,6 @@ typedef struct x86_deal {
   int apart; /* distance in `taken` from thread to thread: a line, unless there are too many threads */
   atomic_int taken[X86_THREADS_MOST]; /* number of parts taken from each thread */
 } x86_deal;
-
-/* Calls work(context, i) for each i < threads, on the threads that execute plans. */
-void x86_run_on_threads(int threads, tw_team_work *, void *context);
 
 void x86_deal_parts(x86_deal *, const tw_gemm_plan *);
 /* The next part for a thread; -1: none. `*from`, initially 0, is how far the thread has looked. All parts are

@@ -8,8 +8,8 @@
 #include "base/pages.h"
 #include "native/runner/process.h"
 #include "target/x86/cpu.h"
-#include "target/x86/loops.h"
 #include "target/x86/runner/task.h"
+#include "target/x86/threads.h"
 #include "target/x86/tune/apply.h"
 
 typedef void whole_gemm(const void *, const void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int);
