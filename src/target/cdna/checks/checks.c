@@ -353,18 +353,6 @@ static void barrier_before(cdna_wave *w, const cdna_checker *c) {
             __builtin_popcountll(off), __builtin_popcountll(s->first_exec));
 }
 
-/* Finds v_pk_fma_f32 that uses the upper half of its second source for both results: ROCm/rocMLIR, pull request
- * 2459. */
-static void look_for_defects(cdna_wave *w, const seen *x) {
-  const uint32_t *word = &w->program->word[w->at];
-  if (!(x->e->traits & CDNA_SUSPECT) || w->program->object->arch != CDNA4) return;
-  const uint64_t bits = word[0] | (uint64_t)word[1] << 32;
-  if (cdna_bits(bits, 11, 3) == 2 && cdna_bits(bits, 59, 2) == 3 && cdna_bits(bits, 14, 1))
-    find_at(w, CDNA_CHECK_DEFECTS, w->at, -1,
-            "gfx950 is suspected to skip the low half of v_pk_fma_f32 with op_sel:[0,1,0] in rare cases (ROCm/rocMLIR "
-            "2459); use another form");
-}
-
 /* Most vector instructions have defined registers, into which nothing is being loaded. */
 static bool is_quiet(const cdna_wave *w, const cdna_effects *e) {
   const wave_state *s = state_of(w);
@@ -403,7 +391,10 @@ static void before(void *context, cdna_wave *w, const cdna_op *op) {
     if (checks_for(c, CDNA_CHECK_OVERLAPS) || checks_for(c, CDNA_CHECK_UNINITIALIZED)) global_before(w, &x);
   }
   if (x.e->klass == CDNA_CLASS_BARRIER) barrier_before(w, c);
-  if (x.e->klass == CDNA_CLASS_VALU && checks_for(c, CDNA_CHECK_DEFECTS)) look_for_defects(w, &x);
+  if (x.e->traits & CDNA_SUSPECT && checks_for(c, CDNA_CHECK_DEFECTS))
+    find_at(w, CDNA_CHECK_DEFECTS, w->at, -1,
+            "gfx950 is suspected to skip the low half of v_pk_fma_f32 with op_sel:[0,1,0] in rare cases (ROCm/rocMLIR "
+            "2459); use another form");
 }
 
 tw_status cdna_checker_new(const tw_inspection *i, cdna_checker **out, tw_error *error) {

@@ -314,8 +314,14 @@ static void find_words(cdna_effects *e) {
   e->n_words = (uint8_t)words;
 }
 
-static bool is_plain(cdna_arch arch, const cdna_effects *e) {
-  const unsigned rare = CDNA_SWAPS | CDNA_DOT | CDNA_READS_VCC | (arch == CDNA4 ? CDNA_SUSPECT : 0u);
+/* The upper half of the second source for both results: ROCm/rocMLIR, pull request 2459. */
+static bool is_suspect(cdna_arch arch, const cdna_code *c) {
+  return arch == CDNA4 && c->instruction->traits & CDNA_SUSPECT && cdna_bits(c->bits, 11, 3) == 2 &&
+         cdna_bits(c->bits, 59, 2) == 3 && cdna_bits(c->bits, 14, 1);
+}
+
+static bool is_plain(const cdna_effects *e) {
+  const unsigned rare = CDNA_SWAPS | CDNA_DOT | CDNA_READS_VCC | CDNA_SUSPECT;
   const bool one_lane =
       e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_READ_FIRST || e->flow == CDNA_FLOW_WRITE_LANE;
   bool masks = false;
@@ -351,5 +357,6 @@ void cdna_effects_of(cdna_arch arch, const cdna_code *c, cdna_effects *e) {
   case CDNA_MTBUF: vmem_effects(c, e); break;
   default: vector_effects(arch, c, e); break;
   }
-  if (is_plain(arch, e)) find_words(e);
+  if (!is_suspect(arch, c)) e->traits &= ~(unsigned)CDNA_SUSPECT;
+  if (is_plain(e)) find_words(e);
 }
