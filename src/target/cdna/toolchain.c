@@ -72,7 +72,6 @@ static tw_status find_headers(const tw_headers *given, headers *out, tw_error *e
 }
 
 /* Library files that are compiled with the source: the files of one folder. */
-#define DETAIL "amd_detail/" /* ROCm's folder for parts of its headers, which some sources name */
 static const char *folder_of(language l) { return l == HIP ? "hip/" : l == OPENCL ? "opencl/" : ""; }
 
 /* The name of the file for a source in that language; NULL: it is not a file for it. */
@@ -81,23 +80,21 @@ static const char *header_name(const tw_embedded *e, language l) {
   if (l == TILES && !name) return tw_embedded_below(e, TW_TILE_RUNTIME);
   if (l == ASSEMBLY || !name) return NULL;
   if (l == C) return strcmp(name, "tile.h") == 0 ? name : NULL;
-  if (strncmp(name, folder, strlen(folder)) != 0) return NULL;
-  const char *own = name + strlen(folder);
-  return strchr(own, '/') && !(l == HIP && !strncmp(own, DETAIL, strlen(DETAIL))) ? NULL : name;
+  return strncmp(name, folder, strlen(folder)) == 0 && (*folder || !strchr(name, '/')) ? name : NULL;
 }
 
 const char *cdna_header(const tw_embedded *e) { return header_name(e, TILES); }
 
 static tw_status write_headers(const char *directory, language l, tw_error *error) {
   tw_status status = TW_OK;
-  char *folder = *folder_of(l) ? tw_path_join(directory, l == HIP ? "hip/" DETAIL : folder_of(l)) : NULL;
-  if (folder) status = tw_directory_make(folder, error);
   const tw_embedded *e;
   for (size_t i = 0; status == TW_OK && (e = tw_embedded_at(i)); i++) {
-    const char *name = header_name(e, l);
-    if (name) status = tw_tool_write(directory, name, e->data, e->size, error);
+    const char *name = header_name(e, l), *base = name ? strrchr(name, '/') : NULL;
+    char folder[PATH_MAX];
+    snprintf(folder, sizeof folder, "%s/%.*s", directory, base ? (int)(base - name) : 0, name ? name : "");
+    if (base) status = tw_directory_make(folder, error);
+    if (name && status == TW_OK) status = tw_tool_write(directory, name, e->data, e->size, error);
   }
-  free(folder);
   return status;
 }
 
@@ -220,8 +217,8 @@ static void add_hip(command *c, cdna_arch arch, bool includes, bool own, bool br
   if (includes) ADD(c, "-isystem", CLANG_WRAPPERS, "-include", "__clang_hip_runtime_wrapper.h");
   /* ROCm's headers rely on macros that its compiler defines and this one no longer does */
   if (own) ADD(c, "-D__HIP_PLATFORM_AMD__=1", "-D__AMDGCN_WAVEFRONT_SIZE=64", "-Wno-invalid-constexpr");
-  ADD(c, "-idirafter", ".");
-  if (!own) ADD(c, "-idirafter", "hip"); /* <hip_bf16.h>, as some sources name it */
+  ADD(c, "-isystem", "hip/host", "-idirafter", "."); /* a binding to Python has no part on the device */
+  if (!own) ADD(c, "-idirafter", "hip");             /* <hip_bf16.h>, as some sources name it */
   ADD(c, "-idirafter", GCC_HEADERS);
   if (!own && !brings) ADD(c, "-include", "hip/hip_runtime.h");
 }

@@ -17,21 +17,27 @@ TW_BOTH constexpr int tw_fp8_bits(__hip_fp8_interpretation_t k) { return k & 1 ?
 TW_BOTH constexpr int tw_fp8_bias(__hip_fp8_interpretation_t k) { return (k & 1 ? 15 : 7) + (k >> 1); }
 TW_BOTH constexpr unsigned tw_fp8_most(__hip_fp8_interpretation_t k) { return k & 2 ? 0x7F : k & 1 ? 0x7B : 0x7E; }
 
+/* The bits of a finite float without its sign, in a format with that fraction and bias and without an upper limit. */
+TW_BOTH unsigned tw_round_small(unsigned a, int fraction, int bias) {
+  const int exponent = (int)(a >> 23) - 127 + bias; /* of the result, below 1: denormal */
+  const int drop = 23 - fraction + (exponent < 1 ? 1 - exponent : 0);
+  if (!(a >> 23) || drop >= 26) return 0;
+  const unsigned long long whole = (a & 0x7FFFFF) | 0x800000, kept = whole >> drop;
+  const unsigned long long rest = whole & ((1ull << drop) - 1), half = 1ull << (drop - 1);
+  const unsigned r = (unsigned)kept + (rest > half || (rest == half && (kept & 1)));
+  return exponent > 1 ? r + ((unsigned)(exponent - 1) << fraction) : r;
+}
+TW_BOTH float tw_float_of_small(int exponent, int low, int fraction, int bias) {
+  const int e = (exponent ? exponent : 1) - bias - fraction;
+  return (float)(exponent ? low | 1 << fraction : low) * tw_any_bits<float>((unsigned)(127 + e) << 23);
+}
+
 TW_BOTH __hip_fp8_storage_t __hip_cvt_float_to_fp8(float x, __hip_saturation_t how, __hip_fp8_interpretation_t k) {
   const unsigned bits = tw_any_bits<unsigned>(x), sign = bits >> 24 & 0x80, a = bits & 0x7FFFFFFF;
   const unsigned nan = k & 2 ? 0x80 : sign | 0x7F, infinity = k & 2 ? 0x80 : k & 1 ? sign | 0x7C : sign | 0x7F;
-  const int fraction = tw_fp8_bits(k), bias = tw_fp8_bias(k);
   if (a > 0x7F800000) return (__hip_fp8_storage_t)nan;
   if (a == 0x7F800000) return (__hip_fp8_storage_t)infinity; /* saturated or not */
-  const int exponent = (int)(a >> 23) - 127 + bias;          /* of the result, below 1: denormal */
-  const int drop = 23 - fraction + (exponent < 1 ? 1 - exponent : 0);
-  unsigned r = 0;
-  if (a >> 23 && drop < 26) {
-    const unsigned long long whole = (a & 0x7FFFFF) | 0x800000, kept = whole >> drop;
-    const unsigned long long rest = whole & ((1ull << drop) - 1), half = 1ull << (drop - 1);
-    r = (unsigned)kept + (rest > half || (rest == half && (kept & 1)));
-    if (exponent > 1) r += (unsigned)(exponent - 1) << fraction;
-  }
+  const unsigned r = tw_round_small(a, tw_fp8_bits(k), tw_fp8_bias(k));
   if (r > tw_fp8_most(k)) return (__hip_fp8_storage_t)(how == __HIP_NOSAT ? infinity : sign | tw_fp8_most(k));
   return (__hip_fp8_storage_t)(r == 0 && (k & 2) ? 0 : sign | r);
 }
@@ -40,8 +46,7 @@ TW_BOTH float tw_float_of_fp8(__hip_fp8_storage_t x, __hip_fp8_interpretation_t 
   const float sign = x & 0x80 ? -1.0f : 1.0f;
   if (k & 2 ? x == 0x80 : (unsigned)(x & 0x7F) > (k & 1 ? 0x7Cu : 0x7Eu)) return __builtin_nanf("");
   if (k == __HIP_E5M2 && (x & 0x7F) == 0x7C) return sign * __builtin_inff();
-  const int e = (exponent ? exponent : 1) - tw_fp8_bias(k) - fraction;
-  return sign * (float)(exponent ? low | 1 << fraction : low) * tw_any_bits<float>((unsigned)(127 + e) << 23);
+  return sign * tw_float_of_small(exponent, low, fraction, tw_fp8_bias(k));
 }
 TW_BOTH __hip_fp8_storage_t __hip_cvt_double_to_fp8(double x, __hip_saturation_t how, __hip_fp8_interpretation_t k) {
   float f = (float)x; /* to odd: the second rounding is the only one that counts */

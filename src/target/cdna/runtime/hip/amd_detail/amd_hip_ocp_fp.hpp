@@ -1,0 +1,3 @@
+/* amd_hip_ocp_fp.hpp - a part of hip_fp6.h. */
+#pragma once
+#include "hip/hip_fp6.h"
