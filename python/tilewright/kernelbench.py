@@ -169,19 +169,32 @@ class Rewriter:
             return None
         return twt.elementwise, (args[0], f, *(more.get(key, default) for key, default in named)), {}
 
+    def pair(self, node: Any, name: str) -> "Optional[tuple[Any, Any]]":
+        """The operands of a call of that name, of which the second may have the last dimensions alone, where it computes for one user."""
+        if not isinstance(node, torch.fx.Node) or _name_of(node.target) != name or len(node.users) > 1 or node.kwargs or len(node.args) != 2:
+            return None
+        x, z = sorted(node.args, key=lambda y: -len(self.shape(y) or ()))
+        long, short = self.shape(x), self.shape(z)
+        return (x, z) if short and long == self.shape(node) and long[-len(short) :] == short else None
+
     def terms(self, x: torch.fx.Node) -> "tuple[torch.fx.Node, dict[str, Any]]":
         """The operand of a sum or mean of x, and which terms are summed, where x is computed for the sum alone."""
         name, args = _name_of(x.target), x.args
-        if len(x.users) > 1 or x.kwargs or x.op not in ("call_function", "call_method"):
+        if len(x.users) > 1 or x.op not in ("call_function", "call_method"):
+            return x, {}
+        if (name, args[1:], dict(x.kwargs)) in (("clamp", (), {"min": 0}), ("clamp", (0,), {}), ("relu", (), {})):
+            rest = args[0]
+            is_rest = _name_of(rest.target) == "sub" and len(rest.args) == 2 and rest.args[0] == 1 and len(rest.users) == 1 and not rest.kwargs
+            found = self.pair(rest.args[1], "mul") if is_rest else None
+            return (found[0], {"of": "hinge", "other": found[1]}) if found else (x, {})
+        if x.kwargs:
             return x, {}
         if name == "abs" and self.shape(args[0]) is not None:
             return args[0], {"of": "abs"}
         if name == "square" or (name == "pow" and args[1:] == (2,)):
             between = args[0]
-            is_difference = _name_of(between.target) == "sub" and len(between.users) == 1 and not between.kwargs
-            if is_difference and all(self.shape(y) == self.shape(between) for y in between.args):
-                return between.args[0], {"of": "squared_difference", "other": between.args[1]}
-            return between, {"of": "square"}
+            found = self.pair(between, "sub")
+            return (found[0], {"of": "squared_difference", "other": found[1]}) if found else (between, {"of": "square"})
         return x, {}
 
     def reduction(self, node: torch.fx.Node) -> "Optional[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]":

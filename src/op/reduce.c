@@ -3,8 +3,8 @@
  *   y[o][i] = f over j of t(x[o][j][i])          x [outer][n][inner], y [outer][inner]
  *
  *   sum, mean, norm (the root of the sum of squares), max, min; argmax, argmin: the first j of such an element, as i32.
- *   t, for sum and mean: x, abs, square; of x and a second input z of its shape: squared_difference (x - z)^2, and
- *   smooth_l1: d^2 / 2 where d = |x - z| is below 1, else d - 1/2.
+ *   t, for sum and mean: x, abs, square; of x and a second input z of its shape: squared_difference (x - z)^2,
+ *   smooth_l1: d^2 / 2 where d = |x - z| is below 1, else d - 1/2; hinge: max(0, 1 - x z). shared=1: z is [n][inner].
  *
  * The C parameters of a kernel are x, [z,] y, dense, of type a; sums are in binary32. */
 #include "op/reduce.h"
@@ -44,6 +44,7 @@ static const tw_key keys[] = {
      .fallback = "x",
      .choices = &(TW_REDUCE_OF_LIST(CHOICE))[1],
      .help = "the terms of a sum or mean"},
+    {.name = "shared", .kind = TW_KEY_BOOL, .fallback = "0", .help = "one z of n x inner for all x"},
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of operands: f32, f16 or bf16"},
 };
 
@@ -53,7 +54,8 @@ tw_reduce tw_reduce_of(const tw_problem *p) {
                      .inner = tw_problem_int(p, "inner"),
                      .function = (tw_reduce_function)tw_problem_int(p, "f"),
                      .term = (tw_reduce_term)tw_problem_int(p, "of"),
-                     .type = tw_problem_type(p, "a")};
+                     .type = tw_problem_type(p, "a"),
+                     .shared = tw_problem_int(p, "shared")};
 }
 const char *tw_reduce_term_name(tw_reduce_term t) { return terms[t]; }
 
@@ -67,15 +69,18 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   if (r.term != TW_REDUCE_OF_X && r.function > TW_REDUCE_MEAN)
     return tw_fail(error, TW_USAGE, "of=%s requires f=sum or f=mean (found f=%s)", terms[r.term],
                    functions[r.function]);
+  if (r.shared && !tw_reduce_has_pairs(&r))
+    return tw_fail(error, TW_USAGE, "shared=1 requires terms of x and z (found of=%s)", terms[r.term]);
   return TW_OK;
 }
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const tw_reduce r = tw_reduce_of(p);
-  const int64_t all[] = {r.outer, r.n, r.inner}, results[] = {r.outer, r.inner};
+  const int64_t all[] = {r.outer, r.n, r.inner}, more[] = {r.shared ? 1 : r.outer, r.n, r.inner},
+                results[] = {r.outer, r.inner};
   size_t n = 0;
   out[n++] = tw_operand_dense("x", r.type, 3, all);
-  if (tw_reduce_has_pairs(&r)) out[n++] = tw_operand_dense("z", r.type, 3, all);
+  if (tw_reduce_has_pairs(&r)) out[n++] = tw_operand_dense("z", r.type, 3, more);
   out[n] = tw_operand_dense("y", tw_reduce_finds(&r) ? TW_I32 : r.type, 2, results);
   out[n++].is_output = true;
   return n;
@@ -127,7 +132,8 @@ typedef struct line {
 } line;
 
 static double term_of(const job *j, int64_t at, double *off) {
-  const double x = tw_element(j->r.type, j->x, at), z = j->z ? tw_element(j->r.type, j->z, at) : 0, d = fabs(x - z);
+  const int64_t z_at = j->r.shared ? at % (j->r.n * j->r.inner) : at;
+  const double x = tw_element(j->r.type, j->x, at), z = j->z ? tw_element(j->r.type, j->z, z_at) : 0, d = fabs(x - z);
   *off = 0;
   if (j->r.function == TW_REDUCE_NORM || j->r.term == TW_REDUCE_OF_SQUARE) {
     *off = TW_U32 * x * x;
@@ -137,6 +143,7 @@ static double term_of(const job *j, int64_t at, double *off) {
   case TW_REDUCE_OF_ABS: return fabs(x);
   case TW_REDUCE_OF_SQUARED_DIFFERENCE: *off = 3 * TW_U32 * d * d; return d * d;
   case TW_REDUCE_OF_SMOOTH_L1: *off = 4 * TW_U32 * fmax(d * d, d); return d < 1 ? d * d / 2 : d - 0.5;
+  case TW_REDUCE_OF_HINGE: *off = 2 * TW_U32 * (1 + fabs(x * z)); return fmax(0, 1 - x * z);
   default: return x;
   }
 }

@@ -18,7 +18,8 @@
   F(TW_REDUCE_OF_ABS, "abs")                                                                                           \
   F(TW_REDUCE_OF_SQUARE, "square")                                                                                     \
   F(TW_REDUCE_OF_SQUARED_DIFFERENCE, "squared_difference")                                                             \
-  F(TW_REDUCE_OF_SMOOTH_L1, "smooth_l1")
+  F(TW_REDUCE_OF_SMOOTH_L1, "smooth_l1")                                                                               \
+  F(TW_REDUCE_OF_HINGE, "hinge")
 
 #define F(name, text) name,
 typedef enum tw_reduce_function { TW_REDUCE_LIST(F) TW_REDUCE_FUNCTIONS } tw_reduce_function;
@@ -30,6 +31,7 @@ typedef struct tw_reduce {
   tw_reduce_function function;
   tw_reduce_term term;
   tw_type type;
+  bool shared; /* z has outer=1 */
 } tw_reduce;
 
 tw_reduce tw_reduce_of(const tw_problem *);

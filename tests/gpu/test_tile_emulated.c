@@ -69,6 +69,8 @@ static const kernel_case cases[] = {
     {"a100-sxm", "reduce outer=2 n=33 inner=16400 f=mean of=square a=f16", "lanes 1;split 2"},
     {"a100-sxm", "reduce outer=3 n=1000 f=sum of=squared_difference a=f32", "lanes 64;threads 128;loads 8"},
     {"a100-sxm", "reduce outer=3 n=50 inner=6 f=sum of=abs a=f32", "lanes 8;threads 64"},
+    {"a100-sxm", "reduce outer=5 n=1028 f=mean of=hinge shared=1 a=f32", "lanes 16;split 2;threads 64"},
+    {"a100-sxm", "reduce outer=3 n=50 inner=24 of=squared_difference shared=1 a=bf16", "lanes 8;threads 64"},
     {"a100-sxm", "layernorm rows=3 cols=5000 a=f32", "split_row blocks=5;threads 64;chunks 2"},
     {"a100-sxm", "layernorm rows=2 cols=3000 norm=rms a=bf16", "split_row blocks=3;threads 96"},
     {"a100-sxm", "layernorm rows=6 cols=1200 groups=3 span=300 a=f32", "split_row blocks=2;threads 64"},

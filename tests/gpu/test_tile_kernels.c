@@ -67,6 +67,7 @@ static const kernel_case cases[] = {
     {"pool n=64 d=64 h=64 w=64 t=3 r=3 s=3 stride=2 pad=1 f=mean a=bf16", "threads 128"},
     {"reduce outer=4 n=4096 inner=4095 f=argmax a=f32", "loads 8"},
     {"reduce outer=64 n=1048576 f=mean of=smooth_l1 a=bf16", "split 8;loads 8"},
+    {"reduce outer=4096 n=32768 f=mean of=hinge shared=1 a=f32", "lanes 8;loads 8"},
     {"attention b=5 hq=4 hkv=2 sq=300 sk=300 d=96 causal=1 window=70 tokens=700 a=bf16",
      "tile keys=128 consumers=2;pingpong;persistent"},
     {"attention b=5 hq=4 hkv=2 sq=300 sk=300 d=128 tokens=700 a=f16", "tile keys=176 consumers=2"},

@@ -64,6 +64,7 @@ static const char *const problems[] = {
     "pool n=6 w=40 s=5 pad=2 f=mean a=f32",
     "reduce outer=4 n=32 inner=8 a=f32",
     "reduce outer=8 n=64 f=mean of=smooth_l1 a=bf16",
+    "reduce outer=4 n=16 inner=16 of=hinge shared=1 a=f32",
     "reduce outer=4 n=16 inner=16 f=argmax a=f16",
     "reduce outer=8 n=16 inner=4 f=min a=bf16",
     "layernorm rows=16 cols=16 a=f32",
@@ -353,6 +354,7 @@ static const struct {
     {"reduce outer=4 n=32 inner=8 a=f32", "of", "abs"},
     {"reduce outer=4 n=32 inner=8 of=abs a=f32", "of", "square"},
     {"reduce outer=4 n=32 inner=8 of=smooth_l1 a=f32", "of", "squared_difference"},
+    {"reduce outer=4 n=32 inner=8 of=hinge a=f32", "of", "smooth_l1"},
     {"rotary b=2 h=2 s=16 d=16 a=bf16", "interleaved", "1"},
     {"rotary b=2 h=16 s=16 d=16 a=bf16", "transposed", "1"},
 };

@@ -19,6 +19,7 @@ static void known_answers(void **state) {
       {"mean of=square", {26.0 / 3, 2.75}},
       {"sum of=squared_difference", {4 + 0 + 16, 0.25 + 1 + 0}}, /* z is 1, -1, 0 and 1, 1, 2 */
       {"sum of=smooth_l1", {1.5 + 0 + 3.5, 0.125 + 0.5 + 0}},
+      {"sum of=hinge", {0 + 0 + 1, 0.5 + 0 + 0}},
   };
   (void)state;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -27,7 +28,7 @@ static void known_answers(void **state) {
     snprintf(text, sizeof text, "reduce outer=1 n=3 inner=2 f=%s a=f32", known[i].f);
     op_run_make(&r, text, 1);
     const float x[6] = {3, 0.5, -1, 2, -4, 2}, z[6] = {1, 1, -1, 1, 0, 2};
-    const bool pairs = strstr(text, "squared_difference") || strstr(text, "smooth_l1");
+    const bool pairs = r.data.n_operands == 3;
     memcpy(r.data.buffer[0], x, sizeof x);
     if (pairs) memcpy(r.data.buffer[1], z, sizeof z);
     op_run_reference(&r);
@@ -45,8 +46,10 @@ static double plainly(const op_run *r, const char *f, const char *of, int line, 
   float sum = 0, best = 0;
   int place = 0;
   for (int j = 0; j < end; j++) {
-    const int64_t at = (int64_t)(line / INNER) * N * INNER + j * INNER + line % INNER;
+    const int64_t in = j * INNER + line % INNER, at = (int64_t)(line / INNER) * N * INNER + in;
     const float x = (float)op_get(r, 0, at);
+    if (strncmp(of, "hinge", 5) == 0) sum += fmaxf(0, 1 - x * (float)op_get(r, 1, strstr(of, "shared") ? in : at));
+    if (strncmp(of, "hinge", 5) == 0) continue;
     float t = x;
     if (strcmp(of, "abs") == 0) t = fabsf(x);
     if (strcmp(of, "square") == 0 || strcmp(f, "norm") == 0) t = x * x;
@@ -65,10 +68,19 @@ static double plainly(const op_run *r, const char *f, const char *of, int line, 
 }
 
 static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
-  static const char *const functions[][2] = {
-      {"sum", "x"},        {"mean", "x"},   {"norm", "x"},  {"max", "x"},       {"min", "x"},
-      {"argmax", "x"},     {"argmin", "x"}, {"sum", "abs"}, {"mean", "square"}, {"mean", "squared_difference"},
-      {"sum", "smooth_l1"}};
+  static const char *const functions[][2] = {{"sum", "x"},
+                                             {"mean", "x"},
+                                             {"norm", "x"},
+                                             {"max", "x"},
+                                             {"min", "x"},
+                                             {"argmax", "x"},
+                                             {"argmin", "x"},
+                                             {"sum", "abs"},
+                                             {"mean", "square"},
+                                             {"mean", "squared_difference"},
+                                             {"sum", "smooth_l1"},
+                                             {"sum", "hinge"},
+                                             {"mean", "hinge shared=1"}};
   static const char *const types[] = {"f32", "bf16", "f16"};
   (void)state;
   for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
@@ -78,7 +90,7 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
       snprintf(text, sizeof text, "reduce outer=%d n=%d inner=%d f=%s of=%s a=%s", OUTER, N, INNER, functions[f][0],
                functions[f][1], types[t]);
       op_run_make(&r, text, 7);
-      const size_t y = strchr(functions[f][1], '_') ? 2 : 1;
+      const size_t y = r.data.n_operands - 1;
       for (int wrong = 0; wrong < 3; wrong++) {
         for (int line = 0; line < OUTER * INNER; line++) {
           const double right = plainly(&r, functions[f][0], functions[f][1], line, N);
@@ -120,6 +132,7 @@ static void bad_keys_are_refused(void **state) {
   op_expect_refused("reduce outer=4 n=4 a=i8", "reduce does not support a=i8; expected f32, f16 or bf16");
   op_expect_refused("reduce outer=1073741824 n=1073741824 a=f32", "outer times n times inner must be at most 2^40");
   op_expect_refused("reduce outer=4 n=4 f=max of=abs a=f32", "of=abs requires f=sum or f=mean (found f=max)");
+  op_expect_refused("reduce outer=4 n=4 shared=1 a=f32", "shared=1 requires terms of x and z (found of=x)");
 }
 
 int main(void) {

@@ -320,12 +320,24 @@ class Rows(unittest.TestCase):
                             leaves = [t.clone().requires_grad_() for t in (x, other) if t is not None]
                             how = (None,) * (2 - len(leaves)) + (f, of, first, last)
                             self.assertTrue(torch.autograd.gradcheck(lambda *t: _reduce.operation(*t, *how), leaves))
+        for of in _reduce.PAIRS:  # the second operand has the last dimensions alone
+            for other in (z[0], z[0, 0]):
+                for dim in (0, 1, -1, (0, 1), (1, 2), None):
+                    for f in ("sum", "mean"):
+                        first, last = _reduce.dims_of(3, dim)
+                        expected = _reduce.FUNCTIONS[f](_reduce.TERMS[of](x, other.expand(3, 4, 5)).flatten(first, last), first)
+                        torch.testing.assert_close(twt.reduce(x, f, dim, of=of, other=other), expected)
+                        kept = [1 if first <= d <= last else x.shape[d] for d in range(3)]
+                        self.assertEqual(list(twt.reduce(x, f, dim, True, of=of, other=other).shape), kept)
+            leaves = [t.clone().requires_grad_() for t in (x, z[0])]
+            self.assertTrue(torch.autograd.gradcheck(lambda x, z: _reduce.operation(x, z, "mean", of, 1, 1), leaves))  # noqa: B023
         for wrong, said in (
             (dict(f="median"), "unknown f='median'"),
             (dict(dim=(0, 2)), "expected neighbouring dimensions"),
-            (dict(of="smooth_l1"), "`other` belongs to squared_difference, smooth_l1"),
+            (dict(of="smooth_l1"), "`other` belongs to squared_difference, smooth_l1, hinge"),
             (dict(f="max", of="abs"), "of=abs with f=max is unsupported"),
-            (dict(of="smooth_l1", other=z[0]), "expected `other` like x"),
+            (dict(of="smooth_l1", other=z[0, 0, :2]), "expected `other` like x"),
+            (dict(of="hinge", other=z[0, 0, 0]), "expected `other` like x"),
         ):
             with self.assertRaisesRegex(tw.UsageError, said):
                 twt.reduce(x, **wrong)
@@ -505,6 +517,7 @@ class Tuning(unittest.TestCase):
             ("cumsum", dict(rows=5, cols=16, reverse=1, a="f32")),
             ("cumsum", dict(rows=5, cols=16, exclusive=1, a="f32")),
             ("reduce", dict(outer=3, n=4, inner=5, f="mean", of="smooth_l1", a="f32")),
+            ("reduce", dict(outer=3, n=4, inner=5, f="mean", of="hinge", shared=1, a="f32")),
             ("reduce", dict(outer=3, n=4, inner=1, f="norm", a="f32")),
             ("rotary", dict(b=2, h=3, s=4, d=8, a="f32")),
             ("attention", dict(b=2, hq=4, hkv=2, sq=6, sk=6, d=8, causal=1, a="f32")),
@@ -1092,6 +1105,11 @@ class KernelBench(unittest.TestCase):
             "torch.mean((A - torch.exp(A)) ** 2)": ["reduce"],
             "torch.mean((A - A[0]) ** 2)": ["reduce"],
             "torch.nn.functional.smooth_l1_loss(A, torch.exp(A))": ["reduce"],
+            "torch.mean(torch.clamp(1 - A * A[0], min=0))": ["reduce"],
+            "torch.relu(1.0 - A[0] * A).sum(1)": ["reduce"],
+            "torch.mean(torch.clamp(1 - A * torch.exp(A), 0))": ["reduce"],
+            "torch.mean(torch.clamp(1 - A * A[0], min=0, max=1))": ["reduce"],
+            "torch.mean(torch.clamp(2 - A * A[0], min=0))": ["reduce"],
             "torch.nn.functional.mse_loss(A, torch.exp(A), reduction='sum')": ["reduce"],
             "torch.sum(A, dim=0, dtype=torch.float64)": [],
             "torch.max(A, dim=1)[1]": [],
@@ -1122,6 +1140,8 @@ class KernelBench(unittest.TestCase):
             with self.subTest(text):
                 self.assertEqual(rewriter.replaced, replaced)
                 torch.testing.assert_close(traced(*inputs), model(*inputs))
+                if "clamp" in text or "relu(1" in text:  # a hinge loss is one call, and no other clamp is
+                    self.assertEqual("clamp" in rewriter.kept, "max=1" in text or "2 -" in text)
 
     def test_modules_are_compared_with_pytorchs(self):
         """The model keeps PyTorch's modules: a wrong result of a replaced module shows."""

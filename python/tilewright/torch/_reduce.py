@@ -23,18 +23,20 @@ FUNCTIONS: "dict[str, Callable[[torch.Tensor, int], torch.Tensor]]" = {
     "argmax": lambda t, dim: t.argmax(dim),
     "argmin": lambda t, dim: t.argmin(dim),
 }
-#: The terms of a sum or mean; the last two are of pairs.
+#: The terms of a sum or mean; the last three are of pairs.
 TERMS: "dict[str, Callable[[torch.Tensor, Any], torch.Tensor]]" = {
     "x": lambda x, z: x,
     "abs": lambda x, z: x.abs(),
     "square": lambda x, z: x.square(),
     "squared_difference": lambda x, z: (x - z).square(),
     "smooth_l1": lambda x, z: _F.smooth_l1_loss(x, z, reduction="none"),
+    "hinge": lambda x, z: (1 - x * z).clamp(min=0),
 }
-PAIRS = ("squared_difference", "smooth_l1")
+PAIRS = ("squared_difference", "smooth_l1", "hinge")
 
 
 def by_pytorch(x: torch.Tensor, other: Optional[torch.Tensor], f: str, of: str, first: int, last: int) -> torch.Tensor:
+    other = None if other is None else other.expand_as(x)
     return FUNCTIONS[f](TERMS[of](x, other).flatten(first, last), first)
 
 
@@ -59,18 +61,19 @@ def folds_of(x: torch.Tensor, f: str, first: int, last: int) -> int:
     return parts_of(n, n, LONGEST_LINE, 1 << 16)
 
 
-def _keys(shape: Any, f: str, of: str, first: int, last: int) -> "dict[str, Any]":
+def _keys(shape: Any, f: str, of: str, first: int, last: int, shared: bool) -> "dict[str, Any]":
     outer, n, inner = _sizes(shape, first, last)
     made: "dict[str, Any]" = dict(outer=outer // _parts(outer, n, inner), n=n, inner=inner, f=f)
-    return made if of == "x" else dict(made, of=of)
+    return made if of == "x" else dict(made, of=of, shared=1) if shared else dict(made, of=of)
 
 
 def route(x: torch.Tensor, other: Optional[torch.Tensor], f: str, of: str, first: int, last: int) -> Any:
-    """`other` is None or like x."""
-    if other is not None and (other.shape != x.shape or other.dtype != x.dtype or other.device != x.device):
+    """`other` is None, like x, or like what x has from the dimension `first` on."""
+    shared = other is not None and other.shape != x.shape
+    if other is not None and ((shared and other.shape != x.shape[first:]) or other.dtype != x.dtype or other.device != x.device):
         return False
-    key = ("reduce", x.shape, x.dtype, x.device, f, of, first, last)
-    return planned(key, "reduce", 2 if other is None else 3, x, lambda: _keys(x.shape, f, of, first, last))
+    key = ("reduce", x.shape, x.dtype, x.device, f, of, first, last, shared)
+    return planned(key, "reduce", 2 if other is None else 3, x, lambda: _keys(x.shape, f, of, first, last, shared))
 
 
 def _reduce(x, other, f, of, first, last):
@@ -79,8 +82,9 @@ def _reduce(x, other, f, of, first, last):
         return by_pytorch(x, other, f, of, first, last).contiguous()
     outer, n, inner = _sizes(x.shape, first, last)
     given = [t.contiguous() for t in (x, other) if t is not None]
+    shared = [given.pop()] if other is not None and other.shape != x.shape else []
     out = x.new_empty(x.shape[:first] + x.shape[last + 1 :], dtype=torch.int32 if f.startswith("arg") else x.dtype)
-    start_parts(plan, _parts(outer, n, inner), given, out)
+    start_parts(plan, _parts(outer, n, inner), given, out, *shared)
     return out.long() if f.startswith("arg") else out
 
 
@@ -111,7 +115,8 @@ def reduce(
     other: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
     """One result for each line along `dim`, which may be neighbouring dimensions [default: all]. f: sum, mean, norm (the Euclidean one), max,
-    min, argmax or argmin. Terms of sums and means, `of`: x, abs, square; of x and `other`: squared_difference or smooth_l1."""
+    min, argmax or argmin. Terms of sums and means, `of`: x, abs, square; of x and `other`: squared_difference, smooth_l1 or hinge, max(0, 1 - x other).
+    `other` may have the last dimensions of x alone."""
     if f not in FUNCTIONS or of not in TERMS:
         raise UsageError(f"tilewright.torch.reduce: unknown f='{f}' or of='{of}'; expected {', '.join(FUNCTIONS)}, and {', '.join(TERMS)}")
     if (of in PAIRS) != (other is not None) or (of != "x" and f not in ("sum", "mean")):
@@ -119,11 +124,16 @@ def reduce(
     first, last = dims_of(x.dim(), dim)
     shape = [*x.shape[:first], *([1] * (last - first + 1)), *x.shape[last + 1 :]]
     if other is not None and other.shape != x.shape:
-        raise UsageError(f"tilewright.torch.reduce: expected `other` like x (found {list(other.shape)} and {list(x.shape)}); expand it")
+        begin = x.dim() - other.dim()
+        if other.shape != x.shape[begin:] or begin == x.dim():
+            raise UsageError(f"tilewright.torch.reduce: expected `other` like x or its last dimensions (found {list(other.shape)} and {list(x.shape)}); expand it")
+        if first < begin <= last and x.dtype in (torch.float32, torch.float64):  # the lines that `other` has, then those that share it
+            return reduce(reduce(x, f, range(begin, last + 1), keepdim, of=of, other=other), f, range(first, begin), keepdim)
+        other = other if begin == first else other.expand(x.shape)
     tensors = [t for t in (x, other) if t is not None]
     folds = 1 if is_compiling() or is_traced(x) else folds_of(x, f, first, last)
     if folds > 1 and all(t.is_contiguous() for t in tensors):
-        parts = [t.view(folds, -1, *t.shape[last + 1 :]) for t in tensors]
+        parts = [t.view(folds, -1, *x.shape[last + 1 :]) for t in tensors]
         found = FUNCTIONS[f](reduce(parts[0], f, 1, of=of, other=parts[1] if len(parts) > 1 else None), 0)
         return found.view(shape if keepdim else [*x.shape[:first], *x.shape[last + 1 :]])
     args = (x.detach() if f.startswith("arg") else x), other, f, of, first, last

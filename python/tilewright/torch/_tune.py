@@ -147,7 +147,7 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         return (lambda: _elementwise.by_pytorch(x, *f)), (lambda: _elementwise.operation(x, *f))
     if op == "reduce":
         x, of = new(keys["outer"], keys["n"], keys["inner"]), get("of", "x")
-        how = (x, new(*x.shape) if of in _reduce.PAIRS else None, keys["f"], of, 1, 1)
+        how = (x, new(*x.shape[1 if get("shared") else 0 :]) if of in _reduce.PAIRS else None, keys["f"], of, 1, 1)
         return (lambda: _reduce.by_pytorch(*how)), (lambda: _reduce.operation(*how))
     if op == "pool":
         dims = 3 if "d" in keys else 2 if "h" in keys else 1

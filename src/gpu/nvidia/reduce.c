@@ -95,6 +95,7 @@ static void slots(const tw_tile_machine *machine, const tw_problem *p, const voi
   tw_slots_flag(s, "rows", r.inner == 1);
   tw_slots_flag(s, "split", plan->blocks > 1);
   tw_slots_flag(s, "pairs", tw_reduce_has_pairs(&r));
+  tw_slots_flag(s, "shared", r.shared);
   tw_slots_flag(s, "finds", tw_reduce_finds(&r));
   tw_slots_flag(s, "adds", !tw_reduce_chooses(&r));
   tw_slots_text(s, "more", r.function == TW_REDUCE_MIN || r.function == TW_REDUCE_ARGMIN ? "<" : ">");
