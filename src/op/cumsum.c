@@ -21,12 +21,6 @@ static const tw_key keys[] = {
     {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of x and y: f32, f16 or bf16"},
 };
 
-static tw_status validate(const tw_problem *p, tw_error *error) {
-  const tw_type a = tw_problem_type(p, "a");
-  if (tw_is_real(a)) return TW_OK;
-  return tw_fail(error, TW_UNSUPPORTED, "unsupported a=%s; expected f32, f16 or bf16", tw_type_name(a));
-}
-
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const int64_t dims[] = {tw_problem_int(p, "rows"), tw_problem_int(p, "cols")};
   out[X] = tw_operand_dense("x", tw_problem_type(p, "a"), 2, dims);
@@ -95,7 +89,7 @@ const tw_op tw_op_cumsum = {
     .summary = "running sums of the rows of a matrix",
     .keys = keys,
     .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
+    .validate = tw_expect_real,
     .operands = operands,
     .inputs = inputs,
     .reference = tw_exact_reference,

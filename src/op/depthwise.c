@@ -28,9 +28,7 @@ static int64_t width(const tw_problem *p) {
 }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
-  const tw_type a = tw_problem_type(p, "a");
-  if (!tw_is_real(a))
-    return tw_fail(error, TW_UNSUPPORTED, "unsupported a=%s; expected f32, f16 or bf16", tw_type_name(a));
+  if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   if (width(p) < 1)
     return tw_fail(error, TW_USAGE, "unsupported taps=%lld; expected at most w + 2 pad = %lld",
                    (long long)tw_problem_int(p, "taps"), (long long)(width(p) + tw_problem_int(p, "taps") - 1));

@@ -46,12 +46,9 @@ tw_elementwise tw_elementwise_function(const tw_problem *p) { return (tw_element
 const char *tw_elementwise_name(tw_elementwise f) { return names[f]; }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
-  const tw_type a = tw_problem_type(p, "a");
   const tw_elementwise f = tw_elementwise_function(p);
   const double alpha = tw_problem_real(p, "alpha"), beta = tw_problem_real(p, "beta");
-  if (!tw_is_real(a))
-    return tw_fail(error, TW_UNSUPPORTED, "elementwise does not support a=%s; expected f32, f16 or bf16",
-                   tw_type_name(a));
+  if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   if ((double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols") > 0x1p40)
     return tw_fail(error, TW_USAGE, "rows times cols must be at most 2^40; choose smaller ones");
   if (fabs(alpha) > 0x1p16 || fabs(beta) > 0x1p16)

@@ -42,9 +42,7 @@ tw_glu tw_gate_act(const tw_problem *p) { return (tw_glu)(TW_GLU_SILU + tw_probl
 bool tw_gate_is_backward(const tw_problem *p) { return tw_problem_int(p, "pass") == 1; }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
-  const tw_type a = tw_problem_type(p, "a");
-  if (!tw_is_real(a))
-    return tw_fail(error, TW_UNSUPPORTED, "gate does not support a=%s; expected f32, f16 or bf16", tw_type_name(a));
+  if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   if ((double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols") > 0x1p40)
     return tw_fail(error, TW_USAGE, "rows times cols must be at most 2^40; choose smaller ones");
   return TW_OK;

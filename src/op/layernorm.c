@@ -103,9 +103,7 @@ static layernorm layernorm_of(const tw_problem *p) {
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const layernorm l = layernorm_of(p);
-  if (!tw_is_real(l.type))
-    return tw_fail(error, TW_UNSUPPORTED, "layernorm does not support a=%s; expected f32, f16 or bf16",
-                   tw_type_name(l.type));
+  if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   if (!(l.dropout >= 0 && l.dropout < 1))
     return tw_fail(error, TW_USAGE, "unsupported dropout=%g; expected at least 0 and below 1", l.dropout);
   if (!(l.eps < 1 && (l.eps > 0 || (l.eps == 0 && l.norm >= TW_NORM_ABS))))

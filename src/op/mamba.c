@@ -26,9 +26,7 @@ static const tw_key keys[] = {
 };
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
-  const tw_type a = tw_problem_type(p, "a");
-  if (!tw_is_real(a))
-    return tw_fail(error, TW_UNSUPPORTED, "unsupported a=%s; expected f32, f16 or bf16", tw_type_name(a));
+  if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   const double elements = (double)tw_problem_int(p, "b") * (double)tw_problem_int(p, "s") *
                           ((double)tw_problem_int(p, "c") + (double)tw_problem_int(p, "n"));
   if (elements > 0x1p40)

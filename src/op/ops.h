@@ -13,6 +13,9 @@ tw_status tw_problem_read_words(const tw_key *options, size_t n, const char *op,
 /* Splits one line into words and calls `read` with them. */
 tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void *context, tw_problem *out, tw_error *);
 
+/* TW_UNSUPPORTED unless key `a` is f32, f16 or bf16. */
+tw_status tw_expect_real(const tw_problem *, tw_error *);
+
 extern const tw_op tw_op_gemm;
 extern const tw_op tw_op_conv2d;
 extern const tw_op tw_op_mpc_forward;

@@ -56,9 +56,7 @@ tw_pool tw_pool_of(const tw_problem *p) {
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const tw_pool l = tw_pool_of(p);
-  if (!tw_is_real(l.type))
-    return tw_fail(error, TW_UNSUPPORTED, "pool does not support a=%s; expected f32, f16 or bf16",
-                   tw_type_name(l.type));
+  if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   if ((double)l.n * (double)l.size[0] * (double)l.size[1] * (double)l.size[2] > 0x1p40)
     return tw_fail(error, TW_USAGE, "n d h w must be at most 2^40; choose smaller ones");
   for (int i = 0; i < 3; i++) {

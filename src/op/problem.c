@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/strings.h"
+#include "op/numerics.h"
 #include "op/ops.h"
 #include "tilewright/extend/op.h"
 
@@ -342,4 +343,11 @@ char *tw_problem_text(const tw_problem *problem) {
   char *text = malloc(length + 1);
   if (text) tw_problem_print(problem, text, length + 1);
   return text;
+}
+
+tw_status tw_expect_real(const tw_problem *p, tw_error *error) {
+  const tw_type a = tw_problem_type(p, "a");
+  if (tw_is_real(a)) return TW_OK;
+  return tw_fail(error, TW_UNSUPPORTED, "%s does not support a=%s; expected f32, f16 or bf16", p->op->name,
+                 tw_type_name(a));
 }

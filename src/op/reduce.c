@@ -61,9 +61,7 @@ const char *tw_reduce_term_name(tw_reduce_term t) { return terms[t]; }
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const tw_reduce r = tw_reduce_of(p);
-  if (!tw_is_real(r.type))
-    return tw_fail(error, TW_UNSUPPORTED, "reduce does not support a=%s; expected f32, f16 or bf16",
-                   tw_type_name(r.type));
+  if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   if ((double)r.outer * (double)r.n * (double)r.inner > 0x1p40)
     return tw_fail(error, TW_USAGE, "outer times n times inner must be at most 2^40; choose smaller ones");
   if (r.term != TW_REDUCE_OF_X && r.function > TW_REDUCE_MEAN)

@@ -34,9 +34,7 @@ static const tw_key keys[] = {
 };
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
-  const tw_type a = tw_problem_type(p, "a");
-  if (!tw_is_real(a))
-    return tw_fail(error, TW_UNSUPPORTED, "rotary does not support a=%s; expected f32, f16 or bf16", tw_type_name(a));
+  if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   if (tw_problem_int(p, "d") % 2)
     return tw_fail(error, TW_USAGE, "d=%lld must be even; elements of a head are rotated in pairs",
                    (long long)tw_problem_int(p, "d"));

@@ -6,7 +6,6 @@
 #include "op/element.h"
 #include "op/exact.h"
 #include "op/inputs.h"
-#include "op/numerics.h"
 #include "op/ops.h"
 
 enum { X, Y };
@@ -19,9 +18,7 @@ static const tw_key keys[] = {
 };
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
-  const tw_type a = tw_problem_type(p, "a");
-  if (!tw_is_real(a))
-    return tw_fail(error, TW_UNSUPPORTED, "unsupported a=%s; expected f32, f16 or bf16", tw_type_name(a));
+  if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   const double elements =
       (double)tw_problem_int(p, "b") * (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
   if (elements > 0x1p40)
