@@ -222,6 +222,100 @@ static void causal_attention_is_correct(void **state) {
   free(source);
 }
 
+/* A kernel without the second output is compared by outputs=first, and says so; nothing of the first is forgiven. */
+static void an_output_may_be_left_out(void **state) {
+  static const char format[] = "#: q = Q.reshape(%d, 128).transpose(1, 0)\n"
+                               "#: k = K.reshape(%d, 128).transpose(1, 0)\n"
+                               "#: v = V.reshape(%d, 128)\n"
+                               "@nki.jit\n"
+                               "def attention(q, k, v):\n"
+                               "    o = nl.ndarray(v.shape, dtype=v.dtype, buffer=nl.shared_hbm)\n"
+                               "    s = nl.matmul(nl.load(q), nl.load(k), transpose_x=True)\n"
+                               "    p = nl.softmax(s, axis=1)\n"
+                               "    nl.store(o, nl.matmul(p, nl.load(v)%s))\n"
+                               "    return o\n";
+  char source[1000];
+  const char *problem = "attention b=1 hq=1 hkv=1 sq=128 sk=128 d=128 scale=1";
+  char first[200];
+  (void)state;
+  snprintf(source, sizeof source, format, 128, 128, 128, "");
+  snprintf(first, sizeof first, "%s outputs=first", problem);
+  expect_correct(source, first);
+  result r = run_on("trn2", source, problem);
+  if (r.status != TW_FAILED || !strstr(r.error.text, "returns nothing for 'LSE'; return each output of the op, or use"))
+    fail_msg("%s", r.error.text);
+  snprintf(source, sizeof source, format, 128, 128, 128, " * 1.01");
+  r = run_on("trn2", source, first);
+  if (r.status != TW_FAILED || !strstr(r.error.text, "wrong result: O[")) fail_msg("%s", r.error.text);
+  snprintf(source, sizeof source, format, 128, 128, 128, ""); /* what is left out is no input */
+  memcpy(strchr(source, 'Q'), "LSE   #", 7);
+  r = run_on("trn2", source, first);
+  if (r.status != TW_FAILED || !strstr(r.error.text, "unknown name 'LSE'; the op's inputs are Q K V"))
+    fail_msg("%s", r.error.text);
+}
+
+/* `use` is a condition that the kernel asserts. */
+static void write_classes(char text[2000], const char *use) {
+  snprintf(text, 2000,
+           "from typing import NamedTuple\n"
+           "class Shape(NamedTuple):\n"
+           "    rows: int\n"
+           "    cols: int = 64\n"
+           "@dataclass(frozen=True)\n"
+           "class Config:\n"
+           "    tile: int = 128\n"
+           "    scale = 2\n"
+           "    def tiles(self, n): return n // self.tile\n"
+           "    @property\n"
+           "    def half(self): return self.tile // 2\n"
+           "    @staticmethod\n"
+           "    def next(x): return x + 1\n"
+           "    @classmethod\n"
+           "    def usual(of): return of()\n"
+           "class Counter:\n"
+           "    def __init__(self, first): self.n = first\n"
+           "    def take(self):\n"
+           "        self.n += 1\n"
+           "        return self.n - 1\n"
+           "class Kind(Enum):\n"
+           "    A = 1\n"
+           "config = Config(tile=64)\n"
+           "@nki.jit\n"
+           "def softmax(x):\n"
+           "    s, c = Shape(x.shape[0], cols=x.shape[1]), Counter(0)\n"
+           "    assert isinstance(s, Shape) and not isinstance(s, Config) and s.cols == 64\n"
+           "    assert config.half == 32 and config.next(3) == 4 == Config.next(3) and Config.scale == config.scale\n"
+           "    assert %s\n"
+           "    y = nl.ndarray((s.rows, s.cols), dtype=x.dtype, buffer=nl.shared_hbm)\n"
+           "    for _ in range(config.tiles(s.rows)):\n"
+           "        i = c.take() * config.tile\n"
+           "        nl.store(y[i:i + 64, :], nl.softmax(nl.load(x[i:i + 64, :]), axis=1))\n"
+           "    return y\n",
+           use);
+}
+
+static void classes_make_objects(void **state) {
+  static const struct {
+    const char *use, *error;
+  } wrong[] = {{"config.tail == 1", "line 29: an object has no attribute 'tail'"},
+               {"Config.usual()", "line 29: unsupported decorator 'classmethod' of a method"},
+               {"Shape()", "line 29: Shape: argument 'rows' is missing"},
+               {"Shape(1, 2, 3)", "line 29: Shape takes 2 arguments (3 were given)"},
+               {"Config(tiles=1)", "line 29: Config has no parameter 'tiles'"},
+               {"Kind.A", "line 29: 'Kind' has no value here (line 21: unsupported base 'Enum' of class 'Kind'"},
+               {"config + 1", "unsupported operator on an object and an int"},
+               {"len(config)", "unsupported len() of an object"}};
+  char source[2000];
+  (void)state;
+  write_classes(source, "True");
+  expect_correct(source, "softmax rows=256 cols=64");
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    write_classes(source, wrong[i].use);
+    const result r = run_on("trn2", source, "softmax rows=256 cols=64");
+    if (r.status != TW_FAILED || !strstr(r.error.text, wrong[i].error)) fail_msg("%s: %s", wrong[i].use, r.error.text);
+  }
+}
+
 /* The less usual forms, in one softmax. */
 static const char forms[] =
     "#: options = {'scale': 1.0, 'steps': [(0, 2), (2, 4)]}\n"
@@ -414,8 +508,11 @@ static const struct {
     {KERNEL "    t = nisa.nc_matmul_mx(x, x)\n    return y\n", "line 4: unsupported name nki.isa.nc_matmul_mx"},
     {KERNEL "    return 5\n", "the kernel returns an int for 'y'"},
     {KERNEL "    t = x.transpose(1, 0)\n    return y\n", "line 4: a tensor has no attribute 'transpose'"},
+    {KERNEL "    p, f = nl.arange(128), nl.arange(32)\n    z = x.reshape((128, 2, 32))\n"
+            "    t = nl.load(z[64 + p[:, None, None], 0, f[None, None, :]], mask=p[:, None] < 64)\n    return y\n",
+     "has 128); the mask has fewer dimensions than the operand and applies to the last ones"},
     {"from helpers import f\n" KERNEL "    f(x)\n    return y\n",
-     "line 5: other files are not read; copy the function"},
+     "line 5: 'f' is imported; other files are not read: copy it into this one"},
     {"import nki.isa as nisa\n" KERNEL "    t = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)\n"
      "    nisa.memset(t, 0.5)\n    nisa.dma_copy(dst=y, src=t)\n    return y\n",
      "wrong result: y[0][0] is 0.5"},
@@ -603,6 +700,8 @@ int main(void) {
                                      cmocka_unit_test(directives_give_values_to_parameters),
                                      cmocka_unit_test(directives_arrange_operands),
                                      cmocka_unit_test(causal_attention_is_correct),
+                                     cmocka_unit_test(an_output_may_be_left_out),
+                                     cmocka_unit_test(classes_make_objects),
                                      cmocka_unit_test(unusual_forms_are_read),
                                      cmocka_unit_test(special_instructions_are_right),
                                      cmocka_unit_test(activations_add_up_in_the_accumulator),

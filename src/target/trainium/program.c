@@ -53,35 +53,10 @@ void trn_program_free(trn_program *p) {
 }
 
 const char *trn_opcode_name(trn_opcode opcode) {
-  static const char *const name[TRN_OPCODES] = {
-      [TRN_MATMUL] = "nc_matmul",
-      [TRN_PE_TRANSPOSE] = "nc_transpose",
-      [TRN_TRANSPOSE] = "transpose",
-      [TRN_ACTIVATION] = "activation",
-      [TRN_COPY] = "tensor_copy",
-      [TRN_TENSOR_TENSOR] = "tensor_tensor",
-      [TRN_TENSOR_SCALAR] = "tensor_scalar",
-      [TRN_SCALAR_TENSOR_TENSOR] = "scalar_tensor_tensor",
-      [TRN_REDUCE] = "tensor_reduce",
-      [TRN_SCAN] = "tensor_tensor_scan",
-      [TRN_RECIPROCAL] = "reciprocal",
-      [TRN_MEMSET] = "memset",
-      [TRN_IOTA] = "iota",
-      [TRN_SELECT] = "select",
-      [TRN_AFFINE_SELECT] = "affine_select",
-      [TRN_RANGE_SELECT] = "range_select",
-      [TRN_BN_STATS] = "bn_stats",
-      [TRN_BN_AGGREGATE] = "bn_aggr",
-      [TRN_MAX8] = "max8",
-      [TRN_FIND8] = "nc_find_index8",
-      [TRN_REPLACE8] = "nc_match_replace8",
-      [TRN_SHUFFLE] = "nc_stream_shuffle",
-      [TRN_PARTITION_REDUCE] = "tensor_partition_reduce",
-      [TRN_ACCUMULATOR_READ] = "accumulator_read",
-      [TRN_GATHER] = "gather",
-      [TRN_DMA] = "dma",
-  };
-  return name[opcode];
+#define NAME(opcode, name) name,
+  static const char *const names[TRN_OPCODES] = {TRN_OPCODE_LIST(NAME)};
+#undef NAME
+  return names[opcode];
 }
 
 const char *trn_engine_name(trn_engine engine) {

@@ -29,35 +29,28 @@ typedef enum trn_engine {
   TRN_ENGINE_ANY = TRN_ENGINES /* the compiler chooses */
 } trn_engine;
 
-typedef enum trn_opcode {
-  TRN_MATMUL,        /* operands: dst, stationary, moving; a load of the stationary operand and a multiplication */
-  TRN_PE_TRANSPOSE,  /* dst, src; on the Tensor engine */
-  TRN_TRANSPOSE,     /* dst, src; blocks of 32 x 32 on the Vector engine */
-  TRN_ACTIVATION,    /* dst, src; function(src * scale + bias) */
-  TRN_COPY,          /* dst, src; with a cast */
-  TRN_TENSOR_TENSOR, /* dst, a, b */
-  TRN_TENSOR_SCALAR, /* dst, src; one or two operations with scalars or one value a partition */
-  TRN_SCALAR_TENSOR_TENSOR, /* dst, a, b: (a op0 scalar) op1 b */
-  TRN_REDUCE,               /* dst, src; along the free dimensions */
-  TRN_SCAN,                 /* dst, a, b: s = (s op0 a) op1 b along the free dimension */
-  TRN_RECIPROCAL,           /* dst, src */
-  TRN_MEMSET,               /* dst */
-  TRN_IOTA,                 /* dst */
-  TRN_SELECT,               /* dst, src, predicate */
-  TRN_AFFINE_SELECT,        /* dst, src */
-  TRN_RANGE_SELECT,         /* dst, src */
-  TRN_BN_STATS,             /* dst, src */
-  TRN_BN_AGGREGATE,         /* dst, src */
-  TRN_MAX8,                 /* dst, src */
-  TRN_FIND8,                /* dst, src, values */
-  TRN_REPLACE8,             /* dst, src, values */
-  TRN_SHUFFLE,              /* dst, src; inside groups of 32 partitions */
-  TRN_PARTITION_REDUCE,     /* dst, src */
-  TRN_ACCUMULATOR_READ,     /* dst, src: reads the sum that an activation accumulated */
-  TRN_GATHER,               /* dst, src, index */
-  TRN_DMA,                  /* dst, src; either in HBM or SBUF */
-  TRN_OPCODES
-} trn_opcode;
+/* Operands, the destination first. Each opcode has the name that reports give it. */
+// clang-format off
+#define TRN_OPCODE_LIST(X)                                                                                             \
+  X(MATMUL, "nc_matmul") /* stationary, moving; a load of the stationary operand and a multiplication */               \
+  X(PE_TRANSPOSE, "nc_transpose") /* src; on the Tensor engine */                                                      \
+  X(TRANSPOSE, "transpose") /* src; blocks of 32 x 32 on the Vector engine */                                          \
+  X(ACTIVATION, "activation") /* src; function(src * scale + bias) */                                                  \
+  X(COPY, "tensor_copy") /* src; with a cast */                                                                        \
+  X(TENSOR_TENSOR, "tensor_tensor") /* a, b */                                                                         \
+  X(TENSOR_SCALAR, "tensor_scalar") /* src; one or two operations with scalars or one value a partition */             \
+  X(SCALAR_TENSOR_TENSOR, "scalar_tensor_tensor") /* a, b: (a op0 scalar) op1 b */                                     \
+  X(REDUCE, "tensor_reduce") /* src; along the free dimensions */                                                      \
+  X(SCAN, "tensor_tensor_scan") /* a, b: s = (s op0 a) op1 b along the free dimension */                               \
+  X(ACCUMULATOR_READ, "accumulator_read") /* src: reads the sum that an activation accumulated */                      \
+  X(SELECT, "select") /* src, predicate */                                                                             \
+  X(GATHER, "gather") /* src, index */                                                                                 \
+  X(DMA, "dma") /* src; either in HBM or SBUF */                                                                       \
+  X(RECIPROCAL, "reciprocal") X(MEMSET, "memset") X(IOTA, "iota") X(AFFINE_SELECT, "affine_select")                    \
+  X(BN_STATS, "bn_stats") X(BN_AGGREGATE, "bn_aggr") X(MAX8, "max8")
+// clang-format on
+#define TRN_OPCODE(opcode, name) TRN_##opcode,
+typedef enum trn_opcode { TRN_OPCODE_LIST(TRN_OPCODE) TRN_OPCODES } trn_opcode;
 
 enum { TRN_DIMS_MAX = 6, TRN_OPERANDS_MAX = 5 };
 

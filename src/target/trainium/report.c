@@ -8,13 +8,9 @@
 #include "base/trace.h"
 #include "target/count.h"
 
-static const struct {
-  const char *name, *busy;
-} engines[TRN_ENGINES] = {{"Tensor", "tensor_busy"},
-                          {"Vector", "vector_busy"},
-                          {"Scalar", "scalar_busy"},
-                          {"GpSimd", "gpsimd_busy"},
-                          {"Sync", "sync_busy"}};
+static const char *const titles[TRN_ENGINES] = {"Tensor", "Vector", "Scalar", "GpSimd", "Sync"},
+                         *const busy[TRN_ENGINES] = {"tensor_busy", "vector_busy", "scalar_busy", "gpsimd_busy",
+                                                     "sync_busy"};
 
 /* The engine that was busy the longest. */
 static void name_bottleneck(const trn_timing *t, tw_measurement *out) {
@@ -23,7 +19,7 @@ static void name_bottleneck(const trn_timing *t, tw_measurement *out) {
   for (int e = 0; e < TRN_ENGINES; e++) {
     if (t->busy[e] <= most) continue;
     most = t->busy[e];
-    snprintf(what, sizeof what, "the %s engine", engines[e].name);
+    snprintf(what, sizeof what, "the %s engine", titles[e]);
   }
   snprintf(out->bottleneck, sizeof out->bottleneck, "%s: busy for %.0f%% of the time", what, 100 * most / t->total);
 }
@@ -33,7 +29,7 @@ void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, 
   name_bottleneck(t, out);
   tw_count(out, "device", "us", "first transfer to the end of the last instruction", t->device * 1e-3);
   for (int e = 0; e < TRN_ENGINES; e++)
-    tw_count(out, engines[e].busy, "us", "time in which this engine worked", t->busy[e] * 1e-3);
+    tw_count(out, busy[e], "us", "time in which this engine worked", t->busy[e] * 1e-3);
   tw_count(out, "dma_busy", "us", "time in which a DMA engine moved packets, mean over the engines",
            t->dma_busy * 1e-3);
   tw_count(out, "instructions", "", "instructions of all engines", (double)p->n_instructions);

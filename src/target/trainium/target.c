@@ -117,6 +117,11 @@ static const tw_key options[] = {
      .fallback = "dynamic",
      .choices = "dynamic|static",
      .help = "DMA descriptors: written during the run, or before it (--disable-dge)"},
+    {.name = "outputs",
+     .kind = TW_KEY_CHOICE,
+     .fallback = "all",
+     .choices = "all|first",
+     .help = "outputs that the kernel returns and that are compared: all of the op, or the first alone"},
 };
 
 trn_compiler trn_compiler_of(const tw_problem *p) {
@@ -162,11 +167,25 @@ static void release(tw_artefact *a) {
   free(a);
 }
 
+/* An output that this problem does not ask for: outputs=first. */
+static bool is_left_out(const tw_case *k, size_t operand) {
+  bool is_first = true;
+  for (size_t i = 0; i < operand; i++) is_first = is_first && !k->operand[i].is_output;
+  return k->operand[operand].is_output && !is_first && tw_problem_int(k->problem, "outputs") == 1;
+}
+
 /* buffer: NULL for times only. needed: marks instructions of a->program that must be computed; NULL: all are. */
 static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, void *const buffer[],
                          const uint8_t *needed, tw_error *error) {
-  nki_request request = {.n_operands = k->n_operands, .operand = k->operand, .buffer = buffer, .needed = needed};
+  tw_operand operand[TW_OPERANDS_MAX];
+  void *data[TW_OPERANDS_MAX];
+  nki_request request = {.operand = operand, .buffer = buffer ? data : NULL, .needed = needed};
   if (needed) request.n_needed = a->program.n_instructions;
+  for (size_t i = 0; i < k->n_operands; i++) {
+    if (is_left_out(k, i)) continue;
+    if (buffer) data[request.n_operands] = buffer[i];
+    operand[request.n_operands++] = k->operand[i];
+  }
   for (size_t i = 0; i < k->problem->op->n_keys && request.n_scalars + 2 <= NKI_SCALARS_MAX; i++) {
     const tw_key *key = &k->problem->op->keys[i];
     if (key->kind != TW_KEY_REAL) continue;
@@ -223,9 +242,11 @@ static tw_status compare(tw_artefact *a, const tw_case *k, void *const actual[],
 static tw_status execute_and_compare(const tw_target *t, tw_artefact *a, const tw_case *k, const uint8_t *needed,
                                      tw_error *error) {
   void *actual[TW_OPERANDS_MAX] = {0};
+  tw_case asked = *k; /* an output that is left out is not compared: it is like an input */
   tw_status status = TW_OK;
   for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
-    const tw_operand *o = &k->operand[i];
+    tw_operand *o = &asked.operand[i];
+    if (is_left_out(k, i)) o->is_output = false;
     actual[i] =
         o->is_output ? aligned_alloc(64, (o->bytes + 127) & ~(size_t)63) : k->buffer[i]; /* inputs cannot be written */
     if (!actual[i]) status = tw_no_memory(error, NULL);
@@ -235,9 +256,13 @@ static tw_status execute_and_compare(const tw_target *t, tw_artefact *a, const t
   }
   if (status == TW_OK) status = execute(t, a, k, actual, needed, error);
   if (status == TW_OK) status = trn_check_races(&a->program, error);
-  if (status == TW_OK) status = compare(a, k, actual, needed, error);
-  for (size_t i = 0; i < k->n_operands; i++)
-    if (k->operand[i].is_output) free(actual[i]);
+  if (status == TW_OK) status = compare(a, &asked, actual, needed, error);
+  for (size_t i = 0; i < k->n_operands; i++) {
+    const size_t n = strlen(a->coverage);
+    if (asked.operand[i].is_output) free(actual[i]);
+    if (status == TW_OK && is_left_out(k, i))
+      snprintf(a->coverage + n, sizeof a->coverage - n, " (%s was not compared)", k->operand[i].name);
+  }
   return status;
 }
 

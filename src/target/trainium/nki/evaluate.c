@@ -1,7 +1,10 @@
 /* evaluate.c - runs statements and evaluates expressions, as Python does.
  *
  * Evaluation of the module itself never fails a run: names whose value cannot be computed here (a tensor of the
- * host's NumPy, a class) become unavailable, and a kernel fails only if it uses one. */
+ * host's NumPy) become unavailable, and a kernel fails only if it uses one.
+ *
+ * A class is a function (NKI_CLASS) that makes objects. Its closure is the frame in which its block ran: what it
+ * defines. An object is a frame, too: its attributes, with the class's frame as closure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,12 +64,15 @@ void nki_set(nki_run *r, nki_frame *f, int symbol, nki_value v) {
   f->value[at] = v;
 }
 
+static const nki_value *member(const nki_frame *f, int symbol) {
+  const int at = slot_of(f, symbol);
+  return f->symbol[at] ? &f->value[at] : NULL;
+}
+
 const nki_value *nki_lookup(const nki_frame *f, int symbol) {
-  for (; f; f = f->closure) {
-    const int at = slot_of(f, symbol);
-    if (f->symbol[at]) return &f->value[at];
-  }
-  return NULL;
+  const nki_value *v = NULL;
+  for (; f && !v; f = f->closure) v = member(f, symbol);
+  return v;
 }
 
 /* ---- names and attributes ---- */
@@ -116,9 +122,38 @@ static nki_value grid_attribute(nki_value self, const char *text) {
   return nki_items(self)->item[at - names];
 }
 
+static bool is_class(nki_value v) {
+  return v.type == NKI_V_FUNCTION && ((nki_function *)v.as.o)->node->kind == NKI_CLASS;
+}
+
+/* What a class defines, asked of the class or of an object: a method is bound to its object, a property evaluated. */
+static nki_value bound(nki_run *r, nki_value self, nki_value v) {
+  nki_function *f = v.type == NKI_V_FUNCTION && !is_class(v) ? (nki_function *)v.as.o : NULL;
+  const char *how = f && f->node->n_other ? f->node->other[0]->text : NULL;
+  const bool is_static = how && strcmp(how, "staticmethod") == 0, is_property = how && strcmp(how, "property") == 0;
+  if (how && !is_static && !is_property)
+    nki_fail(r, "unsupported decorator '%s' of a method; expected staticmethod or property", how);
+  if (!f || is_static || self.type != NKI_V_FRAME) return v;
+  if (is_property) return nki_call_function(r, f, 1, &self, 0, NULL, NULL);
+  nki_method *m = nki_new(r, NKI_V_METHOD, sizeof *m);
+  m->self = self;
+  m->function = f;
+  return nki_of(m);
+}
+
+static nki_value object_attribute(nki_run *r, nki_value self, const nki_node *n) {
+  const bool is_object = self.type == NKI_V_FRAME;
+  const nki_frame *f = is_object ? (nki_frame *)self.as.o : ((nki_function *)self.as.o)->closure;
+  const nki_value *v = member(f, symbol_in(r, n));
+  if (v && is_object) return *v;
+  if (is_object) v = member(f->closure, symbol_in(r, n));
+  return v ? bound(r, self, *v) : (nki_value){.type = NKI_V_MISSING};
+}
+
 static nki_value attribute(nki_run *r, const nki_node *n) {
   const nki_value self = nki_evaluate(r, n->a);
   nki_value v = {.type = NKI_V_MISSING};
+  if (self.type == NKI_V_FRAME || is_class(self)) v = object_attribute(r, self, n);
   if (self.type == NKI_V_MODULE) return nki_library_attribute(r, (nki_library)self.as.i, n->text);
   if (self.type == NKI_V_VIEW) v = view_attribute(r, self, n);
   if (self.type == NKI_V_TUPLE) v = grid_attribute(self, n->text);
@@ -186,6 +221,7 @@ static void collect_arguments(nki_run *r, const nki_node *n, given *g) {
 /* Binds the arguments of a call to the parameters of a function, in its new frame. */
 static void bind_parameters(nki_run *r, const nki_function *f, nki_frame *frame, const given *g) {
   const nki_node *n = f->node;
+  const char *title = n->text ? n->text : "lambda";
   bool used[NAMED_MAX] = {false};
   size_t next = 0;
   bool only_named = false;
@@ -218,22 +254,42 @@ static void bind_parameters(nki_run *r, const nki_function *f, nki_frame *frame,
     if (!only_named && next < g->n) v = g->positional[next++];
     for (size_t k = 0; k < g->n_named; k++) {
       if (g->symbol[k] != p->symbol) continue;
-      if (v.type != NKI_V_MISSING)
-        nki_fail(r, "%s: argument '%s' is given twice", n->text ? n->text : "lambda", p->text);
+      if (v.type != NKI_V_MISSING) nki_fail(r, "%s: argument '%s' is given twice", title, p->text);
       v = g->named[k];
       used[k] = true;
     }
     if (v.type == NKI_V_MISSING && f->fallback) v = f->fallback[i];
-    if (v.type == NKI_V_MISSING) nki_fail(r, "%s: argument '%s' is missing", n->text ? n->text : "lambda", p->text);
+    if (v.type == NKI_V_MISSING) nki_fail(r, "%s: argument '%s' is missing", title, p->text);
     nki_set(r, frame, p->symbol, v);
   }
-  if (next < g->n) nki_fail(r, "%s takes %zu arguments (%zu were given)", n->text ? n->text : "lambda", next, g->n);
+  if (next < g->n) nki_fail(r, "%s takes %zu arguments (%zu were given)", title, next, g->n);
   for (size_t k = 0; k < g->n_named; k++)
-    if (!used[k])
-      nki_fail(r, "%s has no parameter '%s'", n->text ? n->text : "lambda", r->module->symbols.text[g->symbol[k]]);
+    if (!used[k]) nki_fail(r, "%s has no parameter '%s'", title, r->module->symbols.text[g->symbol[k]]);
 }
 
-static nki_value call_function(nki_run *r, nki_function *f, const given *g) {
+static void add_self(nki_run *r, given *g, nki_value self) {
+  if (g->n == POSITIONAL_MAX) nki_fail(r, "the call has more than %d arguments", POSITIONAL_MAX);
+  memmove(g->positional + 1, g->positional, g->n++ * sizeof *g->positional);
+  g->positional[0] = self;
+}
+
+static nki_value call_function(nki_run *r, nki_function *f, given *g);
+
+static nki_value make_object(nki_run *r, const nki_function *class, given *g) {
+  nki_frame *object = nki_frame_new(r, class->closure);
+  const nki_value *first = member(class->closure, symbol_of(r, "__init__")), *last = first;
+  if (!first) {
+    bind_parameters(r, class, object, g);
+    g->n = g->n_named = 0;
+    last = member(class->closure, symbol_of(r, "__post_init__"));
+  }
+  add_self(r, g, nki_of(object));
+  if (last && last->type == NKI_V_FUNCTION) call_function(r, (nki_function *)last->as.o, g);
+  return nki_of(object);
+}
+
+static nki_value call_function(nki_run *r, nki_function *f, given *g) {
+  if (f->node->kind == NKI_CLASS) return make_object(r, f, g);
   if (r->depth >= CALLS_MAX) nki_fail(r, "calls are nested more than %d deep", CALLS_MAX);
   nki_frame *frame = nki_frame_new(r, f->closure);
   const int line = r->line;
@@ -272,17 +328,14 @@ static nki_value call_with(nki_run *r, nki_value callee, given *g, nki_view *int
   if (callee.type == NKI_V_BUILTIN) b = callee.as.builtin;
   if (callee.type == NKI_V_METHOD) {
     const nki_method *m = (nki_method *)callee.as.o;
-    if (g->n == POSITIONAL_MAX) nki_fail(r, "the call has more than %d arguments", POSITIONAL_MAX);
-    memmove(g->positional + 1, g->positional, g->n * sizeof *g->positional);
-    g->positional[0] = m->self;
-    g->n++;
+    add_self(r, g, m->self);
+    if (m->function) return call_function(r, m->function, g);
     b = m->builtin;
   }
   if (callee.type == NKI_V_DTYPE && g->n == 1) { /* np.float32(x), nl.int32(x) */
     const double x = trn_round((trn_type)callee.as.i, nki_number(r, g->positional[0], "value"));
     return trn_type_is_real((trn_type)callee.as.i) ? nki_real(x) : nki_int((int64_t)x);
   }
-  if (!b && callee.type == NKI_V_MODULE) nki_fail(r, "other files are not read; copy the function into this one");
   if (!b) nki_fail(r, "%s cannot be called", nki_type_name(callee));
   if (!b->call) nki_fail(r, "unsupported call of %s; it is known as an operation only", b->name);
   nki_bind(r, b, g->n, g->positional, g->n_named, g->symbol, g->named, &arguments);
@@ -304,6 +357,8 @@ static nki_value call(nki_run *r, const nki_node *n, nki_view *into, bool adds, 
   const nki_value callee = nki_evaluate(r, n->a);
   collect_arguments(r, n, &g);
   r->line = n->line;
+  if (callee.type == NKI_V_MODULE)
+    nki_fail(r, "'%s' is imported; other files are not read: copy it into this one", n->a->text ? n->a->text : "?");
   return call_with(r, callee, &g, into, adds, used_into);
 }
 
@@ -357,6 +412,23 @@ static nki_value function(nki_run *r, const nki_node *n) {
   for (size_t i = 0; i < n->n_items; i++)
     if (n->item[i]->a) f->fallback[i] = nki_evaluate(r, n->item[i]->a);
   return nki_of(f);
+}
+
+static nki_value class(nki_run *r, const nki_node *n) {
+  static const char *const known[] = {"object", "NamedTuple", "NKIObject"};
+  nki_frame *frame = nki_frame_new(r, r->frame);
+  for (size_t i = 0; n->c && i < n->c->n_items; i++) {
+    const char *base = n->c->item[i]->text ? n->c->item[i]->text : "expression";
+    bool is_known = false;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) is_known = is_known || strcmp(base, known[k]) == 0;
+    if (!is_known) nki_fail(r, "unsupported base '%s' of class '%s'; expected none or NamedTuple", base, n->text);
+  }
+  frame->caller = r->frame;
+  r->frame = frame;
+  run_block(r, n->body, n->n_body);
+  const nki_value out = function(r, n);
+  r->frame = frame->caller;
+  return out;
 }
 
 static nki_value items(nki_run *r, const nki_node *n, nki_type type) {
@@ -527,7 +599,9 @@ static void assign(nki_run *r, const nki_node *target, nki_value v) {
     else
       set_item(r, of, index, v);
   } else {
-    nki_fail(r, "unsupported assignment to an attribute");
+    const nki_value of = nki_evaluate(r, target->a);
+    if (of.type != NKI_V_FRAME) nki_fail(r, "unsupported assignment to an attribute of %s", nki_type_name(of));
+    nki_set(r, (nki_frame *)of.as.o, target->symbol, v);
   }
 }
 
@@ -649,6 +723,7 @@ static void run_statement(nki_run *r, const nki_node *n) {
   case NKI_FOR:
   case NKI_WHILE: loop(r, n); break;
   case NKI_DEF: nki_set(r, r->frame, n->symbol, function(r, n)); break;
+  case NKI_CLASS: nki_set(r, r->frame, n->symbol, class(r, n)); break;
   case NKI_RETURN:
     r->returned = n->a ? nki_evaluate(r, n->a) : nki_none();
     r->flow = NKI_RETURN;
@@ -710,6 +785,7 @@ void nki_run_module(nki_run *r) {
       r->fail = outer;
       nki_value v = nki_text(r, why.text, strlen(why.text));
       v.as.o->type = v.type = NKI_V_UNAVAILABLE;
+      if (n->kind == NKI_DEF || n->kind == NKI_CLASS) nki_set(r, r->globals, n->symbol, v);
       if (n->kind == NKI_ASSIGN)
         for (size_t k = 0; k < n->n_items; k++) make_unavailable(r, n->item[k], v);
     }

@@ -41,17 +41,14 @@ static int spread_items(nki_run *r, const nki_view *v, nki_value index, nki_valu
   bool has_ellipsis = false;
   for (size_t i = 0; i < n; i++) used += given[i].type != NKI_V_NONE && given[i].type != NKI_V_ELLIPSIS;
   if (used > v->n) nki_fail(r, "%d indices for a tensor of %d dimensions", used, v->n);
+  if ((int64_t)n + v->n - used > ITEMS_MAX) nki_fail(r, "the index has more than %d items", ITEMS_MAX);
   for (size_t i = 0; i <= n; i++) {
     const bool fills = i == n ? !has_ellipsis : given[i].type == NKI_V_ELLIPSIS;
-    for (int k = 0; fills && k < v->n - used; k++) {
-      if (out == ITEMS_MAX) nki_fail(r, "the index has more than %d items", ITEMS_MAX);
-      item[out++] = nki_of(whole);
-    }
+    for (int k = 0; fills && k < v->n - used; k++) item[out++] = nki_of(whole);
     if (i < n && given[i].type == NKI_V_ELLIPSIS) {
       if (has_ellipsis) nki_fail(r, "the index has two ellipses");
       has_ellipsis = true;
     } else if (i < n) {
-      if (out == ITEMS_MAX) nki_fail(r, "the index has more than %d items", ITEMS_MAX);
       item[out++] = given[i];
     }
   }
@@ -173,9 +170,14 @@ static nki_value index_index(nki_run *r, const nki_index *v, nki_value index) {
   nki_index *out = nki_index_new(r, 0);
   int axis = 0;
   out->offset = v->offset;
-  for (size_t i = 0; i < n; i++) {
-    if (out->n == TRN_VIEW_DIMS) nki_fail(r, "an index tensor has more than %d dimensions", TRN_VIEW_DIMS);
-    if (item[i].type == NKI_V_NONE) {
+  for (size_t i = 0; i <= n; i++) {
+    if (i < n && out->n == TRN_VIEW_DIMS) nki_fail(r, "an index tensor has more than %d dimensions", TRN_VIEW_DIMS);
+    if (i == n || item[i].type == NKI_V_ELLIPSIS) {
+      for (; axis < v->n && out->n < TRN_VIEW_DIMS; out->n++) {
+        out->size[out->n] = v->size[axis];
+        out->factor[out->n] = v->factor[axis++];
+      }
+    } else if (item[i].type == NKI_V_NONE) {
       out->size[out->n++] = 1;
     } else if (item[i].type == NKI_V_SLICE && axis < v->n) {
       const nki_slice *s = (nki_slice *)item[i].as.o;
@@ -185,18 +187,9 @@ static nki_value index_index(nki_run *r, const nki_index *v, nki_value index) {
       out->factor[out->n++] = v->factor[axis++];
     } else if (item[i].type == NKI_V_INT && axis < v->n) {
       out->offset += v->factor[axis++] * item[i].as.i;
-    } else if (item[i].type == NKI_V_ELLIPSIS) {
-      for (; axis < v->n && out->n < TRN_VIEW_DIMS; out->n++) {
-        out->size[out->n] = v->size[axis];
-        out->factor[out->n] = v->factor[axis++];
-      }
     } else {
       nki_fail(r, "unsupported index of an index tensor; expected ':' or None");
     }
-  }
-  for (; axis < v->n && out->n < TRN_VIEW_DIMS; out->n++) {
-    out->size[out->n] = v->size[axis];
-    out->factor[out->n] = v->factor[axis++];
   }
   return nki_of(out);
 }
@@ -341,8 +334,9 @@ nki_view *nki_reshape(nki_run *r, const nki_view *v, int n, const int64_t size[]
   return out;
 }
 
-nki_view *nki_pattern(nki_run *r, const nki_view *v, int n, const int64_t step[], const int64_t count[],
-                      int64_t offset) {
+nki_view *nki_pattern(nki_run *r, const nki_view *v, const nki_index *x) {
+  const int n = x->n;
+  const int64_t *step = x->factor, *count = x->size, offset = x->offset;
   nki_view *out = nki_view_copy(r, v);
   const bool is_hbm = v->tensor->memory == TRN_HBM;
   int64_t per_partition = 1, elements = 1, furthest = offset;

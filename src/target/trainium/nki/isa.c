@@ -168,11 +168,7 @@ NKI_CALL(do_tensor_reduce) {
 NKI_CALL(do_scan) {
   if (flag(r, a->at[6]) || flag(r, a->at[7]))
     nki_fail(r, "tensor_tensor_scan: unsupported argument 'reverse0' or 'reverse1'");
-  nki_scalar initial = {0};
-  if (a->at[3].type == NKI_V_VIEW)
-    initial = nki_scalar_of(r, a->at[3], "initial");
-  else
-    initial.value = nki_number(r, a->at[3], "initial");
+  const nki_scalar initial = nki_scalar_of(r, a->at[3], "initial");
   return nki_of(nki_do_scan(r, nki_operand(r, a->at[1], "data0"), nki_operand(r, a->at[2], "data1"), initial,
                             nki_binary_op(r, a->at[4], "op0"), nki_binary_op(r, a->at[5], "op1"),
                             result_of(r, a, a->at[8], a->at[9], TRN_VECTOR)));
@@ -216,26 +212,19 @@ NKI_CALL(do_memset) {
   return nki_of(out);
 }
 
-/* [[step, count], ...] as a condition's dimensions after the partitions. */
-static void take_pattern(nki_run *r, nki_value pattern, nki_index *out) {
-  if (!nki_is_sequence(pattern))
-    nki_fail(r, "unsupported value of 'pattern': %s; expected [[step, count], ...]", nki_type_name(pattern));
-  for (size_t i = 0; i < nki_items(pattern)->n; i++) {
-    const nki_value pair = nki_items(pattern)->item[i];
-    if (!nki_is_sequence(pair) || nki_items(pair)->n != 2 || out->n == TRN_VIEW_DIMS)
-      nki_fail(r, "unsupported value of 'pattern'; expected [[step, count], ...]");
-    out->factor[out->n] = nki_integer(r, nki_items(pair)->item[0], "pattern");
-    out->size[out->n++] = nki_integer(r, nki_items(pair)->item[1], "pattern");
-  }
-}
-
-/* offset + channel_multiplier p + the steps of the pattern, compared with 0 */
-static nki_mask *predicate_of(nki_run *r, nki_arguments *a, int64_t partitions) {
+/* given: pattern offset channel_multiplier. The value is offset + channel_multiplier p + the steps of the pattern. */
+static nki_index *pattern_of(nki_run *r, const nki_value given[3], int64_t partitions) {
   nki_index *x = nki_index_new(r, 1);
   x->size[0] = partitions;
-  x->factor[0] = nki_given(a->at[8]) ? nki_integer(r, a->at[8], "channel_multiplier") : 0;
-  x->offset = nki_given(a->at[7]) ? nki_integer(r, a->at[7], "offset") : 0;
-  take_pattern(r, a->at[6], x);
+  x->factor[0] = nki_given(given[2]) ? nki_integer(r, given[2], "channel_multiplier") : 0;
+  x->offset = nki_given(given[1]) ? nki_integer(r, given[1], "offset") : 0;
+  nki_add_pattern(r, given[0], x);
+  return x;
+}
+
+/* The value of a pattern, compared with 0. */
+static nki_mask *predicate_of(nki_run *r, nki_arguments *a, int64_t partitions) {
+  nki_index *x = pattern_of(r, a->at + 6, partitions);
   const trn_binary op = nki_given(a->at[9]) ? nki_binary_op(r, a->at[9], "cmp_op") : TRN_EQUAL;
   const int code = op == TRN_LESS            ? '<'
                    : op == TRN_LESS_EQUAL    ? NKI_OP('<', '=')
@@ -277,11 +266,7 @@ NKI_CALL(do_iota) {
   } else {
     if (!result.into)
       nki_fail(r, "iota: unsupported value of 'expr': %s; expected an index expression", nki_type_name(a->at[1]));
-    x = nki_index_new(r, 1);
-    x->size[0] = nki_as_tile(r, result.into)->size[0];
-    x->factor[0] = nki_given(a->at[6]) ? nki_integer(r, a->at[6], "channel_multiplier") : 0;
-    x->offset = nki_given(a->at[5]) ? nki_integer(r, a->at[5], "offset") : 0;
-    take_pattern(r, a->at[4], x);
+    x = pattern_of(r, a->at + 4, nki_as_tile(r, result.into)->size[0]);
   }
   return nki_of(nki_do_iota(r, x, result));
 }
@@ -291,13 +276,7 @@ NKI_CALL(do_dma_transpose) {
   if (a->at[1].type != NKI_V_VIEW || nki_view_of(a->at[1])->n != 2)
     nki_fail(r, "dma_transpose needs a tensor of two dimensions");
   if (nki_given(a->at[2])) nki_fail(r, "dma_transpose: unsupported argument 'axes'");
-  nki_result result = {
-      .into = a->at[0].type == NKI_V_VIEW ? nki_view_of(a->at[0]) : a->into, .mask = a->at[3], .engine = TRN_SYNC};
-  if (a->at[0].type != NKI_V_VIEW && a->into) a->used_into = true;
-  if (nki_given(a->at[4])) {
-    result.has_type = true;
-    result.type = nki_dtype(r, a->at[4]);
-  }
+  const nki_result result = result_of(r, a, a->at[4], a->at[3], TRN_SYNC);
   if (nki_view_of(a->at[1])->tensor->memory != TRN_HBM)
     nki_fail(r, "unsupported dma_transpose from SBUF; expected a tensor in HBM");
   return nki_of(nki_do_dma(r, nki_turn(r, nki_view_of(a->at[1])), result));

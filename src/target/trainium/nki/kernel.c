@@ -303,7 +303,7 @@ static void take_results(nki_run *r, const call_plan *plan, nki_value returned) 
     else if (v.type == NKI_V_MISSING && !next++)
       v = returned;
     if (v.type == NKI_V_MISSING || v.type == NKI_V_NONE)
-      nki_fail(r, "the kernel returns nothing for '%s'; expected a tensor for each output of the op",
+      nki_fail(r, "the kernel returns nothing for '%s'; return each output of the op, or use outputs=first",
                q->operand[i].name);
     copy_out(r, &q->operand[i], v, q->buffer ? q->buffer[i] : NULL);
   }

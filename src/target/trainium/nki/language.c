@@ -98,26 +98,23 @@ NKI_CALL(do_one) { return nki_int(b->code); }
 
 /* ---- HBM ---- */
 
+static nki_view *in_hbm(nki_run *r, nki_value v, const char *what) {
+  if (v.type != NKI_V_VIEW || nki_view_of(v)->tensor->memory != TRN_HBM)
+    nki_fail(r, "%s %s; expected a tensor in HBM", what, v.type == NKI_V_VIEW ? "a tile" : nki_type_name(v));
+  return nki_view_of(v);
+}
+
 NKI_CALL(do_load) {
-  if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->tensor->memory != TRN_HBM)
-    nki_fail(r, "nl.load of %s; expected a tensor in HBM",
-             a->at[0].type == NKI_V_VIEW ? "a tile" : nki_type_name(a->at[0]));
-  nki_result result = result_of(r, a, a->at[2], a->at[1]);
-  return nki_of(nki_do_dma(r, nki_view_of(a->at[0]), result));
+  nki_view *src = in_hbm(r, a->at[0], "nl.load of");
+  return nki_of(nki_do_dma(r, src, result_of(r, a, a->at[2], a->at[1])));
 }
 
 NKI_CALL(do_store) {
-  if (a->at[0].type != NKI_V_VIEW || nki_view_of(a->at[0])->tensor->memory != TRN_HBM)
-    nki_fail(r, "nl.store to %s; expected a tensor in HBM",
-             a->at[0].type == NKI_V_VIEW ? "a tile" : nki_type_name(a->at[0]));
-  nki_view *value;
-  if (nki_is_number(a->at[1])) {
-    nki_fail(r, "unsupported nl.store of a number; expected a tile");
-  } else {
-    value = nki_operand(r, a->at[1], "value");
-  }
+  nki_view *dst = in_hbm(r, a->at[0], "nl.store to");
+  if (nki_is_number(a->at[1])) nki_fail(r, "unsupported nl.store of a number; expected a tile");
+  nki_view *value = nki_operand(r, a->at[1], "value");
   if (value->tensor->memory == TRN_PSUM) value = nki_do_copy(r, value, (nki_result){.engine = TRN_ENGINE_ANY});
-  nki_do_dma(r, value, (nki_result){.into = nki_view_of(a->at[0]), .mask = a->at[2], .engine = TRN_SYNC});
+  nki_do_dma(r, value, (nki_result){.into = dst, .mask = a->at[2], .engine = TRN_SYNC});
   return nki_none();
 }
 
@@ -154,8 +151,7 @@ NKI_CALL(do_load_transpose) {
   const nki_view *given = nki_view_of(a->at[0]);
   if (trn_type_bytes(given->type) > 2 && given->size[1] <= 128 && given->tensor->memory == TRN_HBM)
     return load_transposed_by_tensor(r, given, result_of(r, a, a->at[2], a->at[1]));
-  nki_view *src = nki_turn(r, nki_view_of(a->at[0]));
-  return nki_of(nki_do_dma(r, src, result_of(r, a, a->at[2], a->at[1])));
+  return nki_of(nki_do_dma(r, nki_turn(r, given), result_of(r, a, a->at[2], a->at[1])));
 }
 
 /* ---- arithmetic ---- */
@@ -235,17 +231,13 @@ NKI_CALL(do_reduction) {
   const nki_value dtype = a->at[2], mask = a->at[3];
   const bool keeps = nki_given(a->at[4]) && nki_truth(r, a->at[4]);
   const unsigned axes = nki_axes(r, a->at[1], x->n);
-  nki_result result = {.mask = mask, .engine = TRN_VECTOR};
-  const bool is_mean = strcmp(b->name, "mean") == 0;
-  if (!is_mean) {
-    result = result_of(r, a, dtype, mask);
-    result.engine = TRN_VECTOR;
-    return nki_of(nki_do_reduce(r, (trn_binary)b->code, x, axes, keeps, false, result));
-  }
+  if (b->code >= 0) /* not the mean */
+    return nki_of(
+        nki_do_reduce(r, (trn_binary)b->code, x, axes, keeps, false, nki_result_of(r, a, dtype, mask, TRN_VECTOR)));
   int64_t n = 1;
   for (int d = 0; d < x->n; d++)
     if (axes >> d & 1) n *= x->size[d];
-  nki_view *sum = nki_do_reduce(r, TRN_ADD, x, axes, keeps, false, result);
+  nki_view *sum = nki_do_reduce(r, TRN_ADD, x, axes, keeps, false, (nki_result){.mask = mask, .engine = TRN_VECTOR});
   nki_result last = result_of(r, a, dtype, (nki_value){0});
   return nki_of(
       nki_do_scalar(r, sum, TRN_MULTIPLY, (nki_scalar){.value = 1 / (double)n}, false, TRN_BYPASS, NULL, false, last));
@@ -257,11 +249,8 @@ NKI_CALL(do_loop_reduce) {
   const trn_binary op = nki_binary_op(r, a->at[1], "op");
   nki_view *x = nki_operand(r, a->at[0], "x");
   if (!a->into) nki_fail(r, "%s: expected an assignment to a part of a tensor", b->name);
-  for (size_t i = 0;; i++) {
-    const nki_value v = nki_item(r, a->at[2], i);
-    if (v.type == NKI_V_MISSING) break;
-    is_first = is_first && nki_integer(r, v, "loop_indices") == 0;
-  }
+  nki_value v;
+  for (size_t i = 0; nki_next(r, a->at[2], &i, &v);) is_first = is_first && !nki_integer(r, v, "loop_indices");
   const nki_result result = result_of(r, a, a->at[3], a->at[4]);
   if (is_first) return nki_of(nki_do_copy(r, x, result));
   return nki_of(

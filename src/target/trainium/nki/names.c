@@ -1,5 +1,5 @@
 /* names.c - the meaning of the modules' names, and the assignment of arguments to parameters. */
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "target/trainium/nki/value.h"
@@ -52,71 +52,52 @@ static bool type_of_name(const char *name, trn_type *out) {
   return false;
 }
 
+/* name=value among words; the value may be left out, which counts up from 0. */
+static bool value_in(const char *words, const char *name, double *out) {
+  double value = -1;
+  for (const char *at = words; *at; at += strspn(at, " ")) {
+    const size_t n = strcspn(at, "= ");
+    char *end = (char *)(uintptr_t)at + n;
+    value = *end == '=' ? strtod(end + 1, &end) : value + 1;
+    *out = value;
+    if (strlen(name) == n && strncmp(at, name, n) == 0) return true;
+    at = end;
+  }
+  return false;
+}
+
 static nki_value constant(nki_library library, const char *name) {
   static const struct {
     nki_library library;
-    const char *name;
-    nki_value value;
+    nki_type type;
+    const char *words;
   } known[] = {
-      {NKI_LIB_TILE_SIZE, "pmax", {.type = NKI_V_INT, .as.i = 128}},
-      {NKI_LIB_TILE_SIZE, "psum_fmax", {.type = NKI_V_INT, .as.i = 512}},
-      {NKI_LIB_TILE_SIZE, "gemm_stationary_fmax", {.type = NKI_V_INT, .as.i = 128}},
-      {NKI_LIB_TILE_SIZE, "gemm_moving_fmax", {.type = NKI_V_INT, .as.i = 512}},
-      {NKI_LIB_TILE_SIZE, "bn_stats_fmax", {.type = NKI_V_INT, .as.i = 512}},
-      {NKI_LIB_TILE_SIZE, "psum_min_align", {.type = NKI_V_INT, .as.i = 4}},
-      {NKI_LIB_TILE_SIZE, "sbuf_min_align", {.type = NKI_V_INT, .as.i = 1}},
-      {NKI_LIB_NL, "sbuf", {.type = NKI_V_BUFFER, .as.i = TRN_SBUF}},
-      {NKI_LIB_NL, "psum", {.type = NKI_V_BUFFER, .as.i = TRN_PSUM}},
-      {NKI_LIB_NL, "hbm", {.type = NKI_V_BUFFER, .as.i = TRN_HBM}},
-      {NKI_LIB_NL, "shared_hbm", {.type = NKI_V_BUFFER, .as.i = TRN_HBM}},
-      {NKI_LIB_NL, "private_hbm", {.type = NKI_V_BUFFER, .as.i = TRN_HBM}},
-      {NKI_LIB_NL, "tile_size", {.type = NKI_V_MODULE, .as.i = NKI_LIB_TILE_SIZE}},
-      {NKI_LIB_NKI, "language", {.type = NKI_V_MODULE, .as.i = NKI_LIB_NL}},
-      {NKI_LIB_NKI, "isa", {.type = NKI_V_MODULE, .as.i = NKI_LIB_NISA}},
-      {NKI_LIB_NKI, "nki", {.type = NKI_V_MODULE, .as.i = NKI_LIB_NKI}},
-      {NKI_LIB_NKI, "typing", {.type = NKI_V_MODULE, .as.i = NKI_LIB_NKI}},
-      {NKI_LIB_NISA, "tensor_engine", {.type = NKI_V_ENGINE, .as.i = TRN_TENSOR}},
-      {NKI_LIB_NISA, "vector_engine", {.type = NKI_V_ENGINE, .as.i = TRN_VECTOR}},
-      {NKI_LIB_NISA, "scalar_engine", {.type = NKI_V_ENGINE, .as.i = TRN_SCALAR}},
-      {NKI_LIB_NISA, "gpsimd_engine", {.type = NKI_V_ENGINE, .as.i = TRN_GPSIMD}},
-      {NKI_LIB_NISA, "unknown_engine", {.type = NKI_V_ENGINE, .as.i = TRN_ENGINE_ANY}},
-      {NKI_LIB_NISA, "nc_version", {.type = NKI_V_MODULE, .as.i = NKI_LIB_VERSION}},
-      {NKI_LIB_VERSION, "gen2", {.type = NKI_V_INT, .as.i = 2}},
-      {NKI_LIB_VERSION, "gen3", {.type = NKI_V_INT, .as.i = 3}},
-      {NKI_LIB_VERSION, "gen4", {.type = NKI_V_INT, .as.i = 4}},
-      {NKI_LIB_NISA, "reduce_cmd", {.type = NKI_V_MODULE, .as.i = NKI_LIB_REDUCE_CMD}},
-      {NKI_LIB_NISA, "engine", {.type = NKI_V_MODULE, .as.i = NKI_LIB_ENGINE}},
-      {NKI_LIB_NISA, "dge_mode", {.type = NKI_V_MODULE, .as.i = NKI_LIB_MODE}},
-      {NKI_LIB_NISA, "oob_mode", {.type = NKI_V_MODULE, .as.i = NKI_LIB_MODE}},
-      {NKI_LIB_NISA, "matmul_perf_mode", {.type = NKI_V_MODULE, .as.i = NKI_LIB_MODE}},
-      {NKI_LIB_NL, "fp32", {.type = NKI_V_MODULE, .as.i = NKI_LIB_LIMITS}},
-      {NKI_LIB_LIMITS, "min", {.type = NKI_V_REAL, .as.r = -3.40282346638528859812e38}},
-      {NKI_LIB_LIMITS, "max", {.type = NKI_V_REAL, .as.r = 3.40282346638528859812e38}},
-      {NKI_LIB_REDUCE_CMD, "idle", {.type = NKI_V_INT, .as.i = NKI_REDUCE_IDLE}},
-      {NKI_LIB_REDUCE_CMD, "reset", {.type = NKI_V_INT, .as.i = NKI_REDUCE_RESET}},
-      {NKI_LIB_REDUCE_CMD, "reduce", {.type = NKI_V_INT, .as.i = NKI_REDUCE_REDUCE}},
-      {NKI_LIB_REDUCE_CMD, "reset_reduce", {.type = NKI_V_INT, .as.i = NKI_REDUCE_RESET_REDUCE}},
-      {NKI_LIB_ENGINE, "tensor", {.type = NKI_V_ENGINE, .as.i = TRN_TENSOR}},
-      {NKI_LIB_ENGINE, "vector", {.type = NKI_V_ENGINE, .as.i = TRN_VECTOR}},
-      {NKI_LIB_ENGINE, "scalar", {.type = NKI_V_ENGINE, .as.i = TRN_SCALAR}},
-      {NKI_LIB_ENGINE, "gpsimd", {.type = NKI_V_ENGINE, .as.i = TRN_GPSIMD}},
-      {NKI_LIB_ENGINE, "unknown", {.type = NKI_V_ENGINE, .as.i = TRN_ENGINE_ANY}},
-      {NKI_LIB_MODE, "none", {.type = NKI_V_NONE}},
-      {NKI_LIB_MODE, "unknown", {.type = NKI_V_NONE}},
-      {NKI_LIB_MODE, "error", {.type = NKI_V_NONE}},
-      {NKI_LIB_MODE, "skip", {.type = NKI_V_INT, .as.i = 1}},
-      {NKI_LIB_MODE, "swdge", {.type = NKI_V_INT, .as.i = 2}},
-      {NKI_LIB_MODE, "hwdge", {.type = NKI_V_INT, .as.i = 3}},
-      {NKI_LIB_MODE, "double_row", {.type = NKI_V_INT, .as.i = 4}},
-      {NKI_LIB_NUMPY, "newaxis", {.type = NKI_V_NONE}},
-      {NKI_LIB_NUMPY, "inf", {.type = NKI_V_REAL, .as.r = INFINITY}},
-      {NKI_LIB_NUMPY, "pi", {.type = NKI_V_REAL, .as.r = 3.14159265358979323846}},
-      {NKI_LIB_MATH, "inf", {.type = NKI_V_REAL, .as.r = INFINITY}},
-      {NKI_LIB_MATH, "pi", {.type = NKI_V_REAL, .as.r = 3.14159265358979323846}},
-      {NKI_LIB_MATH, "e", {.type = NKI_V_REAL, .as.r = 2.71828182845904523536}},
+      {NKI_LIB_TILE_SIZE, NKI_V_INT,
+       "pmax=128 psum_fmax=512 gemm_stationary_fmax=128 gemm_moving_fmax=512 bn_stats_fmax=512 psum_min_align=4 "
+       "sbuf_min_align=1"},
+      {NKI_LIB_NL, NKI_V_BUFFER, "hbm sbuf psum shared_hbm=0 private_hbm=0"}, /* trn_memory */
+      {NKI_LIB_NKI, NKI_V_BUFFER, "sbuf=1 psum=2"},                           /* nki.compiler.sbuf */
+      {NKI_LIB_NL, NKI_V_MODULE, "tile_size=5 fp32=9"},                       /* nki_library */
+      {NKI_LIB_NKI, NKI_V_MODULE, "nki=0 language isa typing=0 compiler=0"},
+      {NKI_LIB_NISA, NKI_V_MODULE, "reduce_cmd=6 engine dge_mode oob_mode=8 matmul_perf_mode=8 nc_version=10"},
+      {NKI_LIB_NISA, NKI_V_ENGINE, /* trn_engine */
+       "tensor_engine vector_engine scalar_engine gpsimd_engine unknown_engine=5"},
+      {NKI_LIB_ENGINE, NKI_V_ENGINE, "tensor vector scalar gpsimd unknown=5"},
+      {NKI_LIB_VERSION, NKI_V_INT, "gen2=2 gen3 gen4"},
+      {NKI_LIB_LIMITS, NKI_V_REAL, "min=-3.40282346638528859812e38 max=3.40282346638528859812e38"},
+      {NKI_LIB_REDUCE_CMD, NKI_V_INT, "idle reset reduce reset_reduce"},
+      {NKI_LIB_MODE, NKI_V_NONE, "none unknown error"},
+      {NKI_LIB_MODE, NKI_V_INT, "skip=1 swdge hwdge double_row"},
+      {NKI_LIB_NUMPY, NKI_V_NONE, "newaxis"},
+      {NKI_LIB_NUMPY, NKI_V_REAL, "inf=inf pi=3.14159265358979323846"},
+      {NKI_LIB_MATH, NKI_V_REAL, "inf=inf pi=3.14159265358979323846 e=2.71828182845904523536"},
   };
+  _Static_assert(TRN_SBUF == 1 && TRN_PSUM == 2 && TRN_ENGINE_ANY == 5 && NKI_LIB_TILE_SIZE == 5, "the words above");
+  _Static_assert(NKI_LIB_REDUCE_CMD == 6 && NKI_LIB_LIMITS == 9 && NKI_LIB_VERSION == 10, "the words above");
+  double value;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (known[i].library == library && strcmp(known[i].name, name) == 0) return known[i].value;
+    if (known[i].library == library && value_in(known[i].words, name, &value))
+      return known[i].type == NKI_V_REAL ? nki_real(value) : (nki_value){.type = known[i].type, .as.i = (int64_t)value};
   return (nki_value){.type = NKI_V_MISSING};
 }
 

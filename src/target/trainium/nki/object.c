@@ -225,7 +225,7 @@ const char *nki_type_name(nki_value v) {
       [NKI_V_SLICE] = "a slice",    [NKI_V_RANGE] = "a range",      [NKI_V_FUNCTION] = "a function",
       [NKI_V_METHOD] = "a method",  [NKI_V_PAR_DIM] = "a par_dim",  [NKI_V_INDEX] = "an index tensor",
       [NKI_V_MASK] = "a mask",      [NKI_V_VIEW] = "a tensor",      [NKI_V_UNAVAILABLE] = "unavailable",
-      [NKI_V_FRAME] = "a frame",    [NKI_V_TENSOR] = "a tensor"};
+      [NKI_V_FRAME] = "an object",  [NKI_V_TENSOR] = "a tensor"};
   return names[v.type];
 }
 

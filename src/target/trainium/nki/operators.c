@@ -265,16 +265,11 @@ nki_value nki_compare(nki_run *r, int op, nki_value a, nki_value b) {
   if ((a.type == NKI_V_VIEW || b.type == NKI_V_VIEW) && !none) return tensor_binary(r, op, a, b, NULL);
   if (op == NKI_OP('=', '=')) return nki_bool(nki_equal(a, b));
   if (op == NKI_OP('!', '=')) return nki_bool(!nki_equal(a, b));
-  double x, y;
-  if (a.type == NKI_V_STRING && b.type == NKI_V_STRING) {
-    x = strcmp(nki_string_of(a), nki_string_of(b));
-    y = 0;
-  } else if (nki_is_number(a) && nki_is_number(b)) {
-    x = nki_number(r, a, "operand");
-    y = nki_number(r, b, "operand");
-  } else {
+  const bool are_texts = a.type == NKI_V_STRING && b.type == NKI_V_STRING;
+  if (!are_texts && !(nki_is_number(a) && nki_is_number(b)))
     nki_fail(r, "unsupported comparison of %s and %s", nki_type_name(a), nki_type_name(b));
-  }
+  const double x = are_texts ? strcmp(nki_string_of(a), nki_string_of(b)) : nki_number(r, a, "operand"),
+               y = are_texts ? 0 : nki_number(r, b, "operand");
   return nki_bool(op == '<' ? x < y : op == '>' ? x > y : op == NKI_OP('<', '=') ? x <= y : x >= y);
 }
 

@@ -1,6 +1,6 @@
 /* parse.c - recursive descent over the grammar of Python: the part that kernels use.
  *
- * Statements that kernels cannot use (classes, exceptions, ...) become NKI_UNSUPPORTED nodes with their block skipped, so
+ * Statements that kernels cannot use (exceptions, ...) become NKI_UNSUPPORTED nodes with their block skipped, so
  * that a file may hold them beside a kernel. */
 #include <setjmp.h>
 #include <stdlib.h>
@@ -249,43 +249,25 @@ static nki_node *starred(parser *p) {
   return n;
 }
 
-static nki_node *parenthesis(parser *p) {
-  nki_node *n = node(p, NKI_TUPLE);
+/* A tuple or list, a comprehension, or an expression in parentheses. */
+static nki_node *sequence(parser *p, const char *end) {
+  nki_node *n = node(p, *end == ')' ? NKI_TUPLE : NKI_LIST);
   list items = {0};
-  bool is_tuple = false;
+  bool is_whole = *end == ']';
   next(p);
-  while (!at(p, ")")) {
+  while (!at(p, end)) {
     nki_node *item = starred(p);
     if (at(p, "for") && !items.n) {
       item = comprehension(p, item);
-      expect(p, ")");
+      expect(p, end);
       return item;
     }
     add(p, &items, item);
     if (!take(p, ",")) break;
-    is_tuple = true;
+    is_whole = true;
   }
-  expect(p, ")");
-  if (items.n == 1 && !is_tuple && items.item[0]->kind != NKI_STAR) return items.item[0];
-  set_items(n, items);
-  return n;
-}
-
-static nki_node *bracket(parser *p) {
-  nki_node *n = node(p, NKI_LIST);
-  list items = {0};
-  next(p);
-  while (!at(p, "]")) {
-    nki_node *item = starred(p);
-    if (at(p, "for") && !items.n) {
-      item = comprehension(p, item);
-      expect(p, "]");
-      return item;
-    }
-    add(p, &items, item);
-    if (!take(p, ",")) break;
-  }
-  expect(p, "]");
+  expect(p, end);
+  if (items.n == 1 && !is_whole && items.item[0]->kind != NKI_STAR) return items.item[0];
   set_items(n, items);
   return n;
 }
@@ -327,8 +309,7 @@ static nki_node *atom(parser *p) {
     next(p);
     return n;
   }
-  if (at(p, "(")) return parenthesis(p);
-  if (at(p, "[")) return bracket(p);
+  if (at(p, "(") || at(p, "[")) return sequence(p, at(p, "(") ? ")" : "]");
   if (at(p, "{")) return brace(p);
   static const struct {
     const char *text;
@@ -588,14 +569,7 @@ static nki_node *expressions(parser *p, bool is_target) {
   do {
     const bool ends = p->token.kind == NKI_TOKEN_LINE || at(p, "=") || at(p, ")") || at(p, "in") || at(p, ":");
     if (is_tuple && ends) break;
-    const bool star = take(p, "*");
-    nki_node *item = is_target ? primary(p) : expression(p);
-    if (star) {
-      nki_node *starred = node(p, NKI_STAR);
-      starred->a = item;
-      item = starred;
-    }
-    add(p, &items, item);
+    add(p, &items, is_target && !at(p, "*") ? primary(p) : starred(p));
     is_tuple = is_tuple || at(p, ",");
   } while (take(p, ","));
   if (!is_tuple) return items.item[0];
@@ -742,6 +716,27 @@ static nki_node *import(parser *p) {
   return n;
 }
 
+/* Its annotated names are the parameters of the function that makes objects. */
+static nki_node *class(parser *p) {
+  nki_node *n = node(p, NKI_CLASS);
+  list items = {0};
+  next(p);
+  nki_node *title = name(p);
+  set_name(p, n, title->text, title->length);
+  if (at(p, "(")) n->c = call(p, title);
+  block(p, &n->body, &n->n_body);
+  for (size_t i = 0; i < n->n_body; i++) {
+    const nki_node *x = n->body[i], *of = x->kind == NKI_ASSIGN ? x->item[0] : x->a;
+    if (x->op != ':' || of->kind != NKI_NAME) continue;
+    nki_node *field = node(p, NKI_PARAMETER);
+    set_name(p, field, of->text, of->length);
+    if (x->kind == NKI_ASSIGN) field->a = x->a;
+    add(p, &items, field);
+  }
+  set_items(n, items);
+  return n;
+}
+
 /* A statement that kernels cannot use: its line and its block are skipped. */
 static nki_node *unsupported(parser *p) {
   nki_node *n = node(p, NKI_UNSUPPORTED);
@@ -805,6 +800,7 @@ static nki_node *assignment(parser *p) {
   if (at(p, ":")) { /* x: type = value */
     next(p);
     expression(p);
+    n->op = ':';
     if (!at(p, "=")) {
       n->kind = NKI_PASS;
       return n;
@@ -871,7 +867,9 @@ static void statement(parser *p, list *out) {
   }
   if (at(p, "def"))
     add(p, out, definition(p, decorators));
-  else if (at(p, "class") || at(p, "try") || at(p, "except") || at(p, "finally") || at(p, "async") || at(p, "yield"))
+  else if (at(p, "class"))
+    add(p, out, class(p));
+  else if (at(p, "try") || at(p, "except") || at(p, "finally") || at(p, "async") || at(p, "yield"))
     add(p, out, unsupported(p));
   else if (decorators.n)
     fail(p, "expected 'def' after a decorator");

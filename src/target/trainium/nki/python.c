@@ -153,6 +153,8 @@ static bool is_instance(nki_value v, nki_value type) {
       if (is_instance(v, nki_items(type)->item[i])) return true;
     return false;
   }
+  if (type.type == NKI_V_FUNCTION && v.type == NKI_V_FRAME)
+    return ((nki_frame *)v.as.o)->closure == ((nki_function *)type.as.o)->closure;
   if (type.type != NKI_V_BUILTIN) return false;
   static const struct {
     const char *name;
@@ -168,7 +170,7 @@ NKI_CALL(do_isinstance) { return nki_bool(is_instance(a->at[0], a->at[1])); }
 
 NKI_CALL(do_nothing) { return nki_none(); }
 
-/* @nki.jit, @nki.jit(mode=...), nki.trace: the function itself. */
+/* @nki.jit, @nki.jit(mode=...), nki.trace: the function itself. nki.compiler.sbuf.mod_alloc(...): the memory. */
 NKI_CALL(do_decorate) { return a->at[0].type == NKI_V_MISSING ? nki_none() : a->at[0]; }
 
 NKI_CALL(do_slice) {
@@ -200,37 +202,28 @@ NKI_CALL(do_normalize_dim) {
   return nki_int(axis < 0 ? axis + rank : axis);
 }
 
-const nki_builtin nki_python_builtins[] = {
-    {NKI_LIB_OTHER, "range", nki_do_range, "*", -1},
-    {NKI_LIB_OTHER, "len", do_len, "x", -1},
-    {NKI_LIB_OTHER, "min", do_extreme, "*", -1},
-    {NKI_LIB_OTHER, "max", do_extreme, "*", -1},
-    {NKI_LIB_OTHER, "sum", do_fold, "x start", -1},
-    {NKI_LIB_OTHER, "any", do_any_all, "x", -1},
-    {NKI_LIB_OTHER, "all", do_any_all, "x", -1},
-    {NKI_LIB_OTHER, "int", do_int, "x", -1},
-    {NKI_LIB_OTHER, "float", do_float, "x", -1},
-    {NKI_LIB_OTHER, "bool", do_bool, "x", -1},
-    {NKI_LIB_OTHER, "str", do_str, "x", -1},
-    {NKI_LIB_OTHER, "abs", do_abs, "x", -1},
-    {NKI_LIB_OTHER, "tuple", do_sequence, "x", -1},
-    {NKI_LIB_OTHER, "list", do_sequence, "x", -1},
-    {NKI_LIB_OTHER, "reversed", do_reversed, "x", -1},
-    {NKI_LIB_OTHER, "enumerate", do_enumerate, "x", -1},
-    {NKI_LIB_OTHER, "zip", do_zip, "*", -1},
-    {NKI_LIB_OTHER, "map", do_map, "function x", -1},
-    {NKI_LIB_OTHER, "filter", do_map, "function x", -1},
-    {NKI_LIB_OTHER, "isinstance", do_isinstance, "x type", -1},
-    {NKI_LIB_OTHER, "print", do_nothing, "*", -1},
-    {NKI_LIB_OTHER, "slice", do_slice, "*", -1},
-    {NKI_LIB_OTHER, "divmod", do_divmod, "a b", -1},
-    {NKI_LIB_OTHER, "round", do_round, "x", -1},
-    {NKI_LIB_OTHER, "jit", do_decorate, "function mode platform_target show_compiler_tb debug_kernel", -1},
-    {NKI_LIB_OTHER, "trace", do_decorate, "function", -1},
-    {NKI_LIB_OTHER, "div_ceil", do_div_ceil, "n d", -1},
-    {NKI_LIB_OTHER, "n_elts", do_fold, "shape", -1},
-    {NKI_LIB_OTHER, "normalize_dim", do_normalize_dim, "dim rank", -1},
-    {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
+#define CALL(function, name, parameters) {NKI_LIB_OTHER, name, function, parameters, -1},
+static const char allocation[] = "self base_addr base_bank base_partition num_bank_tiles num_par_tiles num_free_tiles";
+static const char jit[] = "function mode platform_target show_compiler_tb debug_kernel";
+/* clang-format off */
+#define PYTHON_NAMES(X)                                                                                                \
+  X(nki_do_range, "range", "*") X(do_len, "len", "x") X(do_extreme, "min", "*") X(do_extreme, "max", "*")              \
+  X(do_fold, "sum", "x start") X(do_any_all, "any", "x") X(do_any_all, "all", "x") X(do_int, "int", "x")               \
+  X(do_float, "float", "x") X(do_bool, "bool", "x") X(do_str, "str", "x") X(do_abs, "abs", "x")                        \
+  X(do_sequence, "tuple", "x") X(do_sequence, "list", "x") X(do_reversed, "reversed", "x")                             \
+  X(do_enumerate, "enumerate", "x") X(do_zip, "zip", "*") X(do_map, "map", "function x")                               \
+  X(do_map, "filter", "function x") X(do_isinstance, "isinstance", "x type") X(do_nothing, "print", "*")               \
+  X(do_nothing, "no_reorder", "") X(do_slice, "slice", "*") X(do_divmod, "divmod", "a b") X(do_round, "round", "x")    \
+  X(do_decorate, "jit", jit) X(do_decorate, "trace", "function") X(do_div_ceil, "div_ceil", "n d")                     \
+  X(do_fold, "n_elts", "shape") X(do_normalize_dim, "normalize_dim", "dim rank")
+#define METHODS(X)                                                                                                     \
+  X(do_replace, "replace", "self old new") X(do_arrange, "reshape", "*") X(do_arrange, "broadcast_to", "*")            \
+  X(do_arrange, "transpose", "*") X(do_astype, "astype", "self dtype") X(do_append, "append", "self item")             \
+  X(do_get, "get", "self key fallback") X(do_dict_parts, "items", "self") X(do_dict_parts, "keys", "self")             \
+  X(do_dict_parts, "values", "self") X(do_ap, "ap", "self pattern offset") X(do_decorate, "auto_alloc", "self")        \
+  X(do_decorate, "mod_alloc", allocation)
+/* clang-format on */
+const nki_builtin nki_python_builtins[] = {PYTHON_NAMES(CALL){NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
 
 /* ---- math and numpy on numbers ---- */
 
@@ -287,23 +280,27 @@ NKI_CALL(do_arrange) {
   return nki_of(*b->name == 'r' ? nki_reshape(r, v, n, size) : nki_broadcast(r, v, n, size));
 }
 
+void nki_add_pattern(nki_run *r, nki_value pattern, nki_index *out) {
+  const size_t n = nki_is_sequence(pattern) ? nki_items(pattern)->n : 0;
+  if (!n || n + (size_t)out->n > TRN_VIEW_DIMS)
+    nki_fail(r, "unsupported value of 'pattern'; expected [[step, count], ...] with at most %d pairs",
+             TRN_VIEW_DIMS - out->n);
+  for (size_t i = 0; i < n; i++) {
+    const nki_value pair = nki_items(pattern)->item[i];
+    if (!nki_is_sequence(pair) || nki_items(pair)->n != 2)
+      nki_fail(r, "unsupported value of 'pattern'; expected [[step, count], ...]");
+    out->factor[out->n] = nki_integer(r, nki_items(pair)->item[0], "pattern");
+    out->size[out->n++] = nki_integer(r, nki_items(pair)->item[1], "pattern");
+  }
+}
+
 /* self pattern offset */
 NKI_CALL(do_ap) {
-  int64_t step[TRN_VIEW_DIMS], count[TRN_VIEW_DIMS];
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "ap of %s; expected a tensor", nki_type_name(a->at[0]));
-  const size_t n = nki_is_sequence(a->at[1]) ? nki_items(a->at[1])->n : 0;
-  if (!n || n > TRN_VIEW_DIMS)
-    nki_fail(r, "ap: unsupported value of 'pattern'; expected [[step, count], ...] with at most %d pairs",
-             TRN_VIEW_DIMS);
-  for (size_t i = 0; i < n; i++) {
-    const nki_value pair = nki_items(a->at[1])->item[i];
-    if (!nki_is_sequence(pair) || nki_items(pair)->n != 2)
-      nki_fail(r, "ap: unsupported value of 'pattern'; expected [[step, count], ...]");
-    step[i] = nki_integer(r, nki_items(pair)->item[0], "pattern");
-    count[i] = nki_integer(r, nki_items(pair)->item[1], "pattern");
-  }
-  const int64_t offset = nki_given(a->at[2]) ? nki_integer(r, a->at[2], "offset") : 0;
-  return nki_of(nki_pattern(r, nki_view_of(a->at[0]), (int)n, step, count, offset));
+  nki_index *x = nki_index_new(r, 0);
+  nki_add_pattern(r, a->at[1], x);
+  x->offset = nki_given(a->at[2]) ? nki_integer(r, a->at[2], "offset") : 0;
+  return nki_of(nki_pattern(r, nki_view_of(a->at[0]), x));
 }
 
 NKI_CALL(do_astype) {
@@ -354,10 +351,4 @@ NKI_CALL(do_replace) {
   return nki_text(r, text, n);
 }
 
-const nki_builtin nki_methods[] = {
-    {NKI_LIB_OTHER, "replace", do_replace, "self old new", -1}, {NKI_LIB_OTHER, "reshape", do_arrange, "*", -1},
-    {NKI_LIB_OTHER, "broadcast_to", do_arrange, "*", -1},       {NKI_LIB_OTHER, "transpose", do_arrange, "*", -1},
-    {NKI_LIB_OTHER, "astype", do_astype, "self dtype", -1},     {NKI_LIB_OTHER, "append", do_append, "self item", -1},
-    {NKI_LIB_OTHER, "get", do_get, "self key fallback", -1},    {NKI_LIB_OTHER, "items", do_dict_parts, "self", -1},
-    {NKI_LIB_OTHER, "keys", do_dict_parts, "self", -1},         {NKI_LIB_OTHER, "values", do_dict_parts, "self", -1},
-    {NKI_LIB_OTHER, "ap", do_ap, "self pattern offset", -1},    {NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
+const nki_builtin nki_methods[] = {METHODS(CALL){NKI_LIB_OTHER, NULL, NULL, NULL, -1}};

@@ -195,13 +195,9 @@ NKI_CALL(do_max8) {
 
 /* dst data op0 operand0 reduce_op reduce_res reverse0 dtype mask: data op0 operand0, and its reduction over the free dimensions */
 NKI_CALL(do_scalar_reduce) {
-  nki_result result = {
-      .into = a->at[0].type == NKI_V_VIEW ? nki_view_of(a->at[0]) : a->into, .mask = a->at[8], .engine = TRN_VECTOR};
-  if (a->at[0].type != NKI_V_VIEW && a->into) a->used_into = true;
-  if (nki_given(a->at[7])) {
-    result.has_type = true;
-    result.type = nki_dtype(r, a->at[7]);
-  }
+  if (a->at[0].type == NKI_V_VIEW) a->into = nki_view_of(a->at[0]);
+  const nki_result result = nki_result_of(r, a, a->at[7], a->at[8], TRN_VECTOR);
+  if (a->at[0].type == NKI_V_VIEW) a->used_into = false;
   const bool reversed = nki_given(a->at[6]) && nki_truth(r, a->at[6]);
   nki_view *out = nki_do_scalar(r, nki_operand(r, a->at[1], "data"), nki_binary_op(r, a->at[2], "op0"),
                                 nki_scalar_of(r, a->at[3], "operand0"), reversed, TRN_BYPASS, NULL, false, result);

@@ -43,16 +43,17 @@ typedef enum nki_kind {
   NKI_UNSUPPORTED_VALUE, /* text: its kind; evaluating it fails */
   /* statements */
   NKI_EXPRESSION, /* a */
-  NKI_ASSIGN,     /* item: targets; a value */
+  NKI_ASSIGN,     /* item: targets; a value; op ':': with an annotation */
   NKI_AUGMENT,    /* a op= b */
   NKI_IF,         /* a condition; body; other */
   NKI_FOR,        /* a target, b iterable, body */
   NKI_WHILE,      /* a condition; body; other: runs unless the loop was left by break */
   NKI_DEF,        /* text; item: NKI_PARAMETER; body; decorators in other */
-  NKI_PARAMETER,  /* text; a default; op '*': *text, 'p': **text, '/': a bare star */
-  NKI_RETURN,     /* a may be NULL */
-  NKI_ASSERT,     /* a, message b */
-  NKI_PASS,
+  NKI_CLASS, /* text; item: NKI_PARAMETER, the annotated names; c: a call with the bases as arguments, or NULL; body */
+  NKI_PARAMETER, /* text; a default; op '*': *text, 'p': **text, '/': a bare star */
+  NKI_RETURN,    /* a may be NULL */
+  NKI_ASSERT,    /* a, message b */
+  NKI_PASS,      /* op ':': an annotation of a */
   NKI_BREAK,
   NKI_CONTINUE,
   NKI_IMPORT,     /* item: NKI_ALIAS */
@@ -60,7 +61,7 @@ typedef enum nki_kind {
   NKI_ALIAS,      /* text; b: the NKI_NAME of `as`, or NULL */
   NKI_WITH,       /* item: expressions (their names dropped); body */
   NKI_RAISE,      /* a may be NULL */
-  NKI_UNSUPPORTED /* text: "class"; running it fails with this word */
+  NKI_UNSUPPORTED /* text: "try"; running it fails with this word */
 } nki_kind;
 
 /* Operators of one to three characters, as a number: "//=" is '/' << 8 | '/'. */

@@ -93,6 +93,7 @@ nki_bounds nki_bounds_of(nki_run *r, nki_value mask, int n, const int64_t size[]
   for (int c = 0; c < m->n; c++) {
     const nki_index *x = &m->condition[c];
     int axis = -1, axes = 0;
+    if (x->n > out.mask_n) out.mask_n = x->n;
     for (int d = 0; d < x->n; d++) {
       if (!x->factor[d] || x->size[d] == 1) continue;
       axis = d + n - x->n;
@@ -158,9 +159,13 @@ void nki_check_limits(nki_run *r, const nki_view *v, const nki_bounds *b) {
         at[d] = 0;
       }
     }
-    if (index < 0 || index >= v->limit[i].limit)
-      nki_fail(r, "index %lld of dimension %d is outside of the tensor (it has %lld); add a mask or correct the index",
-               (long long)index, v->limit[i].axis, (long long)v->limit[i].limit);
+    if (index >= 0 && index < v->limit[i].limit) continue;
+    nki_fail(r, "index %lld of dimension %d is outside of the tensor (it has %lld); %s", (long long)index,
+             v->limit[i].axis, (long long)v->limit[i].limit,
+             b->mask_n && b->mask_n < b->n
+                 ? "the mask has fewer dimensions than the operand and applies to the last ones: give its indices all, "
+                   "as in i[:, None, None]"
+                 : "add a mask or correct the index");
   }
 }
 

@@ -97,7 +97,7 @@ typedef struct nki_frame nki_frame;
 
 typedef struct nki_function {
   nki_object object;
-  const nki_node *node; /* NKI_DEF or NKI_LAMBDA */
+  const nki_node *node; /* NKI_DEF, NKI_LAMBDA or NKI_CLASS */
   nki_frame *closure;
   nki_value *fallback; /* default value of each parameter that has one */
 } nki_function;
@@ -106,6 +106,7 @@ typedef struct nki_method {
   nki_object object;
   nki_value self;
   const nki_builtin *builtin;
+  nki_function *function; /* of self's class, which keeps it; NULL: builtin */
 } nki_method;
 
 /* Variables by symbol: open addressing. */
@@ -311,7 +312,9 @@ nki_view *nki_view_copy(nki_run *, const nki_view *);
 nki_view *nki_reshape(nki_run *, const nki_view *, int n, const int64_t size[]);
 /* The elements at offset + sum i[d] step[d], in the order of the tensor's elements. In tiles, the first step is over
  * partitions. */
-nki_view *nki_pattern(nki_run *, const nki_view *, int n, const int64_t step[], const int64_t count[], int64_t offset);
+nki_view *nki_pattern(nki_run *, const nki_view *, const nki_index *);
+/* Adds the dimensions of [[step, count], ...]. */
+void nki_add_pattern(nki_run *, nki_value pattern, nki_index *);
 nki_view *nki_turn(nki_run *, const nki_view *); /* the view with its two dimensions exchanged */
 nki_view *nki_broadcast(nki_run *, const nki_view *, int n, const int64_t size[]);
 
@@ -358,6 +361,7 @@ typedef struct nki_bounds {
   bool is_empty;
   int64_t lo[TRN_VIEW_DIMS], hi[TRN_VIEW_DIMS];
   nki_mask *rest; /* NULL: none */
+  int mask_n;     /* dimensions of the mask, which apply to the last ones; 0: no mask */
 } nki_bounds;
 nki_bounds nki_bounds_of(nki_run *, nki_value mask, int n, const int64_t size[]);
 /* The part of a view within the bounds of its leading dimensions; checks that indices stay in the tensor. */

@@ -240,7 +240,6 @@ unsigned trn_legal_engines(const trn_compiled *c, const trn_instruction *in) {
   case TRN_MEMSET: return VECTOR | gpsimd;
   case TRN_IOTA:
   case TRN_AFFINE_SELECT:
-  case TRN_PARTITION_REDUCE:
   case TRN_GATHER: return GPSIMD;
   case TRN_DMA: return 1 << TRN_SYNC;
   default: return VECTOR;
