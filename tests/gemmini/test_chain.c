@@ -218,13 +218,16 @@ static void the_usual_sizes_are_right_all_the_way(void **state) {
                                      "row_vectors\ndrain\n",
                                      "row_vectors\nunroll all\n",
                                      "row_vectors\nlookahead 2\n",
-                                     "row_vectors\nlookahead 4\nunroll inner\n"};
+                                     "row_vectors\nlookahead 4\nunroll inner\n",
+                                     "row_vectors\npremultiply\ndrain\n",
+                                     "row_vectors\nlookahead 2\npremultiply\n"};
   for (size_t z = 0; z < sizeof sizes / sizeof *sizes; z++)
     for (size_t h = 0; h < sizeof horizons / sizeof *horizons; h++)
       for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
         for (int f = 0; f < 2; f++) {
           char text[256];
           tw_problem p = problem_of(f, horizons[h], sizes[z][0], sizes[z][1]);
+          if (f && strstr(ends[e], "premultiply")) continue;
           snprintf(text, sizeof text, "%s%s", f ? forward : backward, ends[e]);
           tw_schedule s = schedule_of(text);
           expect_right(&p, &s, 3);
@@ -279,6 +282,26 @@ static void fences_stay_where_a_value_passes_through_memory(void **state) {
   gm_chain_free(&plain);
   gm_chain_free(&thrifty);
   gm_chain_free(&kept);
+}
+
+/* After the last step follow one sum for all results and one store. Without it, each of two groups of results is two
+ * sums and a store. */
+static void premultiply_leaves_one_sum_for_each_result(void **state) {
+  (void)state;
+#define ROWS "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"
+  tw_problem p = problem_of(false, 5, 12, 4);
+  gm_chain two = chain_of(&p, ROWS), one = chain_of(&p, ROWS "\npremultiply");
+  assert_int_equal(count(&two, GM_STORE), 2);
+  assert_int_equal(count(&one, GM_STORE), 1);
+  for (int i = 0; i < 2; i++) {
+    const gm_chain *c = i ? &one : &two;
+    int sums = 0, at = c->n - 1;
+    while (c->command[at].kind != GM_END) at--; /* of the steps, or of the matrix that follows them */
+    for (; at < c->n; at++) sums += c->command[at].kind == GM_BEFORE && c->command[at].b.space != GM_NOWHERE;
+    assert_int_equal(sums, i ? 1 : 4);
+  }
+  gm_chain_free(&two), gm_chain_free(&one);
+#undef ROWS
 }
 
 /* A config_ex replaces a fence before products that read rows which the machine does not wait for, and the check needs it.
@@ -416,6 +439,9 @@ static void bad_steps_are_refused_in_one_line(void **state) {
   expect_refused(&forward, "fuse\nhoist\nkeep_resident\nprune\nrow_vectors", "requires 'closed_loop'");
   expect_refused(&forward, "fuse\nhoist\nkeep_resident\nclosed_loop\nrow_vectors", "requires 'prune'");
   expect_refused(&forward, "lookahead 2", "requires 'row_vectors'");
+  expect_refused(&backward, "premultiply", "requires 'row_vectors'");
+  expect_refused(&forward, "fuse\nhoist\nkeep_resident\nclosed_loop\nprune\nrow_vectors\npremultiply",
+                 "requires mpc_backward");
   expect_refused(&forward, "fuse\nhoist\nkeep_resident\nclosed_loop\nprune\nrow_vectors\nlookahead 3",
                  "unsupported value '3'; expected one of 2|4");
   expect_refused(&forward, "fuse\nhoist\nkeep_resident\nclosed_loop\nprune\nrow_vectors\noutput_stationary",
@@ -580,7 +606,8 @@ static void damaged_programs_are_illegal_or_do_what_they_say(void **state) {
       {true, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\nrow_vectors\nlookahead 2"},
       {false, "fuse\nhoist\nmerge\nunfence\nprune\nkeep_resident\noutput_stationary"},
       {false, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"},
-      {false, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors\ndrain"}};
+      {false, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors\ndrain"},
+      {false, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors\npremultiply"}};
   enum { PROGRAMS = sizeof programs / sizeof *programs, HORIZON = 6, STATES = 9, INPUTS = 5 };
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");
   tw_error error = {0};
@@ -631,7 +658,9 @@ static void programs_are_right_on_the_simulated_machine(void **state) {
        "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\nrow_vectors\nprefetch_code 2"},
       {false, 9, 10, 6, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\noutput_stationary"},
       {false, 10, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"},
-      {false, 5, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors\ndrain"}};
+      {false, 5, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors\ndrain"},
+      {false, 5, 12, 4, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors\npremultiply"},
+      {false, 10, 9, 5, "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors\npremultiply\ndrain"}};
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");
   tw_error error = {0};
   assert_non_null(t);
@@ -662,6 +691,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_legal_step_keeps_the_program_right),
       cmocka_unit_test(the_usual_sizes_are_right_all_the_way),
+      cmocka_unit_test(premultiply_leaves_one_sum_for_each_result),
       cmocka_unit_test(drain_replaces_fences_of_products_alone),
       cmocka_unit_test(fences_stay_where_a_value_passes_through_memory),
       cmocka_unit_test(what_nobody_wrote_is_not_read),

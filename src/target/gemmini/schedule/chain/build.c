@@ -272,11 +272,9 @@ gm_rows gm_nowhere(void) { return (gm_rows){.space = GM_NOWHERE}; }
 
 /* ---- matrices and columns ---- */
 
-static int blocks_of(const gm_builder *b, int length) { return (length + b->p.dim - 1) / b->p.dim; }
-
 gm_matrix gm_take_matrix(gm_builder *b, int bank, int rows, int cols) {
-  int across = blocks_of(b, cols);
-  return (gm_matrix){gm_take_rows(b, bank, blocks_of(b, rows) * across * b->p.dim), rows, cols, across};
+  int across = gm_rounded(b, cols) / b->p.dim;
+  return (gm_matrix){gm_take_rows(b, bank, gm_rounded(b, rows) * across), rows, cols, across};
 }
 
 void gm_load_matrix(gm_builder *b, gm_matrix m, int array, double scale) {

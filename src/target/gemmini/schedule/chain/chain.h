@@ -117,8 +117,9 @@ typedef struct gm_chain_plan {
   bool close;  /* forward: x[i+1] = (Adyn - Bdyn Kinf) x[i] - Bdyn d[i], with the product of matrices computed once */
   bool os;     /* sums over blocks stay in the array (output-stationary) */
   bool rows;   /* vectors as rows, sums in the array, results of 4 steps at once */
-  int ahead;   /* steps of the recurrence that one product spans: 1, 2 or 4 */
-  int unroll;  /* loops over blocks: 1 the innermost are unrolled, 2 all are */
+  bool premultiply; /* backward: W = Bdyn Quu_inv' once, so that d[t] = p[t+1] W + r[t] Quu_inv' is one sum */
+  int ahead;        /* binary logarithm of the steps of the recurrence that one product spans */
+  int unroll;       /* loops over blocks: 1 the innermost are unrolled, 2 all are */
   /* loads bring the kernel's own code into the L2 ahead of the core: this many before the operands' loads */
   int code;
 } gm_chain_plan;
@@ -155,6 +156,8 @@ typedef struct gm_builder {
   bool full;                            /* did not fit */
   bool output_stationary, a_transposed; /* state for the following computes */
 } gm_builder;
+
+static inline int gm_rounded(const gm_builder *b, int length) { return (length + b->p.dim - 1) / b->p.dim * b->p.dim; }
 
 /* Index of a block (or a step) along a dimension: a constant, or the index of a loop. */
 typedef struct gm_block {

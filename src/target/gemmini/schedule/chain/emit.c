@@ -245,18 +245,11 @@ static void write_command(emitter *e, const gm_chain_command *x) {
   }
 }
 
-static int end_of(const gm_chain *c, int at) {
-  int depth = 0;
-  do depth += (c->command[at].kind == GM_DO) - (c->command[at].kind == GM_END);
-  while (at++, depth);
-  return at;
-}
-
 static void write_body(emitter *e) {
   int depth = 0;
   for (int i = 0; i < e->chain->n; i++) {
     const gm_chain_command *x = &e->chain->command[i];
-    if (!depth) write_bases(e, i, end_of(e->chain, i));
+    if (!depth) write_bases(e, i, gm_chain_behind(e->chain, i));
     if (x->kind == GM_DO) {
       bool taken = false;
       for (int l = 0; l < depth; l++) taken |= !strncmp(e->index[l], x->name, 1);

@@ -3,8 +3,6 @@
  * array. */
 #include "target/gemmini/schedule/chain/column.h"
 
-static int rounded(const gm_builder *b, int length) { return (length + b->p.dim - 1) / b->p.dim * b->p.dim; }
-
 /* `steps` vectors from `from` on, each as a column in separate rows, from row `at` on. */
 static void load_columns(gm_builder *b, int array, int from, int steps, int length, double scale, int at) {
   if (length % b->p.dim == 0) { /* all vectors together are one column */
@@ -12,7 +10,8 @@ static void load_columns(gm_builder *b, int array, int from, int steps, int leng
     return;
   }
   gm_block t = gm_begin_steps(b, "t", steps, 0, 1);
-  gm_load_column(b, array, gm_plus(gm_at(from), t, length), scale, gm_plus(gm_at(at), t, rounded(b, length)), length);
+  gm_load_column(b, array, gm_plus(gm_at(from), t, length), scale, gm_plus(gm_at(at), t, gm_rounded(b, length)),
+                 length);
   gm_end_steps(b, t);
 }
 
@@ -69,7 +68,7 @@ static void one_column(gm_builder *b, const gm_product *product) {
 
 /* u = -Kinf x - d is a column in the scratchpad, where x = Adyn x + Bdyn u finds it. */
 static void kept_forward(gm_builder *b) {
-  int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);
+  int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = gm_rounded(b, n), mr = gm_rounded(b, m);
   gm_matrix K = gm_take_matrix(b, A_BANK, m, n), B = gm_take_matrix(b, A_BANK, n, m),
             A = gm_take_matrix(b, A_BANK, n, n);
   bool os = b->plan.os;
@@ -114,7 +113,7 @@ static void kept_forward(gm_builder *b) {
 /* x = (Adyn - Bdyn Kinf) x - Bdyn d does not wait for u = -Kinf x - d, which is summed in the accumulator and
  * stored. */
 static void closed_forward(gm_builder *b) {
-  int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);
+  int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = gm_rounded(b, n), mr = gm_rounded(b, m);
   gm_matrix K = gm_take_matrix(b, A_BANK, m, n), M = gm_take_matrix(b, A_BANK, n, n),
             B = gm_take_matrix(b, C_BANK, n, m), A = gm_take_matrix(b, D_BANK, n, n);
   bool os = b->plan.os;
@@ -158,7 +157,7 @@ static void closed_forward(gm_builder *b) {
  * term of a sum. It does not wait for x, and enters while the array still holds the end of x. */
 static void closed_sums_forward(gm_builder *b) {
   enum { A_AND_D_BANK = 0, X_BANK = 1, B_BANK = 2, K_AND_M_BANK = 3 };
-  int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = rounded(b, n), mr = rounded(b, m);
+  int n = b->p.n, m = b->p.m, N = b->p.horizon, nr = gm_rounded(b, n), mr = gm_rounded(b, m);
   gm_matrix K = gm_take_matrix(b, K_AND_M_BANK, m, n), B = gm_take_matrix(b, B_BANK, n, m),
             A = gm_take_matrix(b, A_AND_D_BANK, n, n), M = gm_take_matrix(b, K_AND_M_BANK, n, n);
   gm_affine x = gm_at(gm_take_rows(b, X_BANK, (N + 1) * nr));
@@ -184,7 +183,7 @@ static void closed_sums_forward(gm_builder *b) {
 }
 
 static void kept_backward(gm_builder *b) {
-  int n = b->p.n, m = b->p.m, steps = b->p.horizon - 1, nr = rounded(b, n), mr = rounded(b, m), dim = b->p.dim;
+  int n = b->p.n, m = b->p.m, steps = b->p.horizon - 1, nr = gm_rounded(b, n), mr = gm_rounded(b, m), dim = b->p.dim;
   gm_matrix B = gm_take_matrix(b, C_BANK, n, m), K = gm_take_matrix(b, C_BANK, m, n),
             Bt = gm_take_matrix(b, A_BANK, m, n), Kt = gm_take_matrix(b, A_BANK, n, m),
             Q = gm_take_matrix(b, A_BANK, m, m), M = gm_take_matrix(b, A_BANK, n, n);

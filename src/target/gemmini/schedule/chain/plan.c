@@ -1,20 +1,4 @@
-/* plan.c - the levers of a chain: problems, steps, and the program of a plan.
- *
- *   fuse         element-wise work rides on loads, computes and the accumulator
- *   hoist        loads that every step repeats are made once
- *   merge        configuration is set where it changes
- *   unfence      fences go where no dependence needs them
- *   drain        a config_ex waits for the products where a fence would wait for loads and stores, too
- *   prune        what no result needs is not computed
- *   spread_banks operands are in different banks
- *   keep_resident  vectors stay in the scratchpad from step to step
- *   closed_loop  forward: the loop of state and input is closed once, for all steps
- *   output_stationary  sums over blocks stay in the array: output-stationary
- *   row_vectors  vectors as rows, sums in the array, results of four steps at once; replaces output_stationary
- *   lookahead 2  steps of the recurrence that one product spans
- *   prefetch_code  the kernel's own code is brought into the L2 by loads; prefetch_code 2: by two before the
- *                operands, the rest after
- *   unroll inner loops over blocks: the innermost, or all, are unrolled */
+/* plan.c - the levers of a chain: problems, steps, and the program of a plan. The table of steps says what each does. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,16 +78,15 @@ static tw_status then_rows(const void *problem, void *plan, unsigned given, tw_e
   return status == TW_OK ? needs(p->dead, "prune", error) : status;
 }
 
-static bool read_ahead(const void *problem, const tw_argument *argument, const char *text, void *ahead) {
-  int64_t which;
-  (void)problem;
-  if (!tw_read_choice(argument->choices, text, &which)) return false;
-  *(int *)ahead = which ? 4 : 2;
-  return true;
-}
-
 static tw_status then_ahead(const void *problem, void *plan, unsigned given, tw_error *error) {
   (void)problem, (void)given;
+  return needs(((gm_chain_plan *)plan)->rows, "row_vectors", error);
+}
+
+static tw_status then_premultiply(const void *problem, void *plan, unsigned given, tw_error *error) {
+  const gm_chain_problem *of = problem;
+  (void)given;
+  if (of->mpc.forward) return tw_fail(error, TW_USAGE, "requires mpc_backward; mpc_forward has closed_loop");
   return needs(((gm_chain_plan *)plan)->rows, "row_vectors", error);
 }
 
@@ -138,9 +121,12 @@ static const tw_verb verbs[] = {
      .why = "sums over blocks stay in the array instead of passing through D"},
     {RENAMED("row_vectors", "rows", "Multiply vectors as rows, not as columns.", rows), .then = then_rows,
      .why = "vectors as rows: sums stay in the array, and four results cost as much as one"},
+    {FLAG("premultiply", "Multiply Bdyn by Quu_inv once, so that a result waits for one product.", premultiply),
+     .then = then_premultiply,
+     .why = "compute Bdyn Quu_inv' once: after the last state, a result waits for one sum, not two"},
     {TW_VERB("lookahead|ahead", "lookahead 2, lookahead 4",
              "Compute x[i+2] or x[i+4] from x[i] with a power of the matrix.", 1,
-             {.name = "", .into = TW_FIELD(gm_chain_plan, ahead), .choices = "2|4", .read = read_ahead}),
+             TW_CHOICE("", gm_chain_plan, ahead, 1, "2|4")),
      .then = then_ahead, .offers = "2, 4",
      .why = "one product spans two or four steps: the recurrence is half or a quarter as long"},
     {TW_VERB("unroll", "unroll inner, unroll all", "Unroll the loops over blocks.", 1,
@@ -215,7 +201,7 @@ tw_status gm_chain_make(const gm_config *config, const gm_chain_problem *p, cons
 tw_status gm_chain_from(const gm_config *config, const tw_problem *problem, const tw_schedule *schedule,
                         gm_chain_plan *plan, gm_chain *out, tw_error *error) {
   gm_chain_problem p;
-  *plan = (gm_chain_plan){.ahead = 1};
+  *plan = (gm_chain_plan){0};
   tw_status status = gm_chain_problem_from(config, problem, &p, error);
   for (size_t i = 0; status == TW_OK && i < schedule->n; i++) {
     const gm_chain_plan before = *plan;
@@ -241,8 +227,9 @@ char *gm_chain_plan_print(const gm_chain_plan *p, char *buffer, size_t size) {
               {p->close, "closed loop"},
               {p->os, "sums in the array"},
               {p->rows, "vectors as rows"},
+              {p->premultiply, "Bdyn times Quu_inv once"},
               {p->code, "code fetched ahead"},
-              {p->ahead > 1, p->ahead == 4 ? "four steps at once" : "two steps at once"},
+              {p->ahead, p->ahead == 2 ? "four steps at once" : "two steps at once"},
               {p->unroll, p->unroll == 2 ? "blocks unrolled" : "innermost blocks unrolled"}};
   size_t at = 0;
   snprintf(buffer, size, "operators one by one");

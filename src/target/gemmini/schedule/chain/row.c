@@ -7,6 +7,9 @@
  *                                                                                           or AmBKt'
  *   all that nothing waits for              u[t] = -x[t] Kinf' - d[t], d[t] = (p[t+1] Bdyn + r[t]) Quu_inv'   4 at once
  *
+ * `premultiply` computes W = Bdyn Quu_inv' once, so that d[t] = r[t] Quu_inv' + p[t+1] W is one sum: after the last vector
+ * follows one latency of a sum, not two.
+ *
  * Only the recurrence waits for itself. `ahead` lets it take s = 2 or 4 steps with one product: x[t+s] = x[t] G^s +
  * V_s[t], V_2s[t] = V_s[t] G^s + V_s[t+s] (cyclic reduction: R. Hockney, 1965; for recurrences P. Kogge, H. Stone,
  * 1973), where s vectors are known and pass together.
@@ -28,13 +31,13 @@ typedef struct span {
 } span;
 
 static panel take_panel(gm_builder *b, int bank, int vectors, int length) {
-  int pitch = (vectors + b->p.dim - 1) / b->p.dim * b->p.dim, blocks = (length + b->p.dim - 1) / b->p.dim;
-  return (panel){GM_SPAD, gm_take_rows(b, bank, pitch * blocks), pitch, length};
+  const int pitch = gm_rounded(b, vectors);
+  return (panel){GM_SPAD, gm_take_rows(b, bank, pitch * gm_rounded(b, length) / b->p.dim), pitch, length};
 }
 
 static panel take_results(gm_builder *b, int vectors, int length) {
-  int pitch = (vectors + b->p.dim - 1) / b->p.dim * b->p.dim, blocks = (length + b->p.dim - 1) / b->p.dim;
-  return (panel){GM_ACC, gm_take_acc(b, pitch * blocks), pitch, length};
+  const int pitch = gm_rounded(b, vectors);
+  return (panel){GM_ACC, gm_take_acc(b, pitch * gm_rounded(b, length) / b->p.dim), pitch, length};
 }
 
 static span of(panel p, gm_affine at, int count) { return (span){p, at, count}; }
@@ -60,23 +63,33 @@ static void store_span(gm_builder *b, span s, int array, gm_affine to) {
     gm_store(b, part(s, j.block), array, gm_plus(to, j.block, b->p.dim), s.p.length);
 }
 
-/* out = x W + add, for all vectors of the spans. */
-static void multiply_rows(gm_builder *b, span x, gm_matrix W, const span *add, span out) {
-  for (gm_each j = gm_each_block(b, "j", W.cols, 0); gm_next(&j);)
-    for (gm_each k = gm_each_block(b, "k", W.rows, GM_INNER | GM_PEEL_FIRST | GM_PEEL_LAST); gm_next(&k);) {
-      gm_before(b, k.first && add ? part(*add, j.block) : gm_nowhere(), k.last ? part(out, j.block) : gm_nowhere());
-      gm_multiply(b, !k.first, part(x, k.block), gm_matrix_block(b, W, k.block, j.block));
-    }
+typedef struct term {
+  span x;
+  gm_matrix W;
+} term;
+
+/* out = x W + x' W' + ... + add, for all vectors of the spans. */
+static void sum_rows(gm_builder *b, const term *t, int n, const span *add, span out) {
+  for (gm_each j = gm_each_block(b, "j", t->W.cols, 0); gm_next(&j);)
+    for (int p = 0; p < n; p++)
+      for (gm_each k = gm_each_block(b, "k", t[p].W.rows, GM_INNER | GM_PEEL_FIRST | GM_PEEL_LAST); gm_next(&k);) {
+        const bool first = p == 0 && k.first, last = p == n - 1 && k.last;
+        gm_before(b, first && add ? part(*add, j.block) : gm_nowhere(), last ? part(out, j.block) : gm_nowhere());
+        gm_multiply(b, !first, part(t[p].x, k.block), gm_matrix_block(b, t[p].W, k.block, j.block));
+      }
 }
 
-/* to = from from */
-static void square(gm_builder *b, gm_matrix from, gm_matrix to) {
+static void multiply_rows(gm_builder *b, span x, gm_matrix W, const span *add, span out) {
+  sum_rows(b, &(term){x, W}, 1, add, out);
+}
+
+/* to = x y */
+static void multiply_matrices(gm_builder *b, gm_matrix x, gm_matrix y, gm_matrix to) {
   for (gm_each i = gm_each_block(b, "i", to.rows, 0); gm_next(&i);)
     for (gm_each j = gm_each_block(b, "j", to.cols, 0); gm_next(&j);)
-      for (gm_each k = gm_each_block(b, "k", to.cols, GM_INNER | GM_PEEL_FIRST | GM_PEEL_LAST); gm_next(&k);) {
+      for (gm_each k = gm_each_block(b, "k", y.rows, GM_INNER | GM_PEEL_FIRST | GM_PEEL_LAST); gm_next(&k);) {
         gm_before(b, gm_nowhere(), k.last ? gm_matrix_block(b, to, i.block, j.block) : gm_nowhere());
-        gm_multiply(b, !k.first, gm_matrix_block(b, from, i.block, k.block),
-                    gm_matrix_block(b, from, k.block, j.block));
+        gm_multiply(b, !k.first, gm_matrix_block(b, x, i.block, k.block), gm_matrix_block(b, y, k.block, j.block));
       }
 }
 
@@ -116,7 +129,15 @@ static void advance(gm_builder *b, const recurrence *r, gm_matrix g, panel v, in
 typedef struct consumer {
   void (*make)(gm_builder *, const recurrence *, const void *context, gm_affine rows, int size);
   const void *context;
+  /* W = x y is needed before the first call of make, if `premultiply` */
+  gm_matrix x, y, W;
 } consumer;
+
+static void premultiply(gm_builder *b, const consumer *use) {
+  if (!b->plan.premultiply) return;
+  gm_operator(b, "Bdyn Quu_inv'");
+  multiply_matrices(b, use->x, use->y, use->W);
+}
 
 static void consume(gm_builder *b, const recurrence *r, const consumer *use, int c, int size, gm_block t, int per) {
   use->make(b, r, use->context, moved(r, chain_rows(r, c, size), t, per), size);
@@ -124,8 +145,12 @@ static void consume(gm_builder *b, const recurrence *r, const consumer *use, int
 
 static const gm_block no_loop = {.level = -1, .sign = 1};
 
-/* One step at a time. After every four steps, computes the results that depend on these vectors, except the last. */
+/* One step at a time. After every four steps, computes the results that depend on these vectors, except the last. With
+ * `premultiply`, fewer than four steps at the end share their product with the last vector. If all steps are fewer than four, W is
+ * computed while the last vector leaves the array: the core has issued the steps by then, and fetches code in time. */
 static void step_by_step(gm_builder *b, const recurrence *r, const consumer *use) {
+  const int rest = b->plan.premultiply ? (r->count - 1) % b->p.dim : 0;
+  if (rest < r->count - 1) premultiply(b, use);
   for (gm_each t = gm_each_block(b, "t", r->count - 1, GM_ROLLED); gm_next(&t);) {
     gm_block whole = t.block;
     whole.base = 0;
@@ -133,10 +158,11 @@ static void step_by_step(gm_builder *b, const recurrence *r, const consumer *use
     gm_block i = gm_begin_steps(b, "i", t.block.size, 0, 1);
     advance(b, r, r->g, r->v, 1, first + 1, 1, whole, b->p.dim, i, 1);
     gm_end_steps(b, i);
-    consume(b, r, use, first, t.block.size, whole, b->p.dim);
+    if (t.block.size != rest) consume(b, r, use, first, t.block.size, whole, b->p.dim);
     if (!b->plan.fences) gm_fence(b);
   }
-  consume(b, r, use, r->count - 1, 1, no_loop, 0);
+  if (rest == r->count - 1) premultiply(b, use);
+  consume(b, r, use, r->count - 1 - rest, rest + 1, no_loop, 0);
 }
 
 /* As above, but the result that depends on a vector is computed immediately after the step from it: its products are
@@ -152,7 +178,8 @@ static void step_and_consume(gm_builder *b, const recurrence *r, const consumer 
 
 /* s steps with one product; s vectors at once. */
 static void steps_at_once(gm_builder *b, const recurrence *r, gm_matrix g[], panel v[], const consumer *use) {
-  int s = b->plan.ahead, level = 0;
+  int s = 1 << b->plan.ahead, level = 0;
+  premultiply(b, use);
   for (int known = 1; known < s && known < r->count; known *= 2, level++) {
     int size = known < r->count - known ? known : r->count - known;
     advance(b, r, g[level], v[level], known, known, size, no_loop, 0, no_loop, 0);
@@ -166,6 +193,7 @@ static void steps_at_once(gm_builder *b, const recurrence *r, gm_matrix g[], pan
     gm_end_steps(b, t);
   }
   int done = blocks * s, rest = left > 0 ? left - done : 0;
+  if (rest && b->plan.premultiply) gm_fence(b); /* reads a part of the last block that was written */
   if (rest) advance(b, r, g[level], v[level], s, done + s, rest, no_loop, 0, no_loop, 0);
   int last = r->count < s ? r->count : s;
   consume(b, r, use, done, last, no_loop, 0);
@@ -180,7 +208,7 @@ static const int power_bank[3] = {1, 2, 3}, added_bank[3] = {2, 3, 1};
 /* From G^s and V_s to G^2s and V_2s: V_2s[t] needs V_s[t] and V_s[t + s], and count - 2 s of them are used. */
 static void double_steps(gm_builder *b, const recurrence *r, int s, const gm_matrix *g, const panel *v,
                          const gm_matrix *g2, const panel *v2) {
-  square(b, *g, *g2);
+  multiply_matrices(b, *g, *g, *g2);
   gm_fence(b); /* rows of V_s are read in other blocks than they were written */
   for (gm_each t = gm_each_block(b, "t", r->count - 2 * s, GM_ROLLED); gm_next(&t);) {
     gm_affine at = gm_plus(gm_at(r->backward ? r->low : 0), t.block, b->p.dim), later = at;
@@ -200,11 +228,11 @@ static bool fits_behind_a_step(const gm_builder *b, const recurrence *r) {
 static void run(gm_builder *b, const recurrence *r, const consumer *use) {
   gm_matrix g[3] = {r->g, r->g, r->g};
   panel v[3] = {r->v, r->v, r->v};
-  if (b->plan.ahead == 1) {
+  if (b->plan.ahead == 0) {
     (fits_behind_a_step(b, r) ? step_and_consume : step_by_step)(b, r, use);
     return;
   }
-  for (int s = 1, level = 0; level < 2 && s < b->plan.ahead && 2 * s < r->count; s *= 2, level++) {
+  for (int s = 1, level = 0; level < 2 && s < 1 << b->plan.ahead && 2 * s < r->count; s *= 2, level++) {
     gm_operator(b, s == 1 ? "two steps at once" : "four steps at once");
     g[level + 1] = gm_take_matrix(b, power_bank[level + 1], r->g.rows, r->g.cols);
     v[level + 1] = take_panel(b, added_bank[level + 1], r->v.pitch, r->v.length);
@@ -270,7 +298,7 @@ static void rows_forward(gm_builder *b) {
   gm_operator(b, "steps");
   const outputs o = {.add = d, .out = u, .first = Kt, .array = TW_MPC_U};
   recurrence r = {.x = x, .v = v, .g = G, .count = N};
-  run(b, &r, &(consumer){make_u, &o});
+  run(b, &r, &(consumer){.make = make_u, .context = &o});
 }
 
 /* ---- backward ---- */
@@ -281,8 +309,13 @@ static void make_d(gm_builder *b, const recurrence *r, const void *context, gm_a
   gm_affine before = rows;
   before.base--;
   span add = of(o->add, before, size), sums = of(o->sums, before, size), out = of(o->out, before, size);
-  multiply_rows(b, of(r->x, rows, size), o->first, &add, sums);
-  multiply_rows(b, sums, o->second, NULL, out);
+  if (b->plan.premultiply) {
+    const term t[2] = {{add, o->second}, {of(r->x, rows, size), o->first}};
+    sum_rows(b, t, 2, NULL, out);
+  } else {
+    multiply_rows(b, of(r->x, rows, size), o->first, &add, sums);
+    multiply_rows(b, sums, o->second, NULL, out);
+  }
   gm_affine to = {.base = before.base * o->out.length};
   for (int l = 0; l < GM_CHAIN_DEPTH; l++) to.step[l] = before.step[l] * o->out.length;
   store_span(b, out, o->array, to);
@@ -290,11 +323,13 @@ static void make_d(gm_builder *b, const recurrence *r, const void *context, gm_a
 
 static void rows_backward(gm_builder *b) {
   int n = b->p.n, m = b->p.m, N = b->p.horizon, dim = b->p.dim;
-  gm_matrix M = gm_take_matrix(b, 0, n, n), Q = gm_take_matrix(b, 0, m, m), B = gm_take_matrix(b, 1, n, m),
-            Qt = gm_take_matrix(b, 1, m, m), K = gm_take_matrix(b, 1, m, n), G = gm_take_matrix(b, 1, n, n);
+  gm_matrix M = gm_take_matrix(b, 0, n, n), Q = gm_take_matrix(b, 0, m, m),
+            B = gm_take_matrix(b, b->plan.premultiply ? 2 : 1, n, m), Qt = gm_take_matrix(b, 1, m, m),
+            K = gm_take_matrix(b, 1, m, n), G = gm_take_matrix(b, 1, n, n);
   int identity = gm_take_rows(b, 1, dim);
   panel p = take_panel(b, 0, N, n), r = take_panel(b, 3, N, m), q = take_panel(b, 3, N, n), v = take_panel(b, 2, N, n),
         sums = take_panel(b, 0, N, m), d = take_results(b, N, m);
+  const gm_matrix W = b->plan.premultiply ? gm_take_matrix(b, 1, n, m) : B;
   b->a_transposed = true;
   gm_operator(b, "AmBKt', Quu_inv'");
   gm_load(b, gm_chain_identity(b), gm_at(0), dim, 1, gm_at(identity), dim, dim, dim);
@@ -324,9 +359,9 @@ static void rows_backward(gm_builder *b) {
   }
   gm_fence(b);
   gm_operator(b, "steps");
-  const outputs o = {.add = r, .sums = sums, .out = d, .first = B, .second = Qt, .array = TW_MPC_BACK_D};
+  const outputs o = {.add = r, .sums = sums, .out = d, .first = W, .second = Qt, .array = TW_MPC_BACK_D};
   recurrence chain = {.x = p, .v = v, .g = G, .count = N - 1, .backward = true, .low = 1};
-  run(b, &chain, &(consumer){make_d, &o});
+  run(b, &chain, &(consumer){.make = make_d, .context = &o, .x = B, .y = Qt, .W = W});
 }
 
 void gm_chain_rows(gm_builder *b) {
