@@ -92,6 +92,11 @@ def new_blocks(o, tokens, backward):
     return exact, theirs
 
 
+def told(call):
+    """Prints a call whose search is over: a run that a time limit ends shows where the time went."""
+    print(call, file=sys.stderr, flush=True)
+
+
 def runner(model, given, backward):
     """A call of the model: returns its output, or the gradient of its first weights."""
 
@@ -123,7 +128,7 @@ def size(o, batch, tokens, backward, seconds):
     del exact
     ours = twt.replace(copy.deepcopy(theirs))
     if seconds:
-        print(twt.tune(ours, (y,), seconds=seconds, backward=backward), flush=True)
+        print(twt.tune(ours, (y,), seconds=seconds, backward=backward, progress=told), flush=True)
     models = [("PyTorch", theirs), ("tilewright", ours)]
     if o.compile:
         torch._dynamo.reset()

@@ -83,7 +83,7 @@ def _followed(problem: Any, steps: "tuple[str, ...]") -> "tuple[float, tuple[str
 
 
 def predicted(op: str, keys: "dict[str, Any]") -> float:
-    """Seconds of the kernel that the model prefers; infinite without a kernel. Measured kernels are slower, by a factor that differs less between
+    """Seconds of the kernel that the model prefers; infinite without a kernel. Most measured kernels are slower, by a factor that differs less between
     problems than PyTorch's."""
     problem = _problem(_device.target(), op, keys)
     offers = [(cost, step) for cost, _, step in menu(problem, ())]
