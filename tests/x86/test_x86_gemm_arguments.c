@@ -9,6 +9,7 @@
 
 #include "tilewright/format.h"
 #include "tilewright/gemm.h"
+#include "x86/portable.h"
 
 enum { M = 4, N = 70, K = 64, MEMORY = 1 << 18 };
 
@@ -212,11 +213,11 @@ static void operands(void **state) {
 /* Weights of one plan in another: only those of the same n, k, types, groups and kernel are taken. */
 static void weights_of_another_plan(void **state) {
   (void)state;
-  static const tw_gemm_spec specs[] = {
+  const tw_gemm_spec specs[] = {
       {.m = M, .n = N, .k = K},
       {.m = M, .n = N + 1, .k = K},
       {.m = M, .n = N, .k = K - 1},
-      {.m = M, .n = N, .k = K, .kernel = "f32-gemm-4x8-portable"},
+      {.m = M, .n = N, .k = K, .kernel = portable_kernel()},
       {.m = M, .n = N, .k = K, .b = TW_BF16},
       {.m = M, .n = N, .k = K, .b = TW_MXFP4},
       {.m = M, .n = N, .k = K, .b = TW_MXFP8},

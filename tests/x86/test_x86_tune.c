@@ -21,6 +21,7 @@
 #include "target/x86/tune/inner_loop.h"
 #include "target/x86/tune/measure.h"
 #include "tilewright/extend/extend.h"
+#include "x86/portable.h"
 
 static const tw_target *target(void) { return tw_target_find("x86"); }
 
@@ -343,7 +344,7 @@ static void the_peak_does_not_depend_on_the_kernel(void **state) {
   tw_error error = {0};
   const char *limit;
   assert_int_equal(x86_plan(&s, NULL, &library, &error), TW_OK);
-  s.kernel = "f32-gemm-4x8-portable";
+  s.kernel = portable_kernel();
   if (tw_gemm_plan_create(&s, &slowest, &error) != TW_OK) fail_msg("%s", error.text);
   const double fast = x86_peak_of(library, 1, &limit), slow = x86_peak_of(slowest, 1, &limit);
   assert_string_equal(limit, "multiply-adds");
