@@ -2,7 +2,7 @@
 // build/tilewright run examples/tiles/attention_cdna.hip attention b=1 hq=2 hkv=1 sq=200 sk=300 d=128 a=bf16 -t cdna4
 //: kernel    attention
 //: let       D = d, KEYS = 32, QUERIES = 32, WAVES = 4
-//: require   a == bf16 && causal == 0 && d % 32 == 0 && d <= 128
+//: require   a == bf16 && causal == 0 && (d == 64 || d == 128)
 //: grid      ceildiv(sq, WAVES * QUERIES), hq, b
 //: block     WAVES * 64
 //: shared    2 * KEYS * D * 2

@@ -27,6 +27,7 @@ static void test_examples_are_right(void **state) {
       {"gemm_cdna.c", "gemm m=130 n=132 k=192 b_transposed=1 a=bf16 c=f32", true},
       {"gemm_pinned_cdna.hip", "gemm m=130 n=132 k=192 b_transposed=1 a=bf16 c=f32", false},
       {"attention_cdna.hip", "attention b=2 hq=4 hkv=2 sq=150 sk=130 d=64 a=bf16", false},
+      {"attention_backward_cdna.hip", "attention pass=backward b=2 hq=4 hkv=2 sq=150 sk=130 d=64 a=bf16", false},
       {"softmax_cdna.hip", "softmax rows=70 cols=204 a=bf16", false},
       {"layernorm_cdna.hip", "layernorm rows=70 cols=208 a=bf16", false},
       {"gate_cdna.hip", "gate rows=70 cols=204 a=bf16", false},
