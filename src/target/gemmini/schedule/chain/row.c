@@ -146,8 +146,9 @@ static void consume(gm_builder *b, const recurrence *r, const consumer *use, int
 static const gm_block no_loop = {.level = -1, .sign = 1};
 
 /* One step at a time. After every four steps, computes the results that depend on these vectors, except the last. With
- * `premultiply`, fewer than four steps at the end share their product with the last vector. If all steps are fewer than four, W is
- * computed while the last vector leaves the array: the core has issued the steps by then, and fetches code in time. */
+ * `premultiply`, fewer than four steps at the end share their product with the last vector. If all steps are fewer than
+ * four, W is computed while the last vector leaves the array: the core has issued the steps by then, and fetches code
+ * in time. */
 static void step_by_step(gm_builder *b, const recurrence *r, const consumer *use) {
   const int rest = b->plan.premultiply ? (r->count - 1) % b->p.dim : 0;
   if (rest < r->count - 1) premultiply(b, use);
