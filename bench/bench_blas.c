@@ -4,7 +4,7 @@
  *
  * A turn is a slice of time and at least two calls; its time is the fastest call's. Numbers are GFLOP/s by the median
  * turn; ratios are medians over rounds of the ratio within a round. Above 1 the library is faster. OpenBLAS is loaded by
- * name, or by the path in TILEWRIGHT_OPENBLAS. */
+ * name, or by the path in TILEWRIGHT_OPENBLAS; the first line names the CPU that its kernels are for. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>
@@ -154,6 +154,9 @@ static sgemm_function *load_rival(int threads) {
   void *library = dlopen(path ? path : "libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   void *found = library ? dlsym(library, "sgemm_") : NULL;
   if (!found) fprintf(stderr, "bench_blas: without OpenBLAS: %s\n", dlerror());
+  char *(*core)(void) = NULL;
+  if (found) *(void **)&core = dlsym(library, "openblas_get_corename");
+  if (core) printf("OpenBLAS's kernels: %s\n", core());
   return (sgemm_function *)found;
 }
 

@@ -295,6 +295,56 @@ static void strips_in_a_row_are_strips_one_by_one(void **state) {
   assert_true(computed > 0);
 }
 
+/* One product of bf16, with a row for each kind of sum: infinite, NaN, subnormal, too large. */
+static void compute_bf16(const char *kernel, tw_type c_type, int m, int n, int k, void *c) {
+  enum { MOST = 80 * 160 };
+  static uint16_t a[MOST], b[MOST];
+  const tw_gemm_spec s = {.size = sizeof s,
+                          .m = m,
+                          .n = n,
+                          .k = k,
+                          .a = TW_BF16,
+                          .b = TW_BF16,
+                          .c = c_type,
+                          .threads = 1,
+                          .kernel = kernel};
+  tw_gemm_plan *plan;
+  tw_random r;
+  assert_true(m * k <= MOST && k * n <= MOST);
+  assert_int_equal(tw_gemm_plan_create(&s, &plan, NULL), TW_OK);
+  tw_random_seed_stream(&r, (uint64_t)n, (uint64_t)k);
+  for (int i = 0; i < m * k; i++) a[i] = tw_f32_to_bf16((float)tw_random_between(&r, -999, 999) / 512);
+  for (int i = 0; i < k * n; i++) b[i] = tw_f32_to_bf16((float)tw_random_between(&r, -999, 999) / 512);
+  a[0] = 0x7f80, a[k] = 0xffa1;
+  for (int i = 0; i < k; i++) a[2 * k + i] = tw_f32_to_bf16(ldexpf(tw_bf16_to_f32(a[2 * k + i]), -124));
+  for (int i = 0; i < k; i++) a[3 * k + i] = tw_f32_to_bf16(ldexpf(tw_bf16_to_f32(a[3 * k + i]), 126));
+  void *packed = aligned_alloc(TW_GEMM_ALIGNMENT, (tw_gemm_packed_bytes(plan) + TW_GEMM_ALIGNMENT - 1) /
+                                                      TW_GEMM_ALIGNMENT * TW_GEMM_ALIGNMENT);
+  assert_int_equal(tw_gemm_pack(plan, b, packed, NULL), TW_OK);
+  const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = packed, .c = c};
+  assert_int_equal(tw_gemm_plan_execute(plan, &o, NULL), TW_OK);
+  free(packed);
+  tw_gemm_plan_destroy(plan);
+}
+
+static void bf16_results_are_rounded_sums(void **state) {
+  (void)state;
+  enum { M = 37, N = 75, K = 130 };
+  static float sums[M * N];
+  static uint16_t c[M * N + 1];
+  const char *name;
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
+    if (kernel_named(name)->arithmetic != X86_BF16) continue;
+    for (int n = 1; n <= N; n += 1 + n % 3) {
+      c[M * n] = 0x1234;
+      compute_bf16(name, TW_F32, M, n, K, sums);
+      compute_bf16(name, TW_BF16, M, n, K, c);
+      for (int at = 0; at < M * n; at++) assert_int_equal(c[at], tw_f32_to_bf16(sums[at]));
+      assert_int_equal(c[M * n], 0x1234);
+    }
+  }
+}
+
 /* ---- wrong arguments ---- */
 
 static void expect_refusal(tw_gemm_spec s, const char *part) {
@@ -387,6 +437,7 @@ int main(void) {
       cmocka_unit_test(packed_weights_serve_every_m),
       cmocka_unit_test(large_shapes_are_computed),
       cmocka_unit_test(strips_in_a_row_are_strips_one_by_one),
+      cmocka_unit_test(bf16_results_are_rounded_sums),
       cmocka_unit_test(wrong_descriptions_are_refused),
       cmocka_unit_test(wrong_operands_are_refused),
   };

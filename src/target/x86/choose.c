@@ -257,12 +257,13 @@ static bool takes_two_panels(const tw_gemm_plan *p) {
 /* Packing B takes as long as the multiply-adds with a third of a row (AVX-512), and tiles read a B in L2 as fast in place.
  * On an AMD server 1.66 times as fast as with packing at 16^3, 1.06 at 64^3, 1.02 at 256^3. Columns of a transposed A are
  * read in place, too. */
-static bool reads_b_in_place(const tw_gemm_plan *p) {
+static void choose_what_stays(tw_gemm_plan *p) {
   const tw_gemm_spec *s = &p->spec;
   const int64_t room = x86_this_cpu()->l2 / 2 / X86_UNIT;
-  const bool turned = s->a_transposed && s->a == TW_F32 && s->k * s->lda <= room / 2;
-  return p->packs_b && p->kernel->stored && p->plain && p->blocks == 1 && (p->a_mode == X86_A_IN_PLACE || turned) &&
-         s->b == TW_F32 && !s->b_transposed && s->k * s->ldb <= room;
+  const bool may = p->packs_b && p->kernel->stored && p->plain && p->blocks == 1;
+  p->turns_a = may && s->a_transposed && s->a == TW_F32 && s->k * s->lda <= room / 2;
+  p->reads_b =
+      may && (p->turns_a || p->a_mode == X86_A_IN_PLACE) && s->b == TW_F32 && !s->b_transposed && s->k * s->ldb <= room;
 }
 
 void x86_choose_blocks(tw_gemm_plan *p) {
@@ -285,7 +286,7 @@ void x86_choose_blocks(tw_gemm_plan *p) {
                   (rows <= kernel_rows || (p->kernel->isa == X86_AMX ? amx_reads_in_place(p, columns)
                                                                      : p->wide || columns < COLUMNS_WORTH_PACKING));
   p->a_mode = in_place ? X86_A_IN_PLACE : X86_A_PACKED;
-  p->reads_b = reads_b_in_place(p);
+  choose_what_stays(p);
   const x86_kernel *k = p->kernel;
   p->expands = p->on_codes && x86_quantizes(s) && k->expand[p->codes.form] && k->coded[X86_S8] &&
                rows >= STRIPS_WORTH_EXPANSION * kernel_rows;

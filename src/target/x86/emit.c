@@ -331,7 +331,8 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
   const bool amx = s->isa == X86_AMX;
   if (!amx) tw_text_add(t, "#include \"target/x86/runtime/transpose.h\"\n");
   tw_text_add(t, "#define PANEL_COLUMNS %d\n#include \"target/x86/runtime/interleave.h\"\n", s->vectors * lanes);
-  tw_text_add(t, "#include \"target/x86/runtime/finish.h\"\n");
+  const bool converts = s->arithmetic == X86_BF16;
+  tw_text_add(t, "#include \"target/x86/runtime/finish%s.h\"\n", converts ? "_bf16" : "");
   const bool quantizes = !amx && (s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8);
   tw_text_add(t, "#include \"target/x86/runtime/codes_%s.h\"\n", words[s->isa]);
   tw_text_add(t, "%s\n", quantizes ? "#include \"target/x86/runtime/quantize.h\"\n" : "");
@@ -360,6 +361,6 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
                 "    .stored = stored_tiles, .wide_stored = wide_stored_tiles, .narrow_stored = narrow_stored_tiles,\n"
                 "    .turned = turned_tiles, .narrow_turned = narrow_turned_tiles,\n");
   x86_emit_coded_fields(s, t);
-  tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s};\n",
-              quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");
+  tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s%s};\n",
+              converts ? "_bf16" : "", quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");
 }

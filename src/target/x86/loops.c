@@ -357,14 +357,20 @@ void x86_run_part(const tw_gemm_plan *p, const tw_gemm_operands *o, char *worksp
   x86_run_part_on(p, o, NULL, 1, workspace, part);
 }
 
-/* A part whose tiles read A and B in place. Nothing is packed, and a product of 16 x 16 x 16 takes 0.1 us: so these loops
- * are as short as possible. */
-static void run_in_place(const tw_gemm_plan *p, const tw_gemm_operands *o, const char *b, int64_t row, int64_t rows,
+/* B's columns from the first of a part on, in place or as packed panels. */
+typedef struct rows_of_b {
+  const char *first;
+  int64_t pitch, panel; /* bytes from row to row, and from panel to panel */
+} rows_of_b;
+
+/* A part whose tiles read A in place, and rows of B. A product of 16 x 16 x 16 takes 0.1 us: so these loops are as short as
+ * possible. */
+static void run_in_place(const tw_gemm_plan *p, const tw_gemm_operands *o, rows_of_b from, int64_t row, int64_t rows,
                          int64_t column, int64_t end) {
   const x86_kernel *k = p->kernel;
   const bool turned = p->spec.a_transposed;
-  const int64_t width = k->columns, pitch = p->spec.ldb * X86_UNIT, c_pitch = p->spec.ldc * X86_UNIT;
-  const int64_t a_row = turned ? X86_UNIT : p->a_stride;
+  const int64_t width = k->columns, c_pitch = p->spec.ldc * X86_UNIT, a_row = turned ? X86_UNIT : p->a_stride;
+  const char *b = from.first;
   for (int64_t step; column < end; column += step) {
     const int64_t left = end - column;
     const bool wide = p->wide && !turned && left > width + k->narrow_columns,
@@ -374,30 +380,39 @@ static void run_in_place(const tw_gemm_plan *p, const tw_gemm_operands *o, const
                              : narrow ? k->narrow_stored
                                       : k->stored;
     const x86_strips s = x86_strips_of(p, rows, turned ? k->rows : x86_rows_of_tile(p, wide));
-    step = wide ? 2 * width : width;
+    const int panels = 1 + wide;
+    step = panels * width;
     for (int taller = 0; taller < 2; taller++) {
       const int64_t n = taller ? s.taller : s.n - s.taller, first = taller ? 0 : s.taller * (s.low + 1);
       if (!n) continue;
-      tiles[s.low + taller - 1](
-          p->units, (const char *)o->a + (row + first) * a_row, p->a_stride, b + column * X86_UNIT, pitch,
-          (char *)o->c + (row + first) * c_pitch + column * X86_UNIT, c_pitch, x86_min(left, step), p->adds, b, 0, n);
+      tiles[s.low + taller - 1](p->units, (const char *)o->a + (row + first) * a_row, p->a_stride, b, from.pitch,
+                                (char *)o->c + (row + first) * c_pitch + column * X86_UNIT, c_pitch,
+                                x86_min(left, step), p->adds, b, 0, n);
     }
+    b += panels * from.panel;
   }
 }
 
 void x86_run_part_on(const tw_gemm_plan *p, const tw_gemm_operands *o, const void *b, float scale, char *workspace,
                      int part) {
-  if (p->reads_b && scale == 1 && p->parts_m * p->parts_n == 1) {
-    run_in_place(p, o, b, 0, p->spec.m, 0, p->spec.n);
-    return;
+  const int64_t width = p->kernel->columns;
+  int64_t first_row = 0, end_row = p->spec.m, first_column = 0, end_column = p->spec.n;
+  if (p->parts_m * p->parts_n > 1) { /* divisions take time */
+    const int at_m = part % p->parts_m, at_n = part / p->parts_m;
+    const int64_t panels = x86_panels(p);
+    first_row = x86_part_row(p, at_m), end_row = x86_part_row(p, at_m + 1);
+    first_column = x86_part_start(panels, at_n, p->parts_n) * width;
+    end_column = x86_min(x86_part_start(panels, at_n + 1, p->parts_n) * width, p->spec.n);
   }
-  const int at_m = part % p->parts_m, at_n = part / p->parts_m;
-  const int64_t width = p->kernel->columns, panels = x86_panels(p);
-  const int64_t first_row = x86_part_row(p, at_m), end_row = x86_part_row(p, at_m + 1);
-  const int64_t first_column = x86_part_start(panels, at_n, p->parts_n) * width;
-  const int64_t end_column = x86_min(x86_part_start(panels, at_n + 1, p->parts_n) * width, p->spec.n);
-  if (p->reads_b && scale == 1) {
-    run_in_place(p, o, b, first_row, end_row - first_row, first_column, end_column);
+  const bool in_place = p->reads_b && scale == 1;
+  if (in_place || (p->turns_a && end_column - first_column <= p->nc)) {
+    rows_of_b from = {(const char *)b + first_column * X86_UNIT, p->spec.ldb * X86_UNIT, width * X86_UNIT};
+    if (!in_place) {
+      from = (rows_of_b){workspace + p->b_at, width * X86_UNIT, p->units * width * X86_UNIT};
+      x86_pack_panels(p, b, scale, 0, first_column / width, x86_ceil_div(end_column - first_column, width),
+                      workspace + p->b_at);
+    }
+    run_in_place(p, o, from, first_row, end_row - first_row, first_column, end_column);
     return;
   }
   const bool plain = p->plain && !o->bias && !o->row_scale && !o->column_scale;

@@ -83,6 +83,7 @@ struct tw_gemm_plan {
   bool short_blocks;     /* along k: B is packed only for this product, and few rows use it */
   bool packs_b;          /* B is given unpacked, and each part packs the blocks that it needs */
   bool reads_b;          /* if packs_b: tiles read B in place, unless its elements are scaled */
+  bool turns_a;          /* if packs_b: tiles read columns of a transposed A in place */
   bool near;             /* packed B and A of a block stay in L2: the next panel need not be fetched */
   int strip_rows;        /* rows of the largest tile on all panels, or on two if `wide` */
   int ahead;             /* prefetch distance in bytes of a single strip's codes */
