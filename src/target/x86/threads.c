@@ -64,28 +64,32 @@ static bool may_use_team(void) {
 static bool may_use_team(void) { return true; }
 #endif
 
-/* Returns the seconds that member 0 worked. */
-static double run_on_openmp(int threads, tw_team_work *work, void *context, double begin) {
-  double own = 0;
+/* Writes the time at which member 0 ended, unless `ended` is NULL. */
+static void run_on_openmp(int threads, tw_team_work *work, void *context, double *ended) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
   for (int i = 0; i < threads; i++) {
     work(context, i);
-    if (i == 0) own = tw_now() - begin;
+    if (i == 0 && ended) *ended = tw_now();
   }
-  return own;
 }
+
+static atomic_bool keeps_team;
+void x86_keep_team(void) { atomic_store(&keeps_team, true); }
 
 /* The team serves one call at a time; another call at the same time gets OpenMP's threads. */
 void x86_run_on_threads(int threads, tw_team_work *work, void *context) {
   static x86_lateness lateness;
-  if (!atomic_load(&lateness.openmp) && may_use_team()) {
-    const int joined = tw_team_run(threads, work, context);
-    if (joined >= 0) {
-      const bool in_time = 2 * joined >= threads - 1;
-      x86_note_team(&lateness, in_time, in_time ? 0 : tw_now());
-      return;
-    }
+  const bool openmp = atomic_load(&lateness.openmp);
+  const int joined = !openmp && may_use_team() ? tw_team_run(threads, work, context) : -1;
+  if (joined >= 0) {
+    const bool in_time = 2 * joined >= threads - 1 || atomic_load(&keeps_team);
+    x86_note_team(&lateness, in_time, in_time ? 0 : tw_now());
+  } else if (!openmp) {
+    run_on_openmp(threads, work, context, NULL);
+  } else {
+    const double begin = tw_now();
+    double ended = begin;
+    run_on_openmp(threads, work, context, &ended);
+    x86_note_openmp(&lateness, ended - begin, tw_now() - begin);
   }
-  const double begin = tw_now(), own = run_on_openmp(threads, work, context, begin);
-  if (atomic_load(&lateness.openmp)) x86_note_openmp(&lateness, own, tw_now() - begin);
 }

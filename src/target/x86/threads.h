@@ -9,6 +9,8 @@
 
 /* Calls work(context, i) for each i < threads. */
 void x86_run_on_threads(int threads, tw_team_work *, void *context);
+/* From now on the team has all calls, however late, and no clock is read: for a process that may not. */
+void x86_keep_team(void);
 
 /* Which of the two has been late, in calls in succession. Set to zero: the team. */
 typedef struct x86_lateness {
