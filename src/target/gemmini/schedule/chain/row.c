@@ -145,13 +145,25 @@ static void consume(gm_builder *b, const recurrence *r, const consumer *use, int
 
 static const gm_block no_loop = {.level = -1, .sign = 1};
 
-/* One step at a time. After every four steps, computes the results that depend on these vectors, except the last. With
- * `premultiply`, fewer than four steps at the end share their product with the last vector. If all steps are fewer than
- * four, W is computed while the last vector leaves the array: the core has issued the steps by then, and fetches code
- * in time. */
+/* All steps, one at a time, then all results, four at once. If the number of steps is not a multiple of four, code is
+ * shorter than with results between steps, which need another loop for the remaining steps. W is computed while the
+ * last vector leaves the array: the core has issued the steps by then, and fetches code in time. */
+static void steps_then_results(gm_builder *b, const recurrence *r, const consumer *use) {
+  gm_block t = gm_begin_steps(b, "t", r->count - 1, 0, 1);
+  advance(b, r, r->g, r->v, 1, 1, 1, t, 1, no_loop, 0);
+  gm_end_steps(b, t);
+  gm_fence(b);
+  premultiply(b, use);
+  for (gm_each c = gm_each_block(b, "c", r->count, GM_ROLLED); gm_next(&c);) {
+    gm_block whole = c.block;
+    whole.base = 0;
+    consume(b, r, use, c.block.base * b->p.dim, c.block.size, whole, b->p.dim);
+  }
+}
+
+/* One step at a time. After every four steps, computes the results that depend on these vectors, except the last. */
 static void step_by_step(gm_builder *b, const recurrence *r, const consumer *use) {
-  const int rest = b->plan.premultiply ? (r->count - 1) % b->p.dim : 0;
-  if (rest < r->count - 1) premultiply(b, use);
+  premultiply(b, use);
   for (gm_each t = gm_each_block(b, "t", r->count - 1, GM_ROLLED); gm_next(&t);) {
     gm_block whole = t.block;
     whole.base = 0;
@@ -159,11 +171,10 @@ static void step_by_step(gm_builder *b, const recurrence *r, const consumer *use
     gm_block i = gm_begin_steps(b, "i", t.block.size, 0, 1);
     advance(b, r, r->g, r->v, 1, first + 1, 1, whole, b->p.dim, i, 1);
     gm_end_steps(b, i);
-    if (t.block.size != rest) consume(b, r, use, first, t.block.size, whole, b->p.dim);
+    consume(b, r, use, first, t.block.size, whole, b->p.dim);
     if (!b->plan.fences) gm_fence(b);
   }
-  if (rest == r->count - 1) premultiply(b, use);
-  consume(b, r, use, r->count - 1 - rest, rest + 1, no_loop, 0);
+  consume(b, r, use, r->count - 1, 1, no_loop, 0);
 }
 
 /* As above, but the result that depends on a vector is computed immediately after the step from it: its products are
@@ -230,7 +241,8 @@ static void run(gm_builder *b, const recurrence *r, const consumer *use) {
   gm_matrix g[3] = {r->g, r->g, r->g};
   panel v[3] = {r->v, r->v, r->v};
   if (b->plan.ahead == 0) {
-    (fits_behind_a_step(b, r) ? step_and_consume : step_by_step)(b, r, use);
+    const bool separate = b->plan.premultiply && (r->count - 1) % b->p.dim;
+    (separate ? steps_then_results : fits_behind_a_step(b, r) ? step_and_consume : step_by_step)(b, r, use);
     return;
   }
   for (int s = 1, level = 0; level < 2 && s < 1 << b->plan.ahead && 2 * s < r->count; s *= 2, level++) {
