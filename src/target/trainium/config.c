@@ -68,6 +68,7 @@ static const tw_config_key sync_keys[] = {NS(trn_config_sync, handoff_ns),     N
 static const tw_config_key dma_keys[] = {KEY(trn_config_dma, engines, INT, 1, 64),
                                          NS(trn_config_dma, packet_ns),
                                          NS(trn_config_dma, element_ns),
+                                         KEY(trn_config_dma, transpose_rate, REAL, 0, 1),
                                          KEY(trn_config_dma, engine_gbs, REAL, 0.01, 10000),
                                          KEY(trn_config_dma, packet_bytes, INT64, 64, 1 << 20),
                                          KEY(trn_config_dma, merge_bytes, INT64, 0, 1 << 20),

@@ -69,10 +69,11 @@ typedef struct trn_config_sync {
 typedef struct trn_config_dma {
   int engines;
   double packet_ns, engine_gbs; /* an engine is busy packet_ns + bytes / engine_gbs for each packet */
-  double element_ns;    /* for elements of at most 4 bytes that are not adjacent, instead of packet_ns; 0: packet_ns */
-  int64_t packet_bytes; /* at most */
-  int64_t merge_bytes;  /* software descriptors join parts that are adjacent in HBM, up to this size */
-  double total_gbs;     /* of all engines */
+  double transpose_rate; /* dma_transpose of 2-byte elements, relative to the longest packets; 0: element by element */
+  double element_ns;     /* for elements of at most 4 bytes that are not adjacent, instead of packet_ns; 0: packet_ns */
+  int64_t packet_bytes;  /* at most */
+  int64_t merge_bytes;   /* software descriptors join parts that are adjacent in HBM, up to this size */
+  double total_gbs;      /* of all engines */
   /* A trigger occupies its engine for issue_ns. The other times are from the trigger's start to the end of the
    * transfer, without the packets of a DMA engine: of a write to HBM, of a read in packets of up to small_bytes, of
    * another read. */

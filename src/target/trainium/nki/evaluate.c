@@ -3,8 +3,8 @@
  * Evaluation of the module itself never fails a run: names whose value cannot be computed here (a tensor of the
  * host's NumPy) become unavailable, and a kernel fails only if it uses one.
  *
- * A class is a function (NKI_CLASS) that makes objects. Its closure is the frame in which its block ran: what it
- * defines. An object is a frame, too: its attributes, with the class's frame as closure. */
+ * A class is a function (NKI_CLASS) that makes objects. Its closure is the frame of its block: what it defines. An object
+ * is a frame, too: its attributes, with the class's frame as closure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -415,13 +415,11 @@ static nki_value function(nki_run *r, const nki_node *n) {
 }
 
 static nki_value class(nki_run *r, const nki_node *n) {
-  static const char *const known[] = {"object", "NamedTuple", "NKIObject"};
   nki_frame *frame = nki_frame_new(r, r->frame);
   for (size_t i = 0; n->c && i < n->c->n_items; i++) {
     const char *base = n->c->item[i]->text ? n->c->item[i]->text : "expression";
-    bool is_known = false;
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++) is_known = is_known || strcmp(base, known[k]) == 0;
-    if (!is_known) nki_fail(r, "unsupported base '%s' of class '%s'; expected none or NamedTuple", base, n->text);
+    if (strcmp(base, "object") && strcmp(base, "NamedTuple") && strcmp(base, "NKIObject"))
+      nki_fail(r, "unsupported base '%s' of class '%s'; expected none or NamedTuple", base, n->text);
   }
   frame->caller = r->frame;
   r->frame = frame;

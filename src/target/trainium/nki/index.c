@@ -335,8 +335,7 @@ nki_view *nki_reshape(nki_run *r, const nki_view *v, int n, const int64_t size[]
 }
 
 nki_view *nki_pattern(nki_run *r, const nki_view *v, const nki_index *x) {
-  const int n = x->n;
-  const int64_t *step = x->factor, *count = x->size, offset = x->offset;
+  const int64_t *step = x->factor, *count = x->size, offset = x->offset, n = x->n;
   nki_view *out = nki_view_copy(r, v);
   const bool is_hbm = v->tensor->memory == TRN_HBM;
   int64_t per_partition = 1, elements = 1, furthest = offset;
@@ -359,7 +358,7 @@ nki_view *nki_pattern(nki_run *r, const nki_view *v, const nki_index *x) {
         "unsupported ap(): expected a first step that is a multiple of %lld, the number of elements of a partition, "
         "and an offset below this number",
         (long long)per_partition);
-  out->n = n;
+  out->n = x->n;
   out->n_limits = 0;
   out->column += offset;
   for (int d = 0; d < n; d++) {

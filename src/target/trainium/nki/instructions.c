@@ -338,6 +338,7 @@ nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
                        .elements = nki_free_elements(dst),
                        .partitions = (int)(dst->n ? dst->size[0] : 1)};
   i.is_software_dma = result.engine == TRN_GPSIMD;
+  i.is_transpose = result.is_transpose;
   nki_emit(r, i, 1, 2, (nki_view *[]){dst, part});
   const trn_view to = nki_data(r, dst), from = nki_data(r, part);
   if (to.array) trn_copy(&to, &from, bounds.rest ? nki_allowed : NULL, &bounds);

@@ -276,7 +276,8 @@ NKI_CALL(do_dma_transpose) {
   if (a->at[1].type != NKI_V_VIEW || nki_view_of(a->at[1])->n != 2)
     nki_fail(r, "dma_transpose needs a tensor of two dimensions");
   if (nki_given(a->at[2])) nki_fail(r, "dma_transpose: unsupported argument 'axes'");
-  const nki_result result = result_of(r, a, a->at[4], a->at[3], TRN_SYNC);
+  nki_result result = result_of(r, a, a->at[4], a->at[3], TRN_SYNC);
+  result.is_transpose = true;
   if (nki_view_of(a->at[1])->tensor->memory != TRN_HBM)
     nki_fail(r, "unsupported dma_transpose from SBUF; expected a tensor in HBM");
   return nki_of(nki_do_dma(r, nki_turn(r, nki_view_of(a->at[1])), result));

@@ -105,13 +105,11 @@ static nki_view *in_hbm(nki_run *r, nki_value v, const char *what) {
 }
 
 NKI_CALL(do_load) {
-  nki_view *src = in_hbm(r, a->at[0], "nl.load of");
-  return nki_of(nki_do_dma(r, src, result_of(r, a, a->at[2], a->at[1])));
+  return nki_of(nki_do_dma(r, in_hbm(r, a->at[0], "nl.load of"), result_of(r, a, a->at[2], a->at[1])));
 }
 
 NKI_CALL(do_store) {
   nki_view *dst = in_hbm(r, a->at[0], "nl.store to");
-  if (nki_is_number(a->at[1])) nki_fail(r, "unsupported nl.store of a number; expected a tile");
   nki_view *value = nki_operand(r, a->at[1], "value");
   if (value->tensor->memory == TRN_PSUM) value = nki_do_copy(r, value, (nki_result){.engine = TRN_ENGINE_ANY});
   nki_do_dma(r, value, (nki_result){.into = dst, .mask = a->at[2], .engine = TRN_SYNC});
@@ -151,7 +149,9 @@ NKI_CALL(do_load_transpose) {
   const nki_view *given = nki_view_of(a->at[0]);
   if (trn_type_bytes(given->type) > 2 && given->size[1] <= 128 && given->tensor->memory == TRN_HBM)
     return load_transposed_by_tensor(r, given, result_of(r, a, a->at[2], a->at[1]));
-  return nki_of(nki_do_dma(r, nki_turn(r, given), result_of(r, a, a->at[2], a->at[1])));
+  nki_result result = result_of(r, a, a->at[2], a->at[1]);
+  result.is_transpose = true;
+  return nki_of(nki_do_dma(r, nki_turn(r, given), result));
 }
 
 /* ---- arithmetic ---- */

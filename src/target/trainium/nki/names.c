@@ -54,12 +54,11 @@ static bool type_of_name(const char *name, trn_type *out) {
 
 /* name=value among words; the value may be left out, which counts up from 0. */
 static bool value_in(const char *words, const char *name, double *out) {
-  double value = -1;
+  *out = -1;
   for (const char *at = words; *at; at += strspn(at, " ")) {
     const size_t n = strcspn(at, "= ");
     char *end = (char *)(uintptr_t)at + n;
-    value = *end == '=' ? strtod(end + 1, &end) : value + 1;
-    *out = value;
+    *out = *end == '=' ? strtod(end + 1, &end) : *out + 1;
     if (strlen(name) == n && strncmp(at, name, n) == 0) return true;
     at = end;
   }

@@ -394,6 +394,7 @@ typedef struct nki_result { /* the destination of an instruction */
   trn_type type; /* the element type of a new tile */
   nki_value mask;
   trn_engine engine;
+  bool is_transpose; /* of a transfer */
 } nki_result;
 nki_result nki_result_of(nki_run *, nki_arguments *, nki_value dtype, nki_value mask, trn_engine);
 int64_t nki_free_elements(const nki_view *); /* of each partition */

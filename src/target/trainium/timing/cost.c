@@ -216,10 +216,11 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
   const int64_t merged = d->merge_bytes / widest;
   if (cost.kind == TRN_DMA_SOFTWARE && widest == narrowest && run < merged && hbm_run > run)
     run = hbm_run < merged ? hbm_run : merged;
-  if (run > d->packet_bytes / widest) run = d->packet_bytes / widest;
+  const bool turns = in->is_transpose && widest == 2 && d->transpose_rate > 0;
+  if (turns || run > d->packet_bytes / widest) run = d->packet_bytes / widest;
   const int64_t packets = (elements + run - 1) / run, bytes = run * narrowest;
   double each = (d->element_ns > 0 && bytes <= 4 ? d->element_ns : d->packet_ns) + (double)bytes / d->engine_gbs;
-  each = fmax(each, (double)bytes * d->engines / d->total_gbs);
+  each = fmax(each, (double)bytes * d->engines / d->total_gbs) / (turns ? d->transpose_rate : 1);
   cost.packet_bytes = bytes;
   share_out(c, program, in, &cost, packets, each);
   return cost;
