@@ -21,8 +21,8 @@ typedef void sgemm_function(const char *, const char *, const int *, const int *
                             const int *);
 extern sgemm_function sgemm_;
 
-/* Idle threads of one library spin, and would have the cores of the next one: OpenBLAS's for 2^26 cycles. */
-enum { PAUSE = 60000000 /* ns */, ROUNDS_MAX = 99, CASES_MAX = 64, CONTESTANTS = 4 };
+/* Idle threads of one library spin, and would have the cores of the next one: OpenBLAS's for 2^28 cycles. */
+enum { PAUSE = 150000000 /* ns */, ROUNDS_MAX = 99, CASES_MAX = 64, CONTESTANTS = 4 };
 static const char *const names[CONTESTANTS] = {"blas", "tw_gemm", "packed", "openblas"};
 static const float one = 1, zero = 0;
 
