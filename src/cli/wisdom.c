@@ -219,15 +219,18 @@ static tw_status leave_out_known(tw_wisdom *wisdom, size_t *left_out, tw_error *
 }
 
 static tw_status import(const cli *c, tw_error *error) {
-  tw_wisdom *wisdom = NULL;
+  tw_wisdom *wisdom;
   if (c->n_words < 2) return tw_fail(error, TW_USAGE, "the file is missing; write `tilewright wisdom import FILE`");
   if (!tw_file_exists(c->words[1])) return tw_fail(error, TW_USAGE, "cannot read '%s': no such file", c->words[1]);
   tw_status status = tw_wisdom_load(c->words[1], &wisdom, error);
-  const size_t all = wisdom ? wisdom->n : 0;
+  if (status != TW_OK) return status;
+  const size_t all = wisdom->n;
   size_t refused = 0, wrong = 0, left_out = 0;
   tw_error why = {0}, reason = {0};
-  if (status == TW_OK && c->options.verify) verify_all(c, wisdom, &wrong, &reason);
-  if (status == TW_OK && !c->options.verify) status = leave_out_known(wisdom, &left_out, error);
+  if (c->options.verify)
+    verify_all(c, wisdom, &wrong, &reason);
+  else
+    status = leave_out_known(wisdom, &left_out, error);
   if (status == TW_OK) status = tw_wisdom_keep(NULL, wisdom, &refused, &why, error);
   refused += wrong;
   const size_t taken = all - refused - left_out;
