@@ -205,7 +205,7 @@ static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, v
 tw_status trn_program_of(const tw_target *t, const char *source, const tw_case *k, trn_program *out, tw_error *error) {
   tw_artefact *a = NULL;
   tw_status status = build(t, k->problem, source, strlen(source), &(tw_evaluation){.trust = true}, &a, error);
-  if (status != TW_OK) return status;
+  if (status != TW_OK || !a) return status;
   status = execute(t, a, k, NULL, NULL, error);
   if (status == TW_OK) {
     *out = a->program;
