@@ -17,6 +17,7 @@ if(TARGET test_x86_gemm_hostile AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64
   endif()
   foreach(name IN LISTS TW_AMX_TESTS)
     add_test(NAME ${name}_amx COMMAND ${name})
+    list(APPEND TW_ONCE_PROGRAMS ${name})
     set_tests_properties(${name}_amx PROPERTIES ENVIRONMENT TILEWRIGHT_TEST_EMULATE=amx SKIP_RETURN_CODE 77 TIMEOUT 1200
                          LABELS "x86;emulated")
   endforeach()
