@@ -3,10 +3,9 @@
 #include "gpu/amd/attention_multistage.h"
 
 #include <inttypes.h>
-#include <math.h>
 
+#include "gpu/common/attention_slots.h"
 #include "gpu/common/verbs.h"
-#include "op/attention.h"
 
 #define PLAN tw_tile_attention_multistage_plan
 
@@ -65,10 +64,7 @@ static tw_status settle_attention_multistage(const tw_tile_machine *machine, con
   TW_REJECT_IF(p->ahead && (held || p->stages != 2 || p->pingpong),
                "overlap_softmax requires stages 2 and direct-to-LDS loads (copy direct_to_lds), without pingpong");
   p->shared_bytes = 2ll * p->stages * tile;
-  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
-               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-               "; use fewer stages or smaller tiles",
-               p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_STAGES(machine, p->stages, p->shared_bytes);
   return TW_OK;
 }
 
@@ -136,11 +132,7 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 void tw_tile_attention_multistage_slots(tw_slots *s, const tw_tile_machine *machine, const tw_problem *problem,
                                         const PLAN *p) {
   const tw_attention a = tw_attention_of(problem);
-  tw_slots_text(s, "type", tw_type_name(a.type));
-  tw_slots_format(s, "scale", "%.9g", 1 / sqrt((double)a.d));
-  tw_slots_number(s, "d", a.d);
-  tw_slots_number(s, "causal", a.causal);
-  tw_slots_number(s, "batches", a.batches);
+  tw_tile_attention_slots(s, &a);
   tw_slots_flag(s, "pipelined", p->stages > 1);
   tw_slots_flag(s, "direct", machine->direct_bytes && !p->registers);
   tw_slots_number(s, "shared", p->shared_bytes);

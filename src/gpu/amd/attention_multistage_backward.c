@@ -66,10 +66,7 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
       own_name, own, other_name, at_once, need, have);
   *blocks = p->ahead && 2 * need <= have ? 2 : 1;
   *shared_bytes = 2ll * p->stages * tile;
-  TW_REJECT_IF(*shared_bytes > machine->shared_bytes,
-               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-               "; use fewer stages or smaller tiles",
-               p->stages, *shared_bytes, machine->shared_bytes);
+  TW_REJECT_STAGES(machine, p->stages, *shared_bytes);
   return TW_OK;
 }
 

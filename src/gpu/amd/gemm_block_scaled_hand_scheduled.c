@@ -43,10 +43,7 @@ tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *mach
   p->deep = (g->k + step - 1) / step * step;
   p->columns = (g->n + p->n - 1) / p->n * p->n;
   p->shared_bytes = p->stages * ((int64_t)(p->m + p->n) * ROW + GROUPS * PIECE);
-  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
-               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-               "; use fewer stages or smaller tiles",
-               p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_STAGES(machine, p->stages, p->shared_bytes);
   TW_REJECT_IF(p->split > p->deep / step,
                "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number", p->split, g->k, step);
   const tw_tile_loop loop = loop_of(type, p);

@@ -182,10 +182,7 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
   /* The sums of each share have four additional columns for each group. */
   p->shared_bytes = p->shares > 1 ? (int64_t)p->shares * p->m * (p->n + 4 * p->groups_n) * 4
                                   : (int64_t)p->stages * (p->m + p->n) * row;
-  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
-               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-               "; use fewer stages or smaller tiles",
-               p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_STAGES(machine, p->stages, p->shared_bytes);
   TW_REJECT_IF(g->k < (int64_t)p->split * p->shares * p->k && p->split * p->shares > 1,
                "%d parts of k=%" PRId64 " exceed its steps (%d each); use a smaller number", p->split * p->shares, g->k,
                p->k);

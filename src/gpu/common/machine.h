@@ -5,6 +5,7 @@
 #ifndef TW_TILE_MACHINE_H
 #define TW_TILE_MACHINE_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -77,6 +78,13 @@ typedef struct tw_tile_machine {
   do {                                                                                                                 \
     if (condition) return tw_fail(error, TW_USAGE, __VA_ARGS__);                                                       \
   } while (0)
+
+/* The rule that `stages` of a pipeline fit into a block's shared memory. */
+#define TW_REJECT_STAGES(machine, stages, bytes)                                                                       \
+  TW_REJECT_IF((bytes) > (machine)->shared_bytes,                                                                      \
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64                             \
+               "; use fewer stages or smaller tiles",                                                                  \
+               stages, bytes, (machine)->shared_bytes)
 
 /* Bytes of shared memory for each of `blocks` blocks on a multiprocessor. The system takes another 1,024 for each
  * block. */

@@ -3,12 +3,10 @@
 #include "gpu/nvidia/attention_decode.h"
 
 #include <inttypes.h>
-#include <math.h>
 
-#include "base/template.h"
+#include "gpu/common/attention_slots.h"
 #include "gpu/common/verbs.h"
 #include "gpu/nvidia/attention_mma_sync.h"
-#include "op/attention.h"
 
 #define PLAN tw_tile_attention_decode_plan
 
@@ -123,23 +121,19 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
 static void slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
   const PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
-  tw_slots_text(s, "type", tw_type_name(a.type));
-  tw_slots_number(s, "d", a.d);
+  tw_tile_attention_slots(s, &a);
   tw_slots_number(s, "width", p->width);
   tw_slots_number(s, "rows", p->rows);
   tw_slots_text(s, "rows_of_scores", "ROWS");
   tw_slots_flag(s, "split", p->splits > 1);
   tw_slots_flag(s, "overlap", machine->registers_move); /* Hopper */
   tw_slots_number(s, "group", a.group);
-  tw_slots_number(s, "causal", a.causal);
-  tw_slots_number(s, "batches", a.batches);
   tw_slots_number_or_empty(s, "window", a.window);
   tw_slots_number_or_empty(s, "page", a.page);
   tw_slots_flag(s, "softcap", a.softcap > 0);
   tw_slots_flag(s, "lengths_too", a.has_lengths);
   tw_slots_number(s, "lengths", a.has_lengths);
   tw_slots_number(s, "shared", p->shared_bytes);
-  tw_slots_format(s, "scale", "%.9g", 1 / sqrt((double)a.d));
 }
 
 const tw_tile_family tw_tile_attention_decode = {.language = &language,

@@ -3,11 +3,10 @@
 #include "gpu/nvidia/attention_mma_sync.h"
 
 #include <inttypes.h>
-#include <math.h>
 
-#include "base/template.h"
+#include "gpu/common/attention_slots.h"
 #include "gpu/common/verbs.h"
-#include "op/attention.h"
+#include "gpu/nvidia/attention.h"
 
 #define PLAN tw_tile_attention_mma_plan
 
@@ -67,10 +66,8 @@ static tw_status settle_attention_mma_sync(const tw_tile_machine *machine, const
                "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
                " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
                p->stages, p->shared_bytes, room, p->blocks);
-  /* Keys and values of as many heads as fit into half of the L2; all queries that share them. */
-  const int64_t head = 2 * a.keys * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
-  const int64_t most = a.query_heads * a.batches, fit = heads < 8 ? 8 : heads;
-  p->heads_at_once = (int)(fit < most ? fit : most);
+  p->heads_at_once =
+      tw_tile_attention_heads_at_once(machine, 2 * a.keys * a.d * ELEMENT, a.group, 8, a.query_heads * a.batches);
   return TW_OK;
 }
 
@@ -112,23 +109,15 @@ void tw_tile_attention_mma_slots(const tw_tile_machine *machine, const tw_proble
   (void)machine;
   const PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
-  tw_slots_text(s, "type", tw_type_name(a.type));
-  tw_slots_number(s, "d", a.d);
+  tw_tile_attention_slots(s, &a);
+  tw_tile_attention_mask_slots(s, &a);
   tw_slots_number(s, "width", p->width);
   tw_slots_number(s, "warps", p->warps);
-  tw_slots_number(s, "causal", a.causal);
-  tw_slots_number(s, "batches", a.batches);
   tw_slots_number(s, "heads_at_once", p->heads_at_once);
   tw_slots_number(s, "shared", p->shared_bytes);
-  tw_slots_flag(s, "window", a.window != 0);
-  tw_slots_number(s, "keys_seen", a.window);
-  tw_slots_flag(s, "softcap", a.softcap > 0);
-  tw_slots_flag(s, "tokens", a.tokens > 0);
   tw_slots_flag(s, "lengths", a.has_lengths);
   tw_slots_number_or_empty(s, "page", a.page);
   tw_slots_text(s, "rows_of_scores", "ROWS");
-  tw_slots_text(s, "lowest", a.window ? "w.first" : "0");
-  tw_slots_format(s, "scale", "%.9g", 1 / sqrt((double)a.d));
 }
 
 const tw_tile_family tw_tile_attention_mma_sync = {.language = &language,

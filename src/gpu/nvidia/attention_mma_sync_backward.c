@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "gpu/common/verbs.h"
+#include "gpu/nvidia/attention.h"
 #include "op/attention.h"
 
 #define PLAN tw_tile_attention_mma_plan
@@ -72,10 +73,8 @@ static tw_status settle_attention_mma_sync_backward(const tw_tile_machine *machi
                "%d stages need %" PRId64 " bytes of shared memory, which exceeds the %" PRId64
                " of each of %d blocks per multiprocessor; use fewer stages or smaller tiles",
                p->stages, p->shared_bytes, room, p->blocks);
-  /* Queries and gradients of as many heads of keys as fit into half of the L2. */
-  const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
-  const int64_t most = a.key_heads * a.batches, fit = heads < 4 ? 4 : heads;
-  p->heads_at_once = (int)(fit < most ? fit : most);
+  p->heads_at_once =
+      tw_tile_attention_heads_at_once(machine, 2 * a.queries * a.group * a.d * ELEMENT, 1, 4, a.key_heads * a.batches);
   return TW_OK;
 }
 

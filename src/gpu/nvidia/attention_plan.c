@@ -1,12 +1,11 @@
 /* attention_plan.c - replays the steps of a schedule, offers the next ones, and fills the kernels; attention.h lists
  * the steps, kernels/attention.cuh.in and kernels/attention_backward.cuh.in are the kernels. */
 #include <inttypes.h>
-#include <math.h>
 
 #include "base/template.h"
+#include "gpu/common/attention_slots.h"
 #include "gpu/common/verbs.h"
 #include "gpu/nvidia/attention.h"
-#include "op/attention.h"
 
 enum {
   STAGES_MAX = 8,
@@ -48,6 +47,30 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
                  tw_type_name(a.type), a.d);
 }
 
+/* Registers of the producer and of a consumer, if the schedule gives none. *have: those of a consumer's thread. */
+static tw_status settle_registers(const tw_tile_machine *machine, PLAN *p, int copy, int multiply, int *have,
+                                  tw_error *error) {
+  if (!p->registers_copy && machine->registers_move && p->groups > 1) {
+    p->registers_copy = copy;
+    p->registers_multiply = multiply;
+  }
+  TW_REJECT_IF(p->registers_copy % 8 || p->registers_multiply % 8 ||
+                   (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads >
+                       machine->registers,
+               "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
+               "registers of a block",
+               p->registers_copy, p->registers_multiply, machine->registers);
+  *have =
+      p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
+  return TW_OK;
+}
+
+int tw_tile_attention_heads_at_once(const tw_tile_machine *machine, int64_t bytes, int64_t sharing, int64_t least,
+                                    int64_t most) {
+  const int64_t heads = machine->l2_bytes / 2 / bytes * sharing, fit = heads < least ? least : heads;
+  return (int)(fit < most ? fit : most);
+}
+
 static tw_status settle_attention(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
                                   tw_error *error) {
   PLAN *p = plan;
@@ -59,19 +82,11 @@ static tw_status settle_attention(const tw_tile_machine *machine, const tw_probl
                    (p->groups + 1) * machine->group_threads > machine->block_threads,
                "unsupported consumers=%d; one TMA copy has at most %d queries", p->groups, BOX_MAX);
   TW_REJECT_IF(p->pingpong && p->groups < 2, "pingpong requires two consumer warpgroups; use consumers=2");
-  if (!p->registers_copy && machine->registers_move && p->groups > 1) {
-    p->registers_copy = p->groups == 2 ? 24 : 32;
-    p->registers_multiply = p->groups == 2 ? 240 : 160;
-  }
-  TW_REJECT_IF(p->registers_copy % 8 || p->registers_multiply % 8 ||
-                   (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads >
-                       machine->registers,
-               "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
-               "registers of a block",
-               p->registers_copy, p->registers_multiply, machine->registers);
+  int have;
+  const tw_status status =
+      settle_registers(machine, p, p->groups == 2 ? 24 : 32, p->groups == 2 ? 240 : 160, &have, error);
+  if (status != TW_OK) return status;
   const int need = p->keys / 2 + p->keys / 4 + d / 2 + OVERHEAD;
-  const int have =
-      p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   TW_REJECT_IF(need > have, "keys=%d needs %d registers per thread for S, P and O, which exceeds %d; use fewer keys",
                p->keys, need, have);
   const int64_t tile = (int64_t)p->keys * d * ELEMENT, queries = (int64_t)p->groups * machine->group_rows * d * ELEMENT;
@@ -82,15 +97,9 @@ static tw_status settle_attention(const tw_tile_machine *machine, const tw_probl
   p->shared_bytes = ALIGNMENT + queries + 2 * p->stages * tile + (2 + 4 * p->stages) * BARRIER_BYTES;
   p->apart = p->persistent && p->shared_bytes + queries <= machine->shared_bytes;
   if (p->apart) p->shared_bytes += queries;
-  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
-               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-               "; use fewer stages or smaller tiles",
-               p->stages, p->shared_bytes, machine->shared_bytes);
-  /* The number of heads whose keys and values fit into half of the L2, with all queries that share them. */
-  const int64_t head = 2 * a.keys * d * ELEMENT, heads = machine->l2_bytes / 2 / head * a.group;
-  const int64_t most = a.query_heads * a.batches;
-  p->heads_at_once = (int)(heads < 8 ? 8 : heads);
-  if (p->heads_at_once > most) p->heads_at_once = (int)most;
+  TW_REJECT_STAGES(machine, p->stages, p->shared_bytes);
+  p->heads_at_once =
+      tw_tile_attention_heads_at_once(machine, 2 * a.keys * d * ELEMENT, a.group, 8, a.query_heads * a.batches);
   return TW_OK;
 }
 
@@ -104,19 +113,10 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
                "queries per consumer (a multiple of %d)",
                p->queries, p->groups, rows, rows, rows * rows / d, rows);
   p->keys = p->groups * rows;
-  if (!p->registers_copy && machine->registers_move && p->groups > 1) {
-    p->registers_copy = 24;
-    p->registers_multiply = 240;
-  }
-  TW_REJECT_IF(p->registers_copy % 8 || p->registers_multiply % 8 ||
-                   (p->registers_copy + p->groups * p->registers_multiply) * machine->group_threads >
-                       machine->registers,
-               "unsupported registers producer=%d consumer=%d; expected multiples of 8, together at most the %d "
-               "registers of a block",
-               p->registers_copy, p->registers_multiply, machine->registers);
+  int have;
+  const tw_status status = settle_registers(machine, p, 24, 240, &have, error);
+  if (status != TW_OK) return status;
   const int need = d + rows + OVERHEAD; /* dK and dV; scores and gradients, or their rounded values and dQ */
-  const int have =
-      p->registers_multiply ? p->registers_multiply : machine->registers / ((p->groups + 1) * machine->group_threads);
   TW_REJECT_IF(need > have, "queries=%d consumers=%d need %d registers per thread, which exceeds %d; use fewer queries",
                p->queries, p->groups, need, have);
   const int64_t keys = 2 * (int64_t)p->keys * d * ELEMENT, changes = 2 * (int64_t)p->keys * p->queries * ELEMENT;
@@ -126,15 +126,9 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
     while (p->stages > 1 && ALIGNMENT + keys + changes + p->stages * stage + 512 > machine->shared_bytes) p->stages--;
   }
   p->shared_bytes = ALIGNMENT + keys + changes + p->stages * stage + BARRIER_BYTES;
-  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
-               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-               "; use fewer stages or smaller tiles",
-               p->stages, p->shared_bytes, machine->shared_bytes);
-  /* The number of heads of keys whose queries and gradients fit into half of the L2. */
-  const int64_t head = 2 * a.queries * a.group * a.d * ELEMENT, heads = machine->l2_bytes / 2 / head;
-  const int64_t most = a.key_heads * a.batches;
-  p->heads_at_once = (int)(heads < 4 ? 4 : heads);
-  if (p->heads_at_once > most) p->heads_at_once = (int)most;
+  TW_REJECT_STAGES(machine, p->stages, p->shared_bytes);
+  p->heads_at_once =
+      tw_tile_attention_heads_at_once(machine, 2 * a.queries * a.group * a.d * ELEMENT, 1, 4, a.key_heads * a.batches);
   return TW_OK;
 }
 
@@ -205,26 +199,18 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
   (void)machine;
   const PLAN *p = plan;
   const tw_attention a = tw_attention_of(problem);
-  tw_slots_text(s, "type", tw_type_name(a.type));
-  tw_slots_number(s, "d", a.d);
+  tw_tile_attention_slots(s, &a);
+  tw_tile_attention_mask_slots(s, &a);
   tw_slots_number(s, "width", p->width);
   if (p->width == a.d)
     tw_slots_text(s, "head", "D");
   else
     tw_slots_number(s, "head", a.d);
-  tw_slots_flag(s, "window", a.window != 0);
-  tw_slots_number(s, "keys_seen", a.window);
-  tw_slots_flag(s, "softcap", a.softcap > 0);
-  tw_slots_flag(s, "tokens", a.tokens > 0);
   tw_slots_text(s, "first", a.tokens ? "w.begin + " : "w.batch, "); /* of a position in a tensor */
-  tw_slots_text(s, "lowest", a.window ? "w.first" : "0");
   tw_slots_number(s, "keys", p->keys);
   tw_slots_number(s, "apart", p->apart);
-  tw_slots_number(s, "causal", a.causal);
-  tw_slots_number(s, "batches", a.batches);
   tw_slots_number(s, "heads_at_once", p->heads_at_once);
   tw_slots_number(s, "shared", p->shared_bytes);
-  tw_slots_format(s, "scale", "%.9g", 1 / sqrt((double)a.d));
 }
 
 const tw_tile_family tw_tile_attention = {.language = &forward,

@@ -94,10 +94,7 @@ static tw_status settle_conv(const tw_tile_machine *machine, const tw_problem *p
       p->stages--;
   }
   p->shared_bytes = ALIGNMENT + results + p->stages * (stage + 2 * BARRIER_BYTES);
-  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
-               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-               "; use fewer stages or smaller tiles",
-               p->stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_STAGES(machine, p->stages, p->shared_bytes);
   TW_REJECT_IF(stage / p->planes % ALIGNMENT || (int64_t)p->n * p->k * element % ALIGNMENT,
                "unsupported n=%d; tiles of %d x %d elements must start at multiples of %d bytes", p->n, p->n, p->k,
                ALIGNMENT);

@@ -282,10 +282,7 @@ static tw_status place_stages(const tw_tile_machine *machine, const tw_gemm *g, 
   }
   p->stages = stages;
   p->shared_bytes = shared_bytes(g, p, stages);
-  TW_REJECT_IF(p->shared_bytes > machine->shared_bytes,
-               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-               "; use fewer stages or smaller tiles",
-               stages, p->shared_bytes, machine->shared_bytes);
+  TW_REJECT_STAGES(machine, stages, p->shared_bytes);
   return TW_OK;
 }
 
