@@ -408,8 +408,8 @@ static void prune(tw_wisdom_entry *e) {
     tw_prune_schedule(t, &problem, &e->schedule);
 }
 
-/* Copies of the possible entries as the file has them. They share their sources with `wisdom`; free out->entry. This takes
- * time, so it comes before the lock. */
+/* Copies of the possible entries as the file has them. They share their sources with `wisdom`; free out->entry. This
+ * takes time, so it comes before the lock. */
 static tw_status prepare(const tw_wisdom *wisdom, size_t *refused, tw_error *why, tw_wisdom *out, tw_error *error) {
   const size_t n = wisdom ? wisdom->n : 0;
   tw_status status = TW_OK;

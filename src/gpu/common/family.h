@@ -38,7 +38,8 @@ typedef struct tw_tile_family {
   void (*plainest)(const tw_tile_context *, void *plan); /* NULL: a plan begins with zeros */
   /* Derives the fields that the steps left open. TW_USAGE with the reason if the plan is illegal here. */
   tw_status (*settle)(const tw_tile_machine *, const tw_problem *, void *plan, tw_error *);
-  /* Offers what the rows of the language do not: steps that depend on the problem or on `now`, a plan before `settle`. May be NULL. */
+  /* Offers what the rows of the language do not: steps that depend on the problem or on `now`, a plan before `settle`.
+   * May be NULL. */
   void (*offers)(tw_menu_builder *, const tw_tile_context *);
   /* The template of the kernel with the launch that docs/reference/kernel-header.md describes, and the slots that
    * tw_tile_fill does not set. */

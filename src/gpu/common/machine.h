@@ -72,8 +72,8 @@ typedef struct tw_tile_machine {
   const void *with; /* the target's own */
 } tw_tile_machine;
 
-/* A rule of a plan or problem: rejects it for this reason if the condition holds. Returns from the function, which has a parameter `error`.
- * Rules are evaluated in order: later ones rely on earlier ones. */
+/* A rule of a plan or problem: rejects it for this reason if the condition holds. Returns from the function, which has
+ * a parameter `error`. Rules are evaluated in order: later ones rely on earlier ones. */
 #define TW_REJECT_IF(condition, ...)                                                                                   \
   do {                                                                                                                 \
     if (condition) return tw_fail(error, TW_USAGE, __VA_ARGS__);                                                       \

@@ -1,4 +1,5 @@
-/* verbs.h - steps that the schedules of several ops share, as rows of their tables of verbs. `offers_` is tw_verb.offers; "": none. */
+/* verbs.h - steps that the schedules of several ops share, as rows of their tables of verbs. `offers_` is
+ * tw_verb.offers; "": none. */
 #ifndef TW_TILE_VERBS_H
 #define TW_TILE_VERBS_H
 
@@ -27,8 +28,8 @@
         .offers = (offers_), .why = (why_)                                                                             \
   }
 
-/* Split-K through memory, in the plan's `parts`; the order of tiles, in its `band` and, along columns, `band_columns`: `then_` is given 2
- * where columns were named. */
+/* Split-K through memory, in the plan's `parts`; the order of tiles, in its `band` and, along columns, `band_columns`:
+ * `then_` is given 2 where columns were named. */
 #define TW_TILE_PARTS(plan, offers_)                                                                                   \
   {                                                                                                                    \
     TW_NUMBERED("split_k_workspace|parts", "split_k_workspace 33",                                                     \

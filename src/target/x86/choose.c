@@ -139,8 +139,8 @@ bool x86_converts_a(const tw_gemm_plan *p) {
  * (AMX, 4096^3 in 8 x 8 parts on 16 cores). Wide tiles always read in place: their rows fit one set of L1 (8 lines or
  * more) if they are a power of two apart. AMX waits for its tiles of A in any case, and reads rows in place as fast as
  * packed ones unless many of the 32 share a set: on 16 cores 1.05 to 1.16 times as fast with rows of 8256 bytes, 0.8 to
- * 1 times with 8192. Rows that begin within lines need twice the lines: packing them is 1.17 times as fast at 300 x 301 x
- * 302 and 1.2 times at 1000^3 of bf16, but not at 144^3. */
+ * 1 times with 8192. Rows that begin within lines need twice the lines: packing them is 1.17 times as fast at 300 x 301
+ * x 302 and 1.2 times at 1000^3 of bf16, but not at 144^3. */
 enum { COLUMNS_WORTH_PACKING = 512, COLUMNS_OF_SPLIT_LINES = 256 };
 
 /* Does AMX read the rows of A in place? The part has `columns`. */
@@ -149,12 +149,12 @@ static bool amx_reads_in_place(const tw_gemm_plan *p, int64_t columns) {
   return columns < COLUMNS_WORTH_PACKING || x86_rows_spread(p);
 }
 
-/* The number of parts for each thread. With more than one, a fast core computes parts that a slow core has not
- * begun. Measured on 16 virtual cores of an Intel server, some of which run at half speed at any time
- * (bench/bench_x86_cores.c): four parts instead of one are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096
- * of bf16. Smaller parts lose time, since parts that pack B pack it for few rows. Parts of AMX are four times as
- * short: 784 x 512 x 256 of u8 takes 27 us in 63 parts, 21 us in 16 parts of rows, 25 us in 4 x 4. With one thread one part
- * is enough. Large parts of kernels with vectors may be divided further. */
+/* The number of parts for each thread. With more than one, a fast core computes parts that a slow core has not begun.
+ * Measured on 16 virtual cores of an Intel server, some of which run at half speed at any time
+ * (bench/bench_x86_cores.c): four parts instead of one are 1.3 times as fast at 256^3 of f32 and at 1 x 4096 x 4096 of
+ * bf16. Smaller parts lose time, since parts that pack B pack it for few rows. Parts of AMX are four times as short:
+ * 784 x 512 x 256 of u8 takes 27 us in 63 parts, 21 us in 16 parts of rows, 25 us in 4 x 4. With one thread one part is
+ * enough. Large parts of kernels with vectors may be divided further. */
 static int parts_for_each_thread(const tw_gemm_plan *p, int threads, double worth) {
   enum { MOST = 4, MOST_LARGE = 8, LARGE = 400, WORTH_A_PART = 4, WORTH_A_PART_OF_AMX = 16, WORTH_PACKING = 50 };
   const bool amx = p->kernel->isa == X86_AMX;
@@ -186,8 +186,8 @@ static fetches fetches_of(const tw_gemm_plan *p) {
 
 /* Instructions for which the team starts one more thread, 0.8 us of vectors at two instructions a cycle. Measured on 16
  * cores of an Intel server (bench_x86_blocks, docs/lab/2026-11-x86-all-cores-6.md): a call of two threads costs 0.5 us
- * beside its work, one of 16 threads 0.9 us. Four threads instead of two are 1.48 times as fast at 80^3 of f32, 16 instead
- * of seven 1.6 times at 112^3. */
+ * beside its work, one of 16 threads 0.9 us. Four threads instead of two are 1.48 times as fast at 80^3 of f32, 16
+ * instead of seven 1.6 times at 112^3. */
 static const double INSTRUCTIONS_WORTH_A_THREAD = 4000;
 
 /* The instructions of a product. A tile of AMX is whole: products smaller than it take as long. */
@@ -201,8 +201,8 @@ static double instructions(const tw_gemm_plan *p) {
 }
 
 /* Threads that a product is worth; `worth` is its instructions over INSTRUCTIONS_WORTH_A_THREAD. In small products AMX
- * computes twice as fast as vectors per instruction: 112^3 takes 18.3 us with f32 and 6.2 us with bf16 on one thread. Where parts pack B, each thread also waits for lines that other cores
- * wrote. */
+ * computes twice as fast as vectors per instruction: 112^3 takes 18.3 us with f32 and 6.2 us with bf16 on one thread.
+ * Where parts pack B, each thread also waits for lines that other cores wrote. */
 static int threads_worth(const tw_gemm_plan *p, double worth) {
   worth /= p->kernel->isa == X86_AMX || p->packs_b ? 2 : 1;
   return worth >= p->spec.threads ? p->spec.threads : worth < 1 ? 1 : (int)worth;
@@ -254,9 +254,9 @@ static bool takes_two_panels(const tw_gemm_plan *p) {
   return !p->on_codes && p->spec.m > ROWS_ON_CODES && p->kernel->wide_rows && x86_panels(p) > 1;
 }
 
-/* Packing B takes as long as the multiply-adds with a third of a row (AVX-512), and tiles read a B in L2 as fast in place.
- * On an AMD server 1.66 times as fast as with packing at 16^3, 1.06 at 64^3, 1.02 at 256^3. Columns of a transposed A are
- * read in place, too. */
+/* Packing B takes as long as the multiply-adds with a third of a row (AVX-512), and tiles read a B in L2 as fast in
+ * place. On an AMD server 1.66 times as fast as with packing at 16^3, 1.06 at 64^3, 1.02 at 256^3. Columns of a
+ * transposed A are read in place, too. */
 static void choose_what_stays(tw_gemm_plan *p) {
   const tw_gemm_spec *s = &p->spec;
   const int64_t room = x86_this_cpu()->l2 / 2 / X86_UNIT;

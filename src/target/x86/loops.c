@@ -262,10 +262,10 @@ static void pack_strips(const job *j, strips s, int64_t block) {
 
 /* ---- blocks ---- */
 
-/* The prefetch while strip `index` of `count` uses a panel of `bytes`; a line is prefetched for each line of the
- * panel. A single strip prefetches a little further ahead. With several strips, the first few prefetch the next
- * panel, which follows this one, in equal parts, unless it is near: there is none, or A and the panels of the block stay
- * in L2. On an Intel server f32 is 1.07 times as fast at 300 x 301 x 302 without this prefetch. */
+/* The prefetch while strip `index` of `count` uses a panel of `bytes`; a line is prefetched for each line of the panel.
+ * A single strip prefetches a little further ahead. With several strips, the first few prefetch the next panel, which
+ * follows this one, in equal parts, unless it is near: there is none, or A and the panels of the block stay in L2. On
+ * an Intel server f32 is 1.07 times as fast at 300 x 301 x 302 without this prefetch. */
 enum { PARTS_MOST = 4 };
 
 static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, int64_t bytes, bool near) {
@@ -363,8 +363,8 @@ typedef struct rows_of_b {
   int64_t pitch, panel; /* bytes from row to row, and from panel to panel */
 } rows_of_b;
 
-/* A part whose tiles read A in place, and rows of B. A product of 16 x 16 x 16 takes 0.1 us: so these loops are as short as
- * possible. */
+/* A part whose tiles read A in place, and rows of B. A product of 16 x 16 x 16 takes 0.1 us: so these loops are as
+ * short as possible. */
 static void run_in_place(const tw_gemm_plan *p, const tw_gemm_operands *o, rows_of_b from, int64_t row, int64_t rows,
                          int64_t column, int64_t end) {
   const x86_kernel *k = p->kernel;

@@ -8,9 +8,9 @@
 
 /* Helpers of the team are late while other threads have their cores. If these are OpenMP's idle threads, which spin for
  * milliseconds, a region of OpenMP has them at once. If not, OpenMP's threads must share cores too, even with one
- * another, and a region waits for each of them: two on one core take a time slice, 4 ms, at each call. So each gives way
- * to the other. The team does so only after a time: it is never slower than its caller alone, and to wake 15 helpers
- * takes as long as 200 small products. After each late region it does so after twice the time. */
+ * another, and a region waits for each of them: two on one core take a time slice, 4 ms, at each call. So each gives
+ * way to the other. The team does so only after a time: it is never slower than its caller alone, and to wake 15
+ * helpers takes as long as 200 small products. After each late region it does so after twice the time. */
 enum { LATE_CALLS = 200, LATE_REGIONS = 2, DOUBLINGS_MOST = 16 };
 static const double LATE_SECONDS = 0.1, REGION_SECONDS = 1e-3 /* starts OpenMP's threads */;
 

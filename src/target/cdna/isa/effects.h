@@ -56,8 +56,9 @@ typedef struct cdna_effects {
   uint8_t bytes;    /* bytes per lane (or of a scalar load) and access */
   uint8_t accesses; /* 2 of read2 and write2 */
   bool returns;     /* an atomic that returns the old value */
-  /* Of vector instructions that work lane by lane on VGPRs and need wait states after few kinds of instruction only: all
-   * their registers, as bits of words of 64 codes. The first word has the destination, `written` its bits. 0: others. */
+  /* Of vector instructions that work lane by lane on VGPRs and need wait states after few kinds of instruction only:
+   * all their registers, as bits of words of 64 codes. The first word has the destination, `written` its bits. 0:
+   * others. */
   uint8_t n_words, word[CDNA_WORDS];
   uint64_t bits[CDNA_WORDS], written;
 } cdna_effects;

@@ -59,8 +59,8 @@ typedef struct writer {
   int offset[2];                            /* first scalar one, of the second copy */
   /* registers for copies through registers, and their contents, for the conversion */
   int laid, data, spare;
-  /* with `blocks`: products of two fragments of C, twice; factors of rows, which begin at even registers; scales of rows
-   * and of B, and where they are */
+  /* with `blocks`: products of two fragments of C, twice; factors of rows, which begin at even registers; scales of
+   * rows and of B, and where they are */
   int parts, factors, scale, scale_lane;
   int operands, sums, end; /* vector or accumulation registers; the end of vector registers */
   int scalars;             /* first unused scalar register */
@@ -389,8 +389,8 @@ static void write_second(writer *w) {
   *w->second = 0;
 }
 
-/* The share of product i in the additions of the two fragments of C before its own. By the third, their last products are
- * complete. */
+/* The share of product i in the additions of the two fragments of C before its own. By the third, their last products
+ * are complete. */
 static void write_additions_after(writer *w, int product) {
   enum { FREE = 2 };
   const int of_turn = 2 * w->l.of->depth, pairs = w->l.products / of_turn, n = w->l.product.sums,

@@ -1,5 +1,5 @@
-/* finish_bf16.h - finish.h for kernels of bf16, whose CPUs convert vectors of sums: 53 instead of 387 ns for a tile of 32 x 32
- * on an AMD server. */
+/* finish_bf16.h - finish.h for kernels of bf16, whose CPUs convert vectors of sums: 53 instead of 387 ns for a tile of
+ * 32 x 32 on an AMD server. */
 #ifndef TW_X86_FINISH_BF16_H
 #define TW_X86_FINISH_BF16_H
 
