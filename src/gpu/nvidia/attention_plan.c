@@ -47,7 +47,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
                  tw_type_name(a.type), a.d);
 }
 
-/* Registers of the producer and of a consumer, if the schedule gives none. *have: those of a consumer's thread. */
+/* Registers of the producer and of a consumer, if the schedule gives none. *have: registers of a consumer thread. */
 static tw_status settle_registers(const tw_tile_machine *machine, PLAN *p, int copy, int multiply, int *have,
                                   tw_error *error) {
   if (!p->registers_copy && machine->registers_move && p->groups > 1) {
