@@ -50,7 +50,7 @@ static void release(outcome *o) {
 
 static void expect_output(const char *words, const char *part) {
   outcome o = run(words);
-  if (o.status != 0) fail_msg("%s: status %d, %s", words, o.status, o.err);
+  if (o.status != 0) fail_msg("%s: status %d, %s%s", words, o.status, o.err, o.out);
   if (!strstr(o.out, part)) fail_msg("%s: '%s' does not hold '%s'", words, o.out, part);
   release(&o);
 }

@@ -117,6 +117,33 @@ static size_t changed_by(gm_pass *pass, const char *source) {
   return change.count;
 }
 
+/* Copies run on several threads at a time. A run writes outputs and marks bytes that are not written yet. */
+static void copies_of_a_stream_share_no_memory_that_a_run_changes(void **state) {
+  (void)state;
+  const tw_problem p = square("m=16", "n=16", "k=16");
+  const char *source = ONE_TILE("", "");
+  captured c;
+  gm_stream copy;
+  tw_error error = {0};
+  capture(&c, &p, source, strlen(source));
+  must(gm_stream_copy(&c.stream, &copy, &error), &error);
+  for (size_t i = 0; i < c.stream.memory.n_regions; i++) {
+    const rv64_region *r = &c.stream.memory.region[i];
+    if (r->rights & RV64_WRITE) assert_ptr_not_equal(r->host, copy.memory.region[i].host);
+  }
+  rv64_region *out = rv64_region_named(&c.stream.memory, "C"), *out_of_copy = rv64_region_named(&copy.memory, "C");
+  assert_non_null(out);
+  uint8_t *kept = out->in_flight;
+  memset(out->host, TW_POISON, out->size);
+  assert_true(gm_stream_cycles(&copy) < UINT64_MAX);
+  for (uint64_t i = 0; i < out->size; i++) assert_int_equal(out->host[i], TW_POISON);
+  assert_ptr_equal(out->in_flight, kept);
+  assert_non_null(out_of_copy->in_flight);
+  assert_int_equal(gm_stream_cycles(&copy), gm_stream_cycles(&c.stream));
+  gm_stream_free_copy(&copy);
+  release(&c);
+}
+
 static void a_fence_between_a_store_and_a_load_of_the_same_bytes_stays(void **state) {
   (void)state;
   /* the program's own last fence comes right before the harness's: that one is not needed */
@@ -346,6 +373,7 @@ int main(void) {
       cmocka_unit_test(a_program_whose_commands_depend_on_its_data_is_not_rewritten),
       cmocka_unit_test(a_program_in_which_the_core_computes_is_not_rewritten),
       cmocka_unit_test(a_wrong_program_is_refused),
+      cmocka_unit_test(copies_of_a_stream_share_no_memory_that_a_run_changes),
       cmocka_unit_test(a_fence_between_a_store_and_a_load_of_the_same_bytes_stays),
       cmocka_unit_test(a_load_goes_only_if_nothing_has_changed),
       cmocka_unit_test(a_config_goes_only_if_it_sets_what_is_set),

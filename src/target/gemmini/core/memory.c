@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/files.h"
+#include "base/strings.h"
 #include "target/gemmini/core/internal.h"
 #include "target/gemmini/core/rv64.h"
 
@@ -230,6 +231,33 @@ void rv64_memory_free(rv64_memory *memory) {
     free(image);
   }
   *memory = (rv64_memory){0};
+}
+
+bool rv64_memory_fork(const rv64_memory *from, rv64_memory *out) {
+  *out = *from;
+  out->region = tw_new(from->n_regions, sizeof *out->region);
+  for (out->n_regions = 0; out->region && out->n_regions < from->n_regions; out->n_regions++) {
+    rv64_region *r = &out->region[out->n_regions];
+    *r = from->region[out->n_regions];
+    r->in_flight = NULL;
+    r->from = r->to = 0;
+    if (!(r->rights & RV64_WRITE)) continue;
+    r->host = malloc(r->size);
+    if (!r->host) break;
+    memcpy(r->host, from->region[out->n_regions].host, r->size);
+  }
+  if (out->n_regions == from->n_regions) return true;
+  rv64_memory_free_fork(out);
+  return false;
+}
+
+void rv64_memory_free_fork(rv64_memory *fork) {
+  for (size_t i = 0; i < fork->n_regions; i++) {
+    if (fork->region[i].rights & RV64_WRITE) free(fork->region[i].host);
+    free(fork->region[i].in_flight);
+  }
+  free(fork->region);
+  *fork = (rv64_memory){0};
 }
 
 void rv64_memory_reset(rv64_memory *memory, bool keep_inputs) {

@@ -55,6 +55,10 @@ enum { RV64_STACK_BYTES = 1 << 20 };
 tw_status rv64_memory_load(const void *elf, size_t size, const char *name, rv64_memory *out, tw_error *);
 tw_status rv64_memory_load_file(const char *path, rv64_memory *out, tw_error *);
 void rv64_memory_free(rv64_memory *);
+/* A second memory for another thread: writable regions are copied, everything else is shared with `from`, which must
+ * outlive the fork. False without memory. */
+bool rv64_memory_fork(const rv64_memory *from, rv64_memory *out);
+void rv64_memory_free_fork(rv64_memory *);
 
 /* Restores the contents after loading: initialised data from the file, everything else zero. With keep_inputs, input
  * operands keep the data of the harness. */

@@ -42,17 +42,16 @@ typedef struct trial {
 
 static void try_one(void *context, size_t i) {
   trial *t = context;
-  if (i == N_COUNTERFACTUALS) {
-    t->of[i].cycles = gm_stream_cycles(t->stream);
-    return;
-  }
+  const bool unchanged = i == N_COUNTERFACTUALS;
   gm_stream copy;
   t->of[i].status = gm_stream_copy(t->stream, &copy, &t->of[i].error);
   if (t->of[i].status != TW_OK) return;
   const gm_config more_banks = gm_with_more_banks(copy.config);
-  if (counterfactuals[i].pass == gm_suppose_separate_banks) copy.config = &more_banks;
-  t->of[i].status = counterfactuals[i].pass(&copy, &t->of[i].change, &t->of[i].error);
-  if (t->of[i].status == TW_OK && t->of[i].change.count) t->of[i].cycles = gm_stream_cycles(&copy);
+  if (!unchanged) {
+    if (counterfactuals[i].pass == gm_suppose_separate_banks) copy.config = &more_banks;
+    t->of[i].status = counterfactuals[i].pass(&copy, &t->of[i].change, &t->of[i].error);
+  }
+  if (t->of[i].status == TW_OK && (unchanged || t->of[i].change.count)) t->of[i].cycles = gm_stream_cycles(&copy);
   gm_stream_free_copy(&copy);
 }
 
@@ -170,7 +169,8 @@ tw_status gm_diagnose(const gm_stream *s, int jobs, tw_diagnosis *d, tw_error *e
   if (now > s->run.core.cycles && now != UINT64_MAX)
     now = s->run.core.cycles; /* the commands of a hardware loop are slower than the loop itself */
   double same_bank = 0;
-  tw_status status = TW_OK;
+  tw_status status = t->of[N_COUNTERFACTUALS].status;
+  if (status != TW_OK) tw_fail(error, status, "%s", t->of[N_COUNTERFACTUALS].error.text);
   for (size_t i = 0; i < N_COUNTERFACTUALS && status == TW_OK; i++) {
     char example[200];
     if (t->of[i].status == TW_NO_MEMORY) status = tw_fail(error, TW_NO_MEMORY, "%s", t->of[i].error.text);

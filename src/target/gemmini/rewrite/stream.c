@@ -164,7 +164,11 @@ tw_status gm_stream_copy(const gm_stream *from, gm_stream *out, tw_error *error)
   *out = *from;
   out->room = from->n;
   out->event = tw_new(from->n + 1, sizeof *out->event);
-  if (!out->event) return tw_no_memory(error, "a copy of the command stream");
+  const bool forked = rv64_memory_fork(&from->memory, &out->memory); /* copies run on several threads at a time */
+  if (!out->event || !forked) {
+    gm_stream_free_copy(out);
+    return tw_no_memory(error, "a copy of the command stream");
+  }
   memcpy(out->event, from->event, from->n * sizeof *out->event);
   return TW_OK;
 }
@@ -172,6 +176,7 @@ tw_status gm_stream_copy(const gm_stream *from, gm_stream *out, tw_error *error)
 void gm_stream_free_copy(gm_stream *s) {
   free(s->event);
   s->event = NULL;
+  rv64_memory_free_fork(&s->memory);
 }
 
 void gm_stream_free(gm_stream *s) {

@@ -55,7 +55,8 @@ tw_status gm_stream_replay(gm_stream *, const tw_case *, tw_error *);
 /* Cycles of the stream on the machine, with commands offered at the core's own pace. UINT64_MAX if it fails or is
  * stopped. */
 uint64_t gm_stream_cycles(const gm_stream *);
-/* Copies the events. Memory image and operands are shared with `from`, which must outlive the copy. */
+/* Copies the events and the memory that they write; the rest is shared with `from`, which must outlive the copy.
+ * Only one thread may run a stream at a time; each thread runs a copy. */
 tw_status gm_stream_copy(const gm_stream *from, gm_stream *out, tw_error *);
 void gm_stream_free_copy(gm_stream *);
 void gm_stream_free(gm_stream *);
