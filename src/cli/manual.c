@@ -274,17 +274,17 @@ static void print_key(const tw_key *key) {
 
 static void print_ops(void) {
   const tw_op *op;
-  const tw_target *t;
   for (size_t i = 0; (op = tw_op_at(i)); i++) {
     printf("\n## %s\n\n", op->name);
     put_cell(op->summary);
     puts("\n\n| key | values | default | meaning |\n| --- | --- | --- | --- |");
     for (size_t k = 0; k < op->n_keys; k++) print_key(&op->keys[k]);
-    for (size_t j = 0; (t = tw_target_at(j)); j++) {
-      const tw_family *f = tw_family_of(t, op);
-      if (!f || !f->n_options) continue;
-      printf("\nOnly on `%s`:\n\n| key | values | default | meaning |\n| --- | --- | --- | --- |\n", t->name);
-      for (size_t k = 0; k < f->n_options; k++) print_key(&f->options[k]);
+    for (size_t j = 0; tw_target_at(j); j++) {
+      tw_text on = {0};
+      const tw_family *f = cli_options_of(op, j, "`, `", &on);
+      if (f) printf("\nOnly on `%s`:\n\n| key | values | default | meaning |\n| --- | --- | --- | --- |\n", on.data);
+      for (size_t k = 0; f && k < f->n_options; k++) print_key(&f->options[k]);
+      tw_text_free(&on);
     }
   }
 }

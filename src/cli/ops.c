@@ -77,30 +77,33 @@ static const tw_key *options_of(const tw_target *t, const tw_op *op) {
   return f ? f->options : NULL;
 }
 
-/* The number of the first target with this table of options. */
-static size_t first_with(const tw_op *op, const tw_key *options) {
-  size_t i = 0;
-  while (options_of(tw_target_at(i), op) != options) i++;
-  return i;
+const tw_family *cli_options_of(const tw_op *op, size_t index, const char *between, tw_text *targets) {
+  const tw_target *t = tw_target_at(index), *other;
+  const tw_key *options = options_of(t, op);
+  size_t first = 0;
+  while (options_of(tw_target_at(first), op) != options) first++;
+  if (!options || first < index) return NULL;
+  tw_text_add(targets, "%s", t->name);
+  for (size_t i = index + 1; (other = tw_target_at(i)); i++)
+    if (options_of(other, op) == options) tw_text_add(targets, "%s%s", between, other->name);
+  return tw_family_of(t, op);
 }
 
 static void print_keys(const tw_op *op) {
-  const tw_target *t;
-  const tw_family *f;
   widths w = {.name = sizeof "key", .values = sizeof "values", .fallback = sizeof "default"};
   widen_all(&w, op->keys, op->n_keys);
   print_row(&w, "key", "values", "default", "meaning");
   print_rows(&w, op->keys, op->n_keys);
-  for (size_t i = 0; (t = tw_target_at(i)); i++) {
-    if (!(f = tw_family_of(t, op)) || !f->n_options || first_with(op, f->options) != i) continue;
-    printf(" only on %s", t->name);
-    const tw_target *other;
-    for (size_t j = i + 1; (other = tw_target_at(j)); j++)
-      if (options_of(other, op) == f->options) printf(", %s", other->name);
-    putchar('\n');
-    widths own = {0};
-    widen_all(&own, f->options, f->n_options);
-    print_rows(&own, f->options, f->n_options);
+  for (size_t i = 0; tw_target_at(i); i++) {
+    tw_text targets = {0};
+    const tw_family *f = cli_options_of(op, i, ", ", &targets);
+    if (f) {
+      widths own = {0};
+      printf(" only on %s\n", targets.data ? targets.data : "");
+      widen_all(&own, f->options, f->n_options);
+      print_rows(&own, f->options, f->n_options);
+    }
+    tw_text_free(&targets);
   }
 }
 

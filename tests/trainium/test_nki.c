@@ -275,6 +275,46 @@ static void an_output_may_be_left_out(void **state) {
     fail_msg("%s", r.error.text);
 }
 
+/* The option is for ops that may have several outputs, here and in the reference of ops. */
+static void ops_with_one_output_have_no_outputs_option(void **state) {
+  static const char *const problems[] = {
+      "gemm m=8 n=8 k=8",
+      "conv2d n=2 h=6 w=6 c=4 k=4 r=3 s=3",
+      "conv3d n=2 d=4 h=4 w=4 c=4 k=4 t=2 r=2 s=2",
+      "mpc_forward horizon=8 states=6 inputs=6",
+      "mpc_backward horizon=8 states=6 inputs=6",
+      "attention b=2 hq=4 hkv=4 sq=16 sk=16 d=16",
+      "layernorm rows=16 cols=16 residual=1",
+      "rotary b=4 h=4 s=16 d=32",
+      "softmax rows=16 cols=16",
+      "cumsum rows=16 cols=30",
+      "transpose b=4 rows=16 cols=16",
+      "depthwise n=4 c=4 w=16 taps=3 pad=1",
+      "mamba b=2 c=8 s=16 n=8",
+      "gate rows=16 cols=8",
+      "elementwise rows=16 cols=16 f=gelu_erf",
+      "reduce outer=4 n=32 inner=8",
+      "pool n=3 h=14 w=15 r=3 s=3",
+  };
+  const size_t n = sizeof problems / sizeof *problems;
+  const tw_target *t = tw_target_find("trn2");
+  (void)state;
+  assert_null(tw_op_at(n)); /* each op is in the list */
+  for (size_t i = 0; i < n; i++) {
+    char first[200];
+    tw_problem p;
+    tw_operand operand[TW_OPERANDS_MAX];
+    tw_error error = {0};
+    size_t outputs = 0;
+    if (tw_problem_parse(t, problems[i], &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
+      fail_msg("%s: %s", problems[i], error.text);
+    for (size_t o = p.op->operands(&p, operand); o-- > 0;) outputs += operand[o].is_output;
+    snprintf(first, sizeof first, "%s outputs=first", problems[i]);
+    if ((tw_problem_parse(t, first, &p, &error) == TW_OK) != (outputs > 1))
+      fail_msg("%s has %zu outputs: %s", problems[i], outputs, error.text);
+  }
+}
+
 /* `use` is a condition that the kernel asserts. */
 static void write_classes(char text[2000], const char *use) {
   snprintf(text, 2000,
@@ -723,6 +763,7 @@ int main(void) {
                                      cmocka_unit_test(causal_attention_is_correct),
                                      cmocka_unit_test(a_transpose_by_dma_is_nearly_as_fast_as_a_copy),
                                      cmocka_unit_test(an_output_may_be_left_out),
+                                     cmocka_unit_test(ops_with_one_output_have_no_outputs_option),
                                      cmocka_unit_test(classes_make_objects),
                                      cmocka_unit_test(unusual_forms_are_read),
                                      cmocka_unit_test(special_instructions_are_right),

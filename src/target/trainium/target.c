@@ -117,7 +117,7 @@ static const tw_key options[] = {
      .fallback = "dynamic",
      .choices = "dynamic|static",
      .help = "DMA descriptors: written during the run, or before it (--disable-dge)"},
-    {.name = "outputs",
+    {.name = "outputs", /* the last one, only of ops that may have several */
      .kind = TW_KEY_CHOICE,
      .fallback = "all",
      .choices = "all|first",
@@ -330,15 +330,21 @@ static const tw_language *kind_language(const tw_target *t, const tw_problem *p,
 
 static const tw_language *language(size_t index) { return index < KINDS ? kinds[index]->language : NULL; }
 
-static tw_family families[KINDS + 1]; /* one for each kind, and one for any other op from source */
+/* Ops from source, after the kinds; "*" is any further op, which may have several outputs. */
+static const char *const from_source[] = {"conv3d", "gate", "elementwise", "reduce", "*"};
+static tw_family families[KINDS + sizeof from_source / sizeof *from_source];
+
+static bool may_have_several_outputs(const char *op) {
+  return !strcmp(op, "attention") || !strcmp(op, "layernorm") || !strcmp(op, "*");
+}
 
 static void fill_families(void) {
-  for (size_t i = 0; i <= KINDS; i++) {
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
     tw_family *f = &families[i];
-    *f = (tw_family){.op = "*", .keys = "*", .options = options, .settle = settle_problem, .bound = bound};
-    f->n_options = sizeof options / sizeof *options;
-    if (i == KINDS) break;
-    f->op = kinds[i]->op;
+    *f = (tw_family){.keys = "*", .options = options, .settle = settle_problem, .bound = bound};
+    f->op = i < KINDS ? kinds[i]->op : from_source[i - KINDS];
+    f->n_options = sizeof options / sizeof *options - !may_have_several_outputs(f->op);
+    if (i >= KINDS) continue;
     if (kinds[i]->keys) f->keys = kinds[i]->keys;
     f->steps = kind_steps;
     f->emit = kind_emit;

@@ -294,7 +294,7 @@ static void note_result(nki_run *r, nki_value v) {
 static void take_results(nki_run *r, const call_plan *plan, nki_value returned) {
   const nki_request *q = r->request;
   note_result(r, returned);
-  size_t next = 0;
+  size_t next = 0, outputs = 0;
   for (size_t i = 0; i < q->n_operands; i++) {
     if (!q->operand[i].is_output) continue;
     nki_value v = plan->output[i];
@@ -303,9 +303,10 @@ static void take_results(nki_run *r, const call_plan *plan, nki_value returned) 
     else if (v.type == NKI_V_MISSING && !next++)
       v = returned;
     if (v.type == NKI_V_MISSING || v.type == NKI_V_NONE)
-      nki_fail(r, "the kernel returns nothing for '%s'; return each output of the op, or use outputs=first",
-               q->operand[i].name);
+      nki_fail(r, "the kernel returns nothing for '%s'; return each output of the op%s", q->operand[i].name,
+               outputs ? ", or use outputs=first" : "");
     copy_out(r, &q->operand[i], v, q->buffer ? q->buffer[i] : NULL);
+    outputs++;
   }
 }
 
