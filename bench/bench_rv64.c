@@ -40,7 +40,12 @@ static int measure(const char *name, const char *path) {
   rv64_result result;
   tw_error error;
   double before = now();
-  if (rv64_memory_load_file(path, &memory, &error)) return fprintf(stderr, "%s\n", error.text), 1;
+  char *data;
+  size_t size;
+  if (tw_file_read(path, RV64_MEMORY_LIMIT, &data, &size, &error) ||
+      rv64_memory_load(data, size, path, &memory, &error))
+    return fprintf(stderr, "%s\n", error.text), 1;
+  free(data);
   double loaded = now();
   tw_status status = rv64_run(&memory, &ports, NULL, &result, &error);
   double seconds = now() - loaded;

@@ -21,7 +21,7 @@ static int bench(const xd_config *c, const char *kernel, tw_tile tile, int64_t s
   const double begin = tw_now();
   tw_status status = xd_gemm_program(c, &g, &p, &error);
   if (status == TW_OK) {
-    const xd_run_options options = {.timing_only = timing_only, .cost = xd_analytic_cost(c), .external = operand};
+    const xd_run_options options = {.timing_only = timing_only, .cost = xd_cost_of(c), .external = operand};
     status = xd_run(c, &p, &options, &r, &error);
     xd_program_free(&p);
   }

@@ -208,8 +208,3 @@ tw_status tw_chat_ask(tw_chat *chat, const tw_chat_request *request, tw_chat_rep
   return tw_fail(error, missing ? TW_MISSING : TW_FAILED, "%.200s: %s: %s%s", chat->place.name,
                  tw_chat_trouble_name(out->trouble), e.text, times);
 }
-
-void tw_chat_reply_free(tw_chat_reply *reply) {
-  free(reply->text);
-  *reply = (tw_chat_reply){0};
-}

@@ -85,6 +85,5 @@ const char *tw_chat_dropped(tw_chat *);
 /* TW_OK with a text. Otherwise reply->trouble is the kind of failure and the error describes it: TW_INTERRUPTED,
  * TW_MISSING (no server, key or program), else TW_FAILED. */
 tw_status tw_chat_ask(tw_chat *, const tw_chat_request *, tw_chat_reply *out, tw_error *);
-void tw_chat_reply_free(tw_chat_reply *);
 
 #endif

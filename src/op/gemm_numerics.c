@@ -236,7 +236,8 @@ static double besides_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_
 
 /* |computed - exact| for one element of a binary32 product with accumulation in any order that does not depend on the
  * values. Integers are exact until they are scaled. */
-double tw_gemm_sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
+/* Error bound of scale * (sum + bias) before it is stored. */
+static double sum_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
   if (n->exact) return 0;
   if (!n->real) return 4 * TW_U32 * fabs(s->value);
   return fabs((double)g->scale) * (rounding_off(g, n, s) + besides_off(g, n, s));
@@ -292,7 +293,7 @@ static double narrow_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_g
 double tw_gemm_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, bool stored) {
   if (n->exact) return 0;
   if (n->narrow > 0) return narrow_off(g, n, s);
-  double off = tw_gemm_sum_off(g, n, s);
+  double off = sum_off(g, n, s);
   if (g->gelu) off = gelu_off(g, s->value, off);
   const double blocks = fabs((double)g->scale) * n->of_blocks * 8 * s->column;
   return off + n->unit * (fabs(s->value) + off - blocks) * (stored ? 2 : 1) + n->least;

@@ -80,10 +80,8 @@ bool tw_gemm_has_terms(const tw_gemm *);
 /* No less than the Euclidean norm of the products, from the sums of the fourth powers of both factors (Cauchy). */
 static inline double tw_gemm_norm(double fourth_a, double fourth_b) { return sqrt(sqrt(fourth_a * fourth_b)); }
 
-/* Error bound of scale * (sum + bias) before it is stored. */
-double tw_gemm_sum_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *);
-/* The same of a sum of `count` such numbers, each with a weight of at most 1 and a random sign; sizes: in the mean
- * square. */
+/* Error bound of a sum of `count` numbers scale * (sum + bias) before they are stored, each with a weight of at most 1
+ * and a random sign; sizes: in the mean square. */
 double tw_gemm_signed_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, double count);
 /* Error bound of an element of C. `stored`: it is compared with the right value rounded to C's type. */
 double tw_gemm_tolerance(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, bool stored);

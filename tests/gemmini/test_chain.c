@@ -236,6 +236,13 @@ static void the_usual_sizes_are_right_all_the_way(void **state) {
 
 /* ---- dependences ---- */
 
+static void copy_chain(const gm_chain *from, gm_chain *out) {
+  *out = *from;
+  out->command = malloc((size_t)from->capacity * sizeof *out->command);
+  assert_non_null(out->command);
+  memcpy(out->command, from->command, (size_t)from->n * sizeof *out->command);
+}
+
 static gm_chain chain_of(const tw_problem *p, const char *text) {
   gm_chain_plan plan;
   gm_chain c;
@@ -274,7 +281,7 @@ static void fences_stay_where_a_value_passes_through_memory(void **state) {
   for (int i = 0; i < thrifty.n; i++) {
     if (thrifty.command[i].kind != GM_FENCE) continue;
     gm_chain without;
-    assert_true(gm_chain_copy(&thrifty, &without));
+    copy_chain(&thrifty, &without);
     remove_at(&without, i);
     expect_illegal(&without, "without a fence");
     gm_chain_free(&without);
@@ -336,7 +343,7 @@ static void what_nobody_wrote_is_not_read(void **state) {
     for (int i = 0; i < c.n; i++) {
       if (c.command[i].kind != GM_LOAD && c.command[i].kind != GM_STORE && c.command[i].kind != GM_ADD) continue;
       gm_chain without;
-      assert_true(gm_chain_copy(&c, &without));
+      copy_chain(&c, &without);
       remove_at(&without, i);
       tw_error error = {0};
       bool legal = gm_chain_check(&config, &without, &error) == TW_OK;

@@ -490,31 +490,6 @@ static void endless_programs_are_stopped(void **state) {
   assert_int_equal(r.stop, RV64_INTERRUPTED);
 }
 
-static void memory_is_reset_to_what_was_loaded(void **state) {
-  (void)state;
-  rv64_memory memory;
-  rv64_build_text("c",
-                  OPERANDS "int counter = 5; int zero;\nint main(void) { counter++; zero++; C[0] = (char)(A[0] + "
-                           "counter + zero); return 0; }",
-                  NULL, &memory);
-  int one = 1;
-  memcpy(rv64_region_named(&memory, "A")->host, &one, sizeof one);
-  for (int i = 0; i < 3; i++) {
-    rv64_run_well(&memory, NULL);
-    assert_int_equal(rv64_region_named(&memory, "C")->host[0], 8);
-    rv64_memory_reset(&memory, true);
-    assert_int_equal(rv64_region_named(&memory, "C")->host[0], 0);
-  }
-  rv64_memory_reset(&memory, false);
-  assert_int_equal(rv64_region_named(&memory, "A")->host[0], 0);
-  uint64_t address, size;
-  assert_true(rv64_symbol(&memory, "C", &address, &size));
-  assert_int_equal(address, rv64_region_named(&memory, "C")->base);
-  assert_int_equal(size, 100);
-  assert_false(rv64_symbol(&memory, "nothing", &address, &size));
-  rv64_memory_free(&memory);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(integer_instructions_agree_with_their_definition),
@@ -526,7 +501,6 @@ int main(void) {
       cmocka_unit_test(the_console_prints_escaped_and_cut),
       cmocka_unit_test(every_fault_is_one_line_with_its_place),
       cmocka_unit_test(endless_programs_are_stopped),
-      cmocka_unit_test(memory_is_reset_to_what_was_loaded),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

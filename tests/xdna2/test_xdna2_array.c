@@ -18,7 +18,7 @@ static int setup(void **state) {
 static xd_run_result must_run(const xd_program *p, void *const external[]) {
   xd_run_result r;
   tw_error error;
-  const xd_run_options options = {.timing_only = !external, .cost = xd_analytic_cost(&machine), .external = external};
+  const xd_run_options options = {.timing_only = !external, .cost = analytic_cost(&machine), .external = external};
   if (xd_run(&machine, p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
   return r;
 }
@@ -169,7 +169,7 @@ static void refused(change *before, change *after, const char *part) {
   }
   if (status == TW_OK) {
     xd_run_result r;
-    const xd_run_options options = {.timing_only = true, .cost = xd_analytic_cost(&machine)};
+    const xd_run_options options = {.timing_only = true, .cost = analytic_cost(&machine)};
     status = xd_run(&machine, &p, &options, &r, &error);
   }
   if (status == TW_OK) fail_msg("not refused; should say '%s'", part);
@@ -364,7 +364,7 @@ static void a_cycle_of_locks_is_reported(void **state) {
   xd_number_descriptors(&machine, &p, &error);
   if (xd_check(&machine, &p, &error) != TW_OK) fail_msg("%s", error.text);
   xd_run_result r;
-  const xd_run_options options = {.timing_only = true, .cost = xd_analytic_cost(&machine)};
+  const xd_run_options options = {.timing_only = true, .cost = analytic_cost(&machine)};
   assert_int_equal(xd_run(&machine, &p, &options, &r, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "core (0,2) waits for lock to_left_full of core (0,2) (0, needs 1)"));
   assert_non_null(strstr(error.text, "core (1,2) waits for lock to_right_full of core (1,2) (0, needs 1)"));

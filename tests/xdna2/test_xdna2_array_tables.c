@@ -7,6 +7,7 @@
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/gemm_array.h"
 #include "target/xdna2/array/kernel.h"
+#include "xdna2_cost.h"
 #include "xdna2_fit.h"
 
 static const page the_page = {"docs/explain/xdna2-array.md",
@@ -29,7 +30,7 @@ typedef struct measured_core {
 static double measured_cycles(const void *context, const xd_call *c) {
   const measured_core *core = context;
   if (c->micro) return 2e-12 * c->m * c->k * c->n / core->tflops * core->machine->clock_mhz * 1e6;
-  const xd_cost analytic = xd_analytic_cost(core->machine);
+  const xd_cost analytic = analytic_cost(core->machine);
   return strcmp(c->function->name, "step") ? analytic.cycles(analytic.context, c) : 0;
 }
 
@@ -68,8 +69,8 @@ static void print_table3(const data *x, FILE *f) {
              "| --- | ---: | ---: | ---: | ---: | ---: |\n");
   for (size_t i = 0; i < x->three.n; i++) {
     const char *printed = cell(&x->three, i, "perf_tflops");
-    const double model = simulated3(x, i, xd_analytic_cost(&x->machine)),
-                 schedule = simulated3(x, i, xd_scheduled_cost(&x->machine)), measured = strtod(printed, NULL);
+    const double model = simulated3(x, i, analytic_cost(&x->machine)),
+                 schedule = simulated3(x, i, scheduled_cost(&x->machine)), measured = strtod(printed, NULL);
     note(&analytic, model / measured - 1);
     note(&scheduled, schedule / measured - 1);
     fprintf(f, "| %s x %s x %s | %s | %.1f | %+.1f%% | %.1f | %+.1f%% |\n", cell(&x->three, i, "m"),
@@ -112,8 +113,8 @@ static xd_gemm design2(const data *x, size_t row) {
 static row2 simulated2(const data *x, size_t row) {
   const xd_gemm g = design2(x, row);
   const measured_core core = {&x->machine, number(&x->two, row, "perf_core_tflops")};
-  return (row2){number(&x->two, row, "perf_array_tflops"), tflops(&x->machine, &g, xd_analytic_cost(&x->machine)),
-                tflops(&x->machine, &g, xd_scheduled_cost(&x->machine)),
+  return (row2){number(&x->two, row, "perf_array_tflops"), tflops(&x->machine, &g, analytic_cost(&x->machine)),
+                tflops(&x->machine, &g, scheduled_cost(&x->machine)),
                 tflops(&x->machine, &g, (xd_cost){measured_cycles, &core})};
 }
 
@@ -198,7 +199,7 @@ static double simulated_int8(const data *x, size_t row, bool b_transposed, xd_co
 static void print_int8_row(const data *x, size_t row, bool b_transposed, FILE *f) {
   const table *t = &x->int8;
   const measured_core core = {&x->krackan, 2e-6 * number(t, row, "macs_per_cycle") * x->krackan.clock_mhz};
-  const xd_cost cost[] = {xd_analytic_cost(&x->krackan), xd_scheduled_cost(&x->krackan), {measured_cycles, &core}};
+  const xd_cost cost[] = {analytic_cost(&x->krackan), scheduled_cost(&x->krackan), {measured_cycles, &core}};
   const double measured = number(t, row, "perf_tops") / (b_transposed ? 1 : 1.191);
   fprintf(f, "| %s x %s x %s | %sx%sx%s | %s | %.1f |", cell(t, row, "m"), cell(t, row, "k"), cell(t, row, "n"),
           cell(t, row, "t_mc"), cell(t, row, "t_k"), cell(t, row, "t_n"), b_transposed ? "column-major" : "row-major",

@@ -12,6 +12,7 @@
 #include "target/xdna2/core/check.h"
 #include "target/xdna2/core/gemm_core.h"
 #include "target/xdna2/core/plan.h"
+#include "xdna2_look_up.h"
 
 static const xc_machine *machine(void) { return xc_machine_aie2p(); }
 
@@ -238,10 +239,9 @@ static void buffers_in_one_bank_cost_cycles(void **state) {
 static void conversions_are_scheduled(void **state) {
   (void)state;
   static tw_status (*const graphs[])(const xc_machine *, const int[2], xc_graph *, tw_error *) = {
-      xc_to_bfp16_graph, xc_from_bfp16_graph, xc_unpack_graph,   xc_unpack_i4_graph,
-      xc_clear_graph,    xc_narrow_i16_graph, xc_narrow_i8_graph};
-  /* two loads by lda, two stores, three moves a block; 2 + 3 moves; a store; four loads by lda */
-  static const int least[] = {16, 16, 12, 5, 1, 4, 4};
+      xc_to_bfp16_graph, xc_unpack_graph, xc_unpack_i4_graph, xc_clear_graph, xc_narrow_i16_graph, xc_narrow_i8_graph};
+  /* two loads by lda, two stores, three moves a block; a store; four loads by lda */
+  static const int least[] = {16, 12, 5, 1, 4, 4};
   for (size_t i = 0; i < sizeof least / sizeof *least; i++) {
     xc_graph g;
     xc_timetable s;
@@ -317,9 +317,9 @@ static void look_ups_are_bound_by_their_slots(void **state) {
   (void)state;
   static const int entries[] = {0, 3, 9, 27, 81, 243};
   tw_error error = {0};
-  xd_core_look_up l;
+  look_up_cycles l;
   for (int group = 1; group <= 5; group++) {
-    must(xd_core_look_up_of(group, 16, 64, 32, &l, &error), &error);
+    must(look_up_cycles_of(group, 16, 64, 32, &l, &error), &error);
     const int groups = (64 + group - 1) / group, blocks = (entries[group] + 7) / 8, bands = 2, columns = 2;
     /* 8 reads of a group by one slot; 8 stores of 8 entries; 4 of 64 addresses */
     assert_true(l.look_up >= 8 * groups * bands * columns && l.look_up <= 1.25 * 8 * groups * bands * columns + 100);
@@ -336,7 +336,7 @@ static void look_ups_are_bound_by_their_slots(void **state) {
              {3, 12, 64, 16, "rows must be a multiple of 8"},
              {3, 8, 64, 24, "columns of 16"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-    assert_int_equal(xd_core_look_up_of(bad[i].group, bad[i].m, bad[i].k, bad[i].n, &l, &error), TW_USAGE);
+    assert_int_equal(look_up_cycles_of(bad[i].group, bad[i].m, bad[i].k, bad[i].n, &l, &error), TW_USAGE);
     if (!strstr(error.text, bad[i].part)) fail_msg("'%s' does not say '%s'", error.text, bad[i].part);
   }
 }

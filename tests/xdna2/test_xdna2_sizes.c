@@ -25,7 +25,7 @@ static xd_gemm sized(const char *name, int64_t m, int64_t n, int64_t k, bool run
 
 static double cycles_of(const xd_program *p, void *const *external) {
   const xd_run_options options = {
-      .cost = xd_analytic_cost(&machine), .external = external, .timing_only = external == NULL};
+      .cost = analytic_cost(&machine), .external = external, .timing_only = external == NULL};
   xd_run_result r;
   tw_error error;
   if (xd_run(&machine, p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
@@ -258,7 +258,7 @@ static void wrong_choices_of_buffers_are_found(void **state) {
     xd_gemm_bytes(&g, bytes);
     for (int o = 0; o < XD_GEMM_OPERANDS; o++) external[o] = calloc((size_t)bytes[o] + 1, 1);
     if (status == TW_OK) {
-      const xd_run_options run = {.cost = xd_analytic_cost(&machine), .external = external};
+      const xd_run_options run = {.cost = analytic_cost(&machine), .external = external};
       xd_run_result r;
       status = xd_run(&machine, &d.program, &run, &r, &error);
       xd_mlir_free(&d);

@@ -290,7 +290,7 @@ static void predictions_are_near(void **state) {
     xd_run_result r;
     tw_error error;
     double predicted;
-    const xd_run_options options = {.timing_only = true, .cost = xd_analytic_cost(&machine)};
+    const xd_run_options options = {.timing_only = true, .cost = analytic_cost(&machine)};
     if (tw_target_predict(target, &p, &s, &predicted, &error) || xd_plan_of(&machine, &p, &s, &g, &error) ||
         xd_gemm_program(&machine, &g, &program, &error) || xd_run(&machine, &program, &options, &r, &error))
       fail_msg("%s: %s", steps[i], error.text);

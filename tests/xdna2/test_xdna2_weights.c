@@ -198,7 +198,7 @@ static void products_with_hidden_unpacking_are_exact(void **state) {
 
 static xd_run_result timed(const char *name, int64_t m) {
   const tw_tile tile = {m > 16 ? 64 : 16, 64, 64, 1};
-  const xd_run_options options = {.timing_only = true, .cost = xd_analytic_cost(&machine)};
+  const xd_run_options options = {.timing_only = true, .cost = analytic_cost(&machine)};
   xd_gemm g = gemm_of(name, tile, m, 4096, 1024);
   xd_program p;
   xd_run_result r;

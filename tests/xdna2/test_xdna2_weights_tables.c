@@ -7,6 +7,7 @@
 #include "target/xdna2/array/plan.h"
 #include "target/xdna2/core/core.h"
 #include "xdna2_gemm.h"
+#include "xdna2_look_up.h"
 
 static const page the_page = {"docs/reference/xdna2-weights.md",
                               "<!-- tables: made by build/tests/test_xdna2_weights_tables --write -->\n",
@@ -165,8 +166,8 @@ static void print_ways(FILE *f) {
              "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
   for (int group = 2; group <= 4; group++)
     for (int n = SIDE; n <= 4 * SIDE; n *= 4) {
-      xd_core_look_up l;
-      assert_int_equal(xd_core_look_up_of(group, SIDE, SIDE, n, &l, NULL), TW_OK);
+      look_up_cycles l;
+      assert_int_equal(look_up_cycles_of(group, SIDE, SIDE, n, &l, NULL), TW_OK);
       fprintf(f, "| %d | %d | %.0f | %.0f | %.0f | %.0f | %.1f | %d%s |\n", group, n, l.cycles, l.addresses, l.tables,
               l.look_up, (double)SIDE * SIDE * n / l.cycles, (int)l.table_bytes,
               l.table_bytes > machine.l1_bytes ? ", more than L1" : "");

@@ -13,6 +13,7 @@
 #include "target/xdna2/array/lower.h"
 #include "target/xdna2/array/run.h"
 #include "target/xdna2/design.h"
+#include "xdna2_cost.h"
 
 static const xd_place small_shim = {0, 0}, small_memory = {0, 1}, small_core = {0, 2};
 enum { SMALL_M = 16, SMALL_K = 32, SMALL_N = 16, SMALL_STEP = 16 };

@@ -34,7 +34,7 @@ static inline xd_run_result run(const xd_gemm *g, void *a, void *b, void *c) {
   xd_gemm_bytes(g, bytes);
   void *zeros = calloc(1, (size_t)bytes[XD_GEMM_ZEROS] + 1);
   if (xd_gemm_program(&machine, g, &p, &error) != TW_OK) fail_msg("%s", error.text);
-  xd_run_options options = {.cost = xd_analytic_cost(&machine), .external = (void *[]){a, b, c, zeros}};
+  xd_run_options options = {.cost = analytic_cost(&machine), .external = (void *[]){a, b, c, zeros}};
   if (xd_run(&machine, &p, &options, &r, &error) != TW_OK) fail_msg("%s", error.text);
   options.timing_only = true;
   if (xd_run(&machine, &p, &options, &timing, &error) != TW_OK) fail_msg("%s", error.text);

@@ -277,7 +277,8 @@ double xd_l1_bytes(const xd_design *d) {
   return sum;
 }
 
-double xd_l1_capacity(const xd_config *c) { return c->l1_bytes - c->stack_bytes; }
+/* L1 without the stack. */
+static double l1_capacity(const xd_config *c) { return c->l1_bytes - c->stack_bytes; }
 
 /* The least rho with which L1 holds the tiles; 0 if none does. */
 static int64_t fitting_rho(const xd_config *c, const xd_design *d) {
@@ -285,7 +286,7 @@ static int64_t fitting_rho(const xd_config *c, const xd_design *d) {
   const int64_t most = d->tile.m / xd_unit_m(d->kernel);
   for (int64_t rho = d->tile.rho + 1; rho <= most; rho++) {
     other.tile.rho = rho;
-    if (check_tile(d->kernel, &other.tile, NULL) == TW_OK && xd_l1_bytes(&other) <= xd_l1_capacity(c)) return rho;
+    if (check_tile(d->kernel, &other.tile, NULL) == TW_OK && xd_l1_bytes(&other) <= l1_capacity(c)) return rho;
   }
   return 0;
 }
@@ -302,7 +303,7 @@ static void say_misfit(const xd_config *c, const xd_design *d, tw_explanation *e
 
 void xd_design_buffers(const xd_config *c, const xd_design *d, tw_explanation *e) {
   e->n_memories = 2;
-  e->memory[L1] = (tw_memory_use){"l1", 0, (size_t)xd_l1_capacity(c)};
+  e->memory[L1] = (tw_memory_use){"l1", 0, (size_t)l1_capacity(c)};
   e->memory[L2] = (tw_memory_use){"l2", 0, (size_t)c->l2_bytes};
   add_l1(d, e);
   add_l2(c, d, e);

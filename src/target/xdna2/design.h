@@ -46,7 +46,6 @@ tw_element_bytes xd_paper_bytes(const xd_config *, const xd_kernel *);
 /* Bytes of all buffers of one core: equation 3 with the kernel's copies, and the scratch and staging that equation 3
  * lacks. */
 double xd_l1_bytes(const xd_design *);
-double xd_l1_capacity(const xd_config *); /* L1 without the stack */
 
 /* Fills in buffers, memories and whether they fit. */
 void xd_design_buffers(const xd_config *, const xd_design *, tw_explanation *out);

@@ -13,9 +13,6 @@ typedef struct rv64_image {
   Elf *elf; /* over `bytes` */
 } rv64_image;
 
-/* An operand that only the harness fills. */
-bool rv64_is_input(const rv64_region *);
-
 /* Names in the file are untrusted: characters that would break a one-line message become '?'. */
 void rv64_make_printable(char *text);
 

@@ -148,18 +148,15 @@ static tw_status add_stack(rv64_memory *memory, tw_error *error) {
 }
 
 /* Copies the initialized data of the file. `regions` may have been cut by check_layout, hence the minimum. */
-static void copy_contents(rv64_memory *memory, bool keep_inputs) {
+static void copy_contents(rv64_memory *memory) {
   rv64_image *image = memory->image;
   for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn));) {
     GElf_Shdr s;
     if (!gelf_getshdr(scn, &s) || !is_loaded(&s) || s.sh_type == SHT_NOBITS) continue;
     const rv64_region *r = rv64_region_find(memory, s.sh_addr, 1);
-    if (!r || (keep_inputs && rv64_is_input(r))) continue;
-    memcpy(r->host, image->bytes + s.sh_offset, s.sh_size < r->size ? s.sh_size : r->size);
+    if (r) memcpy(r->host, image->bytes + s.sh_offset, s.sh_size < r->size ? s.sh_size : r->size);
   }
 }
-
-bool rv64_is_input(const rv64_region *r) { return r->rights == RV64_READ && r->name[0] != '.'; }
 
 static tw_status build(rv64_memory *memory, tw_error *error) {
   rv64_image *image = memory->image;
@@ -181,7 +178,7 @@ static tw_status build(rv64_memory *memory, tw_error *error) {
     memory->region[i].host = calloc(1, memory->region[i].size);
     if (!memory->region[i].host) return no_memory(image, error);
   }
-  copy_contents(memory, false);
+  copy_contents(memory);
   return TW_OK;
 }
 
@@ -202,17 +199,6 @@ tw_status rv64_memory_load(const void *elf, size_t size, const char *name, rv64_
   memcpy(image->bytes, elf, size);
   tw_status status = build(out, error);
   if (status) rv64_memory_free(out);
-  return status;
-}
-
-tw_status rv64_memory_load_file(const char *path, rv64_memory *out, tw_error *error) {
-  char *data;
-  size_t size;
-  *out = (rv64_memory){0};
-  tw_status status = tw_file_read(path, RV64_MEMORY_LIMIT, &data, &size, error);
-  if (status) return status;
-  status = rv64_memory_load(data, size, path, out, error);
-  free(data);
   return status;
 }
 
@@ -258,14 +244,6 @@ void rv64_memory_free_fork(rv64_memory *fork) {
   }
   free(fork->region);
   *fork = (rv64_memory){0};
-}
-
-void rv64_memory_reset(rv64_memory *memory, bool keep_inputs) {
-  for (size_t i = 0; i < memory->n_regions; i++) {
-    rv64_region *r = &memory->region[i];
-    if (!(r->rights & RV64_EXECUTE) && !(keep_inputs && rv64_is_input(r))) memset(r->host, 0, r->size);
-  }
-  copy_contents(memory, keep_inputs);
 }
 
 uint64_t rv64_writer_of(const rv64_region *r, uint64_t offset, uint64_t length) {

@@ -44,7 +44,7 @@ typedef struct rv64_memory {
   rv64_region *region;
   uint64_t entry;     /* address of _start */
   uint64_t stack_top; /* initial sp, 16-byte aligned */
-  void *image;        /* private: the ELF file, for symbols, lines and rv64_memory_reset */
+  void *image;        /* private: the ELF file, for symbols and lines */
 } rv64_memory;
 
 enum { RV64_STACK_BYTES = 1 << 20 };
@@ -53,19 +53,12 @@ enum { RV64_STACK_BYTES = 1 << 20 };
 /* Loads an executable; the bytes are copied. A file that is no such executable, or needs more than
  * RV64_MEMORY_LIMIT, is refused with TW_USAGE and one line that starts with `name`. */
 tw_status rv64_memory_load(const void *elf, size_t size, const char *name, rv64_memory *out, tw_error *);
-tw_status rv64_memory_load_file(const char *path, rv64_memory *out, tw_error *);
 void rv64_memory_free(rv64_memory *);
 /* A second memory for another thread: writable regions are copied, everything else is shared with `from`, which must
  * outlive the fork. False without memory. */
 bool rv64_memory_fork(const rv64_memory *from, rv64_memory *out);
 void rv64_memory_free_fork(rv64_memory *);
 
-/* Restores the contents after loading: initialised data from the file, everything else zero. With keep_inputs, input
- * operands keep the data of the harness. */
-void rv64_memory_reset(rv64_memory *, bool keep_inputs);
-
-/* The address and size of a symbol; false if there is none. */
-bool rv64_symbol(const rv64_memory *, const char *name, uint64_t *address, uint64_t *size);
 /* The region with this name, or NULL. */
 rv64_region *rv64_region_named(const rv64_memory *, const char *name);
 /* The region that contains [address, address + length), or NULL. */

@@ -12,9 +12,8 @@
 
 /* ---- The symbol table ------------------------------------------------------------------------------------ */
 
-/* Calls visit for each named symbol until it returns true. */
-static bool each_symbol(const rv64_memory *memory, bool (*visit)(const GElf_Sym *, const char *name, void *),
-                        void *context) {
+/* The name of the symbol of this type that contains the address, and where it begins; NULL if there is none. */
+static const char *symbol_at(const rv64_memory *memory, uint64_t address, unsigned type, uint64_t *begin) {
   const rv64_image *image = memory->image;
   for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn));) {
     GElf_Shdr s;
@@ -23,51 +22,24 @@ static bool each_symbol(const rv64_memory *memory, bool (*visit)(const GElf_Sym 
     size_t n = data ? data->d_size / sizeof(Elf64_Sym) : 0;
     for (size_t i = 0; i < n; i++) {
       GElf_Sym symbol;
-      if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF) continue;
+      if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != type ||
+          address - symbol.st_value >= symbol.st_size)
+        continue;
       const char *name = elf_strptr(image->elf, s.sh_link, symbol.st_name);
-      if (name && name[0] && visit(&symbol, name, context)) return true;
+      *begin = symbol.st_value;
+      if (name && name[0]) return name;
     }
   }
-  return false;
-}
-
-typedef struct symbol_query {
-  const char *name; /* by name */
-  uint64_t address; /* by address: the symbol of this type that contains it */
-  unsigned type;
-  const char *found;
-  GElf_Sym symbol;
-} symbol_query;
-
-static bool has_name(const GElf_Sym *symbol, const char *name, void *context) {
-  symbol_query *q = context;
-  if (strcmp(name, q->name)) return false;
-  q->symbol = *symbol;
-  return true;
-}
-
-static bool contains_address(const GElf_Sym *symbol, const char *name, void *context) {
-  symbol_query *q = context;
-  if (GELF_ST_TYPE(symbol->st_info) != q->type || q->address - symbol->st_value >= symbol->st_size) return false;
-  q->symbol = *symbol;
-  q->found = name;
-  return true;
-}
-
-bool rv64_symbol(const rv64_memory *memory, const char *name, uint64_t *address, uint64_t *size) {
-  symbol_query q = {.name = name};
-  if (!each_symbol(memory, has_name, &q)) return false;
-  if (address) *address = q.symbol.st_value;
-  if (size) *size = q.symbol.st_size;
-  return true;
+  return NULL;
 }
 
 /* ---- Code addresses --------------------------------------------------------------------------------------- */
 
 static void function_offset(const rv64_memory *memory, uint64_t pc, char *text, size_t size) {
-  symbol_query q = {.address = pc, .type = STT_FUNC};
-  if (each_symbol(memory, contains_address, &q))
-    snprintf(text, size, "%s+0x%" PRIx64, q.found, pc - q.symbol.st_value);
+  uint64_t begin;
+  const char *name = symbol_at(memory, pc, STT_FUNC, &begin);
+  if (name)
+    snprintf(text, size, "%s+0x%" PRIx64, name, pc - begin);
   else
     snprintf(text, size, "0x%" PRIx64, pc);
 }
@@ -88,11 +60,9 @@ static const char *plural(uint64_t n) { return n == 1 ? "" : "s"; }
 void rv64_describe_address(const rv64_memory *memory, uint64_t address, char *text, size_t size) {
   const rv64_region *r = rv64_region_find(memory, address, 1);
   if (r) {
-    symbol_query q = {.address = address, .type = STT_OBJECT};
-    if (r->name[0] == '.' && each_symbol(memory, contains_address, &q))
-      snprintf(text, size, "byte %" PRIu64 " of %s", address - q.symbol.st_value, q.found);
-    else
-      snprintf(text, size, "byte %" PRIu64 " of %s", address - r->base, r->name);
+    uint64_t begin = r->base;
+    const char *name = r->name[0] == '.' ? symbol_at(memory, address, STT_OBJECT, &begin) : NULL;
+    snprintf(text, size, "byte %" PRIu64 " of %s", address - (name ? begin : r->base), name ? name : r->name);
     rv64_make_printable(text);
     return;
   }

@@ -614,7 +614,6 @@ void gm_station_init(gm_machine *);
 int gm_station_queue(const gm_command *);
 
 /* The reservation station's side of the units. */
-void gm_station_complete(gm_machine *, int entry); /* frees the entry; at most one a cycle, see gm_station_step */
 static inline bool gm_loader_accepts(const gm_machine *m) { return m->ld.count < m->config.queue_load; }
 static inline bool gm_executor_accepts(const gm_machine *m) { return m->ex.n_unroll < 2; }
 static inline bool gm_storer_accepts(const gm_machine *m) { return m->st.count < m->st.depth; }

@@ -143,7 +143,8 @@ static void look_at_next(gm_station *s, int queue) {
   s->open = (s->open & ~(1u << queue)) | (uint32_t)(next && !next->waits) << queue;
 }
 
-void gm_station_complete(gm_machine *m, int i) {
+/* Frees the entry; at most one a cycle, see gm_station_step. */
+static void complete_entry(gm_machine *m, int i) {
   gm_station *s = &m->rs;
   uint64_t bit = UINT64_C(1) << i;
   gm_entry *e = &s->entry[i];
@@ -179,7 +180,7 @@ static void issue(gm_machine *m, int queue) {
     gm_executor_push(m, &e->command, i);
   else
     gm_storer_push(m, &e->command, i);
-  if (e->is_config && queue != GM_EX) gm_station_complete(m, i); /* complete_on_issue */
+  if (e->is_config && queue != GM_EX) complete_entry(m, i); /* complete_on_issue */
 }
 
 /* Takes the command at the end of the front queues, if its queue has a free entry. A flush and an access of an event
@@ -221,7 +222,7 @@ static void complete(gm_machine *m) {
   int done = gm_executor_finished(m);
   if ((done < 0) & (m->ld.first_returned < m->now)) done = gm_loader_finished(m);
   if ((done < 0) & m->st.trackers_done) done = gm_storer_finished(m, true);
-  if (done >= 0) gm_station_complete(m, done);
+  if (done >= 0) complete_entry(m, done);
 }
 
 static uint64_t next_step(const gm_machine *m) {

@@ -19,7 +19,8 @@ void gm_line(gm_emitter *e, const char *format, ...) {
   va_end(arguments);
 }
 
-void gm_rows_text(const gm_emitter *e, const gm_place *p, char *out, size_t size) {
+/* Rows of the tile at `place`: "gm_min(8, 49 - i)" or a constant. */
+static void rows_text(const gm_emitter *e, const gm_place *p, char *out, size_t size) {
   const gm_plan *plan = e->plan;
   const int tile = plan->tile_m, blocks = e->g->mb;
   char last[64] = "";
@@ -133,7 +134,7 @@ static void advance_tile(gm_emitter *e, const gm_place *p) {
   const gm_plan *plan = e->plan;
   const bool one_column = e->layout->tiles_n == 1;
   char rows[256];
-  gm_rows_text(e, p, rows, sizeof rows);
+  rows_text(e, p, rows, sizeof rows);
   if (!plan->outer_is_i) {
     gm_line(e, "if ((%s += %s) >= %d) {", p->i, p->rows, e->g->mb);
     gm_line(e, "%s = 0;", p->i);
@@ -199,7 +200,7 @@ static void quick_prologue(gm_emitter *e) {
 static void first_loads(gm_emitter *e) {
   static const char *const kept[] = {"b_from", "b_to", "a_from", "a_to", "a_left"};
   char rows[256], height[260];
-  gm_rows_text(e, &(gm_place){.i = "0", .j = "0"}, rows, sizeof rows);
+  rows_text(e, &(gm_place){.i = "0", .j = "0"}, rows, sizeof rows);
   snprintf(height, sizeof height, "(%s)", rows);
   for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) gm_line(e, "KEEP(%s);", kept[i]);
   gm_line(e, "{ /* the operands of the first step, a row of A before B */");
@@ -209,7 +210,7 @@ static void first_loads(gm_emitter *e) {
 
 static void prologue(gm_emitter *e) {
   char rows[256], more[32];
-  gm_rows_text(e, &ahead, rows, sizeof rows);
+  rows_text(e, &ahead, rows, sizeof rows);
   more_text(e, &ahead, more, sizeof more);
   gm_line(e, "int li = 0, lj = 0, lk = 0;");
   gm_line(e, "int lrows = %s;", rows);
@@ -295,7 +296,7 @@ static void operands(gm_emitter *e) {
 /* Fills ahead: first the first tile, then always the next one. */
 static void first_fill(gm_emitter *e) {
   char rows[256];
-  gm_rows_text(e, &filled, rows, sizeof rows);
+  rows_text(e, &filled, rows, sizeof rows);
   gm_line(e, "int fi = 0, fj = 0;");
   gm_line(e, "int frows = %s;", rows);
   gm_emit_set_fill(e, &filled, "c_at");
@@ -376,7 +377,7 @@ static bool one_row_of_tiles(const gm_emitter *e) {
 
 static void i_loop(gm_emitter *e, void (*body)(gm_emitter *)) {
   char rows[256];
-  gm_rows_text(e, &here, rows, sizeof rows);
+  rows_text(e, &here, rows, sizeof rows);
   if (!e->plan->outer_is_i && has_panels(e, 'a')) gm_line(e, "a_panel = 0;");
   if (one_row_of_tiles(e)) {
     gm_line(e, "const int i = 0, rows = %d;", e->g->mb);

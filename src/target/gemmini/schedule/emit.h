@@ -26,9 +26,6 @@ typedef struct gm_place {
 /* Blocks of the step along k at this place: "k ? 4 : 1", or a constant. */
 const char *gm_depth_text(const gm_emitter *, const gm_place *, char out[48]);
 
-/* Rows of the tile at `place`: "gm_min(8, 49 - i)" or a constant. */
-void gm_rows_text(const gm_emitter *, const gm_place *, char *out, size_t size);
-
 /* moves: chunks of A and B. A load is set up once in each step (source, destination, number of rows of blocks), then
  * done row by row, all at once or among the pairs. */
 void gm_emit_move_variables(gm_emitter *);

@@ -21,7 +21,7 @@
 
 #include "target/gemmini/schedule/plan.h"
 
-void gm_plan_plain(const gm_config *config, const gm_gemm *g, gm_plan *plan) {
+static void plain(const gm_config *config, const gm_gemm *g, gm_plan *plan) {
   const int wide = gm_widest_load(config);
   *plan = (gm_plan){
       .tile_m = 1,
@@ -162,7 +162,7 @@ static tw_status legal(const void *context, const void *plan, tw_error *error) {
 tw_status gm_plan_from(const gm_config *config, const gm_gemm *gemm, const tw_schedule *schedule, gm_plan *plan,
                        gm_layout *layout, tw_error *error) {
   gm_plan_context c = gm_plan_context_of(config, gemm, layout);
-  gm_plan_plain(config, gemm, plan);
+  plain(config, gemm, plan);
   return tw_steps_apply(&gm_plan_language, &c, schedule, plan, legal, error);
 }
 

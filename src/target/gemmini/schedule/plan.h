@@ -98,7 +98,6 @@ static inline bool gm_rows_alternate(const gm_plan *p) { return p->early_stores 
 /* Slots for loads (stores) if one comes every `spread` pairs. */
 gm_slots gm_plan_slots(const gm_plan *, int spread);
 
-void gm_plan_plain(const gm_config *, const gm_gemm *, gm_plan *);
 /* The steps of gemm, as a table; its functions take a context. */
 typedef struct gm_plan_context {
   gm_lever_context levers;

@@ -90,14 +90,9 @@ static double scaled(const xd_config *c, const xd_kernel *kernel, xd_cover cover
   return own * now / (before * ((double)m * (double)n) / ((double)near_m * (double)near_n));
 }
 
-static double by_schedule(const xd_config *c, const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k,
-                          int64_t n) {
-  const double cycles = scheduled(kernel, cover, m, k, n);
-  return cycles > 0 ? cycles : scaled(c, kernel, cover, m, k, n);
-}
-
 double xd_micro_cycles(const xd_config *c, const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n) {
-  return (kernel->scheduled ? by_schedule : scaled)(c, kernel, cover, m, k, n);
+  const double cycles = kernel->scheduled ? scheduled(kernel, cover, m, k, n) : 0;
+  return cycles > 0 ? cycles : scaled(c, kernel, cover, m, k, n);
 }
 
 tw_status xd_cover_check(const xd_kernel *kernel, xd_cover cover, int64_t m, int64_t k, int64_t n, tw_error *error) {
@@ -143,25 +138,19 @@ static double pass_of(const xd_call *c) {
   return 0;
 }
 
-typedef double micro_cycles(const xd_config *, const xd_kernel *, xd_cover, int64_t m, int64_t k, int64_t n);
-
-static double cycles_by(const xd_config *machine, const xd_call *c, micro_cycles *micro) {
+static double cycles_of(const void *context, const xd_call *c) {
+  const xd_config *machine = context;
   if (c->cycles > 0) return c->cycles;
   if (c->micro) {
     xd_cover cover = c->cover.rows ? c->cover : xd_cover_of(c->micro);
     cover.turn_b = strstr(c->function->name, "_turned") != NULL;
     cover.beside = xd_vectors_beside(c);
-    return micro(machine, c->micro, cover, c->m, c->k, c->n) + (c->micro->switches ? machine->switch_cycles : 0);
+    return xd_micro_cycles(machine, c->micro, cover, c->m, c->k, c->n) +
+           (c->micro->switches ? machine->switch_cycles : 0);
   }
   if (c->macs) return (double)c->m * c->k * c->n / c->macs;
   if (!strcmp(c->function->name, "step")) return machine->step_cycles;
   return pass_of(c);
 }
 
-static double by_file(const void *machine, const xd_call *c) { return cycles_by(machine, c, xd_micro_cycles); }
-static double all_analytic(const void *machine, const xd_call *c) { return cycles_by(machine, c, scaled); }
-static double all_scheduled(const void *machine, const xd_call *c) { return cycles_by(machine, c, by_schedule); }
-
-xd_cost xd_cost_of(const xd_config *c) { return (xd_cost){by_file, c}; }
-xd_cost xd_analytic_cost(const xd_config *c) { return (xd_cost){all_analytic, c}; }
-xd_cost xd_scheduled_cost(const xd_config *c) { return (xd_cost){all_scheduled, c}; }
+xd_cost xd_cost_of(const xd_config *c) { return (xd_cost){cycles_of, c}; }

@@ -3,7 +3,8 @@
  * A matmul takes the time of its micro-kernel plus delta (switch_cycles); `step` takes the cost of a step of K. Two
  * sources give the micro-kernel's time: the analytic model (src/target/xdna2/model: VMACs over the efficiency of
  * equation 13, or 5 to 10) and the core's instruction scheduler (core/core.h). docs/explain/xdna2-array.md compares
- * both with measurements; the machine file selects the closer one for each kernel (`scheduled`).
+ * both with measurements; the machine file selects the closer one for each kernel (`scheduled`). The
+ * time of a kernel that the scheduler does not know (A converted in registers) is the analytic one.
  *
  * The analytic model has only published clusters. For other clusters it is scaled by the ratio of the two schedules.
  * The scheduler gives the time of passes over a buffer (clearing, narrowing, rounding, unpacking). */
@@ -17,10 +18,6 @@ double xd_pass_cycles(xd_core_pass, int64_t count);
 
 /* The cost function that the machine file selects. Its `context` is the configuration. */
 xd_cost xd_cost_of(const xd_config *);
-/* All kernels by one source; the scheduled cost of kernels that the scheduler does not know (A converted in registers)
- * is the analytic one. */
-xd_cost xd_analytic_cost(const xd_config *);
-xd_cost xd_scheduled_cost(const xd_config *);
 
 /* For one call of the micro-kernel on m x k x n (rows of a sub-tile of A, depth, columns), without delta, by the source
  * that the machine file selects: for predictions. */

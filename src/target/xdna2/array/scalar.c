@@ -13,7 +13,7 @@ int64_t xd_scalar_of_real(double x) {
   return bits;
 }
 
-double xd_scalar_real(int64_t bits) {
+static double scalar_real(int64_t bits) {
   double x;
   memcpy(&x, &bits, sizeof x);
   return x;
@@ -49,7 +49,7 @@ int64_t xd_scalar_load(tw_type type, bool is_unsigned, const void *at) {
 }
 
 void xd_scalar_store(tw_type type, int64_t value, void *at) {
-  const float real = is_real(type) ? (float)xd_scalar_real(value) : 0;
+  const float real = is_real(type) ? (float)scalar_real(value) : 0;
   const uint16_t half = type == TW_BF16 ? tw_f32_to_bf16(real) : 0;
   const uint32_t word = (uint32_t)value;
   const void *from = type == TW_F32 ? (const void *)&real : type == TW_BF16 ? (const void *)&half : (const void *)&word;
@@ -104,7 +104,7 @@ static int64_t compute_integer(xd_scalar_kind kind, int64_t a, int64_t b, int bi
 int64_t xd_scalar_compute(const xd_scalar *s, const int64_t registers[]) {
   const int64_t a = xd_scalar_value(&s->from[0], registers), b = xd_scalar_value(&s->from[1], registers);
   const bool real = is_real(s->type);
-  const double x = real ? xd_scalar_real(a) : 0, y = real ? xd_scalar_real(b) : 0;
+  const double x = real ? scalar_real(a) : 0, y = real ? scalar_real(b) : 0;
   const int64_t p = wrap(s->type, s->is_unsigned, a), q = wrap(s->type, s->is_unsigned, b);
   switch (s->kind) {
   case XD_SCALAR_SELECT: return a ? b : xd_scalar_value(&s->from[2], registers);
@@ -113,7 +113,7 @@ int64_t xd_scalar_compute(const xd_scalar *s, const int64_t registers[]) {
     return real ? holds(s->compare, x < y, !(x < y) && !(x > y)) : holds(s->compare, p < q, p == q);
   case XD_SCALAR_TO_REAL: return xd_scalar_of_real(round_to(s->type, (double)a));
   case XD_SCALAR_TO_INTEGER: {
-    const double whole = trunc(xd_scalar_real(a));
+    const double whole = trunc(scalar_real(a));
     return fabs(whole) < 0x1p62 ? wrap(s->type, s->is_unsigned, (int64_t)whole) : 0;
   }
   default: break;

@@ -8,9 +8,8 @@ static inline int64_t xd_scalar_value(const xd_source *s, const int64_t register
   return s->at < 0 ? s->value : registers[s->at];
 }
 
-/* The bits of a register that holds this real number, and back. */
+/* The bits of a register that holds this real number. */
 int64_t xd_scalar_of_real(double);
-double xd_scalar_real(int64_t);
 
 /* The result of a computing operation. Division by 0 gives 0, because no source documents a core's result. */
 int64_t xd_scalar_compute(const xd_scalar *, const int64_t registers[]);

@@ -66,7 +66,8 @@ static int new_b(xc_builder *b, int column) {
 static int passing(xc_builder *b, int kind) { return new_vector(b, 1, b->pin_singles + kind); }
 static int passing_pair(xc_builder *b, int kind) { return new_vector(b, 2, b->pin_pairs + 2 * kind); }
 
-int xc_temporary(xc_builder *b) {
+/* An accumulator after the chains. */
+static int temporary(xc_builder *b) {
   return xc_add_value(b->g, XC_ACCUMULATOR, 1, b->kernel->cluster[0] * b->kernel->cluster[1]);
 }
 
@@ -126,7 +127,7 @@ void xc_push(xc_builder *b, char role, int value, int bank, int row, int column)
 
 /* Loads bf16, widened by the load, half an accumulator at a time, and converts to bfp16. */
 static void widened_block(xc_builder *b, char role, int to, int row, int column, int step) {
-  const int wide = xc_temporary(b), bank = role == 'A' ? b->bank_a : b->bank_b;
+  const int wide = temporary(b), bank = role == 'A' ? b->bank_a : b->bank_b;
   xc_load(b, "vld.conv", role, bank, wide, 0x3, row, column, step);
   xc_load(b, "vld.conv", role, bank, wide, 0xc, row, column, step);
   xc_move(b, "vconv.bfp16", role, to, wide, row, column, step);
@@ -145,7 +146,7 @@ static void turned_pair(xc_builder *b, int to, int column, int step) {
 
 /* A block of B in bf16 has to be transposed and widened, by a multiplication by one. */
 static void transposed_block(xc_builder *b, int to, int column, int step) {
-  const int turned = passing_pair(b, TURNED_PAIR), wide = xc_temporary(b);
+  const int turned = passing_pair(b, TURNED_PAIR), wide = temporary(b);
   turned_pair(b, turned, column, step);
   xc_move(b, "vmul.f", 'B', wide, turned, -1, column, step);
   xc_move(b, "vconv.bfp16", 'B', to, wide, -1, column, step);
@@ -154,7 +155,7 @@ static void transposed_block(xc_builder *b, int to, int column, int step) {
 /* Codes of four blocks are in the pairs of bits of 64 bytes: mask, move down through an accumulator (widen; narrow with
  * a shift), subtract one. `packed` is loaded with the first of the four. */
 static void unpack(xc_builder *b, int *packed, int to, int column, int step) {
-  const int masked = passing(b, MASKED), narrowed = passing(b, NARROWED), wide = xc_temporary(b);
+  const int masked = passing(b, MASKED), narrowed = passing(b, NARROWED), wide = temporary(b);
   if (step % XC_UNPACK_BLOCKS == 0) {
     *packed = new_vector(b, 1, b->pin_singles + b->mac->singles + (b->kernel->c == XD_CORE_C_BFP16) + column);
     xc_load(b, "vld", 'B', b->bank_b, *packed, 1, -1, column, step);

@@ -73,8 +73,6 @@ void xc_load(xc_builder *, const char *instruction, char role, int bank, int val
 void xc_move(xc_builder *, const char *instruction, char role, int to, int from, int row, int column, int step);
 void xc_store(xc_builder *, const char *instruction, char role, int bank, int value, unsigned parts, int row,
               int column);
-/* An accumulator after the chains. */
-int xc_temporary(xc_builder *);
 
 /* Determines parts and edges; frees the graph on failure. */
 tw_status xc_finish(xc_graph *, tw_error *);

@@ -26,20 +26,6 @@ tw_status xc_to_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *ou
   return xc_finish(out, error);
 }
 
-/* A multiplication by one widens the values. */
-tw_status xc_from_bfp16_graph(const xc_machine *m, const int bank[2], xc_graph *out, tw_error *error) {
-  xc_builder b = plain_builder(m, bank, &xc_macs[XD_CORE_BFP16], out);
-  out->constants[XC_VECTOR] = 1;
-  for (int i = 0; i < XC_CONVERT_BLOCKS; i++) {
-    const int block = xc_add_value(out, XC_VECTOR, 1, -1), wide = xc_add_value(out, XC_ACCUMULATOR, 1, -1);
-    xc_pop(&b, 'A', XC_FIFO_A, b.bank_a, block, i, -1, -1);
-    xc_move(&b, "vmul.f", 'A', wide, block, i, -1, -1);
-    xc_store(&b, "vst.conv", 'A', b.bank_c, wide, 0x3, i, -1);
-    xc_store(&b, "vst.conv", 'A', b.bank_c, wide, 0xc, i, -1);
-  }
-  return xc_finish(out, error);
-}
-
 static void add_unpacking_i8(xc_builder *b) {
   int packed = 0;
   for (int i = 0; i < XC_UNPACK_BLOCKS; i++) {

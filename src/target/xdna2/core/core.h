@@ -120,15 +120,6 @@ typedef enum xd_core_pass {
  * scheduled once, by modulo scheduling; any thread. Errors as above. */
 tw_status xd_core_pass_cycles(xd_core_pass, int64_t count, double *cycles, tw_error *);
 
-/* The way that multiplies nothing: sums for every combination of `group` ternary weights are looked up in tables, which
- * are made anew for each 8 rows of A (lookup.c). Cycles of a call of m x k x n, and of its parts; bytes in L1 of the
- * tables for 8 rows. TW_USAGE: sizes that do not divide, or overflow sums of 16 bits. */
-typedef struct xd_core_look_up {
-  double cycles, addresses, tables, look_up;
-  int64_t table_bytes;
-} xd_core_look_up;
-tw_status xd_core_look_up_of(int group, int m, int k, int n, xd_core_look_up *out, tw_error *);
-
 /* Cycles of a call that unpacks the next tile of B, of the same k and n, beside its products: one vector of codes with
  * each cluster, what remains in a pass of its own. k->unpack is set here. Errors as xd_core_schedule. */
 tw_status xd_core_hidden_cycles(const xd_core_kernel *k, double *cycles, tw_error *);

@@ -22,8 +22,7 @@ tw_status xc_cluster_graph(const xc_machine *, const xd_core_kernel *, int clust
 /* Eight blocks of 8 x 8 from bf16 to bfp16; banks of the source and of the result. */
 enum { XC_CONVERT_BLOCKS = 8 };
 tw_status xc_to_bfp16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
-/* And back. */
-tw_status xc_from_bfp16_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);
+
 /* Four blocks of 8 x 8 codes of 2 bits, side by side in the bytes of one vector, to int8 in memory. */
 enum { XC_UNPACK_BLOCKS = 4 };
 tw_status xc_unpack_graph(const xc_machine *, const int bank[2], xc_graph *out, tw_error *);

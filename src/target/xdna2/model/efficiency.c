@@ -1,4 +1,4 @@
-/* efficiency.c - equations 12 to 15 of the ATB paper. */
+/* efficiency.c - equations 12, 13 and 15 of the ATB paper. */
 #include "target/xdna2/model/efficiency.h"
 
 #include <math.h>
@@ -13,16 +13,7 @@ double tw_micro_efficiency(double eta, double epsilon, double ii, double t_k) {
   return eta * t_k / (epsilon + eta * ii * t_k);
 }
 
-static double overhead_cycles(const tw_tile *t, const tw_overhead *o) {
-  return o->per_switch * (double)t->rho + o->per_step;
-}
-
-double tw_tile_cycles(const tw_tile *t, double depth, double peak, double micro_efficiency, const tw_overhead *o) {
-  const double operations = 2 * (double)t->m * depth * (double)t->n;
-  return operations / (peak * micro_efficiency) + overhead_cycles(t, o) * depth / (double)t->k;
-}
-
 double tw_core_efficiency(const tw_tile *t, double peak, double micro_efficiency, const tw_overhead *o) {
   const double operations = 2 * (double)t->m * (double)t->n * (double)t->k;
-  return 1 / (1 / micro_efficiency + overhead_cycles(t, o) * peak / operations);
+  return 1 / (1 / micro_efficiency + (o->per_switch * (double)t->rho + o->per_step) * peak / operations);
 }

@@ -1,5 +1,5 @@
-/* efficiency.h - from the micro-kernel's efficiency to the rates of a core and an array: equations 12 to 15 of the ATB
- * paper.
+/* efficiency.h - from the micro-kernel's efficiency to the rates of a core and an array: equations 12, 13 and 15 of the
+ * ATB paper.
  *
  * Rates are operations (two per multiply-accumulate) per second, or per cycle where stated; efficiencies are
  * fractions. */
@@ -25,10 +25,6 @@ typedef struct tw_overhead {
   double per_switch; /* delta: each of the rho kernels of a step of K */
   double per_step;   /* for each step of K: 0 in the paper. docs/explain/xdna2-model.md gives the reason for it */
 } tw_overhead;
-
-/* Equation 14: T_asym, cycles for an output tile over a depth of K:
- * 2 T_MC K T_N / (peak Eff_micro) + (per_switch rho + per_step) K / T_K. `peak` is operations a cycle. */
-double tw_tile_cycles(const tw_tile *, double depth, double peak, double micro_efficiency, const tw_overhead *);
 
 /* Equation 15: Eff_core = 1 / (1/Eff_micro + (per_switch rho + per_step) peak / (2 T_MC T_N T_K)). */
 double tw_core_efficiency(const tw_tile *, double peak, double micro_efficiency, const tw_overhead *);

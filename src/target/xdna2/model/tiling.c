@@ -1,11 +1,7 @@
-/* tiling.c - equations 1 to 3 of the ATB paper: intensity and capacity of tiled GEMM. */
+/* tiling.c - equation 2 of the ATB paper: intensity of tiled GEMM. */
 #include "target/xdna2/model/tiling.h"
 
 #include <math.h>
-
-double tw_intensity(const tw_tile *t, const tw_element_bytes *e, double depth) {
-  return 2 / (e->a / (double)t->n + e->b / (double)t->m + e->c / depth);
-}
 
 tw_tile tw_level_tile(const tw_level levels[], size_t n, const tw_tile *inner) {
   tw_tile t = *inner;
@@ -20,16 +16,7 @@ tw_tile tw_level_tile(const tw_level levels[], size_t n, const tw_tile *inner) {
 double tw_intensity_at(const tw_level levels[], size_t n, const tw_tile *inner, const tw_element_bytes *e,
                        double depth) {
   const tw_tile t = tw_level_tile(levels, n, inner);
-  return tw_intensity(&t, e, depth);
-}
-
-double tw_buffer_bytes(const tw_tile *t, const tw_element_bytes *e, const tw_copies *copies) {
-  const double m = (double)t->m, k = (double)t->k, n = (double)t->n;
-  return copies->a * e->a * m * k / (double)t->rho + copies->b * e->b * k * n + copies->c * e->c * m * n;
-}
-
-bool tw_buffers_fit(const tw_tile *t, const tw_element_bytes *e, const tw_copies *copies, double capacity) {
-  return tw_buffer_bytes(t, e, copies) <= capacity;
+  return 2 / (e->a / (double)t.n + e->b / (double)t.m + e->c / depth);
 }
 
 static double round_up(double size, int64_t unit) { return ceil(size / (double)unit) * (double)unit; }

@@ -1,7 +1,7 @@
-/* tiling.h - arithmetic intensity and buffer capacity of tiled GEMM, with asymmetric tile buffering (ATB).
+/* tiling.h - arithmetic intensity of tiled GEMM, with asymmetric tile buffering (ATB).
  *
- * Equations 1 to 3 of "Can Asymmetric Tile Buffering Be Beneficial?" (Wang et al.), for any number of memory levels,
- * any element sizes and any number of copies of a buffer. C is m x n; a tile of it is kept until all of K is
+ * Section 3 of "Can Asymmetric Tile Buffering Be Beneficial?" (Wang et al.), for any number of memory levels and any
+ * element sizes. C is m x n; a tile of it is kept until all of K is
  * accumulated, while tiles of A (m_a x k) and B (k x n) are loaded, m_a = m / rho rows of A at a time. rho = 1 is
  * symmetric buffering. */
 #ifndef TW_XDNA2_TILING_H
@@ -21,11 +21,6 @@ typedef struct tw_element_bytes {
   double a, b, c;
 } tw_element_bytes;
 
-/* Number of copies of each tile in the memory: 2 is double buffering. The paper has {2, 2, 1}. */
-typedef struct tw_copies {
-  int a, b, c;
-} tw_copies;
-
 /* One memory level, described by the level below it: `rows` x `columns` instances of that level compute side by side; a
  * tile of A is broadcast along a row of them, one of B along a column. The innermost level has 1 x 1. */
 typedef struct tw_level {
@@ -33,24 +28,14 @@ typedef struct tw_level {
   int64_t rho; /* asymmetry of the buffers at this level */
 } tw_level;
 
-/* Section 3.1: AI_rho = 2 / (a/T_N + b/T_MC + c/K), operations (two per multiply-accumulate) for each byte that moves
- * into and out of the memory that holds the tile. It is independent of T_K and rho. `depth` is the K of the problem. */
-double tw_intensity(const tw_tile *, const tw_element_bytes *, double depth);
-
 /* Section 3.2: the tile of levels[n - 1], made of the tiles of all instances below; levels[0] holds `inner`. The
  * depth of a tile is the same at each level. */
 tw_tile tw_level_tile(const tw_level levels[], size_t n, const tw_tile *inner);
 
-/* Equation 2: AI_array, the intensity of what moves into levels[n - 1]. With {{1, 1}, {4, 8}} and n = 2 it is the
- * paper's 2 / (a/(8 T_N) + b/(4 T_MC) + c/K). */
+/* Equation 2: AI_array, operations (two per multiply-accumulate) for each byte that moves into and out of levels[n - 1].
+ * With {{1, 1}, {4, 8}} and n = 2 it is the paper's 2 / (a/(8 T_N) + b/(4 T_MC) + c/K). It is independent of T_K and
+ * rho. `depth` is the K of the problem. */
 double tw_intensity_at(const tw_level levels[], size_t n, const tw_tile *inner, const tw_element_bytes *, double depth);
-
-/* The left side of equations 1 and 3: bytes of the copies of A, B and C,
- * copies.a * a * T_MC T_K / rho + copies.b * b * T_K T_N + copies.c * c * T_MC T_N. */
-double tw_buffer_bytes(const tw_tile *, const tw_element_bytes *, const tw_copies *);
-
-/* Equations 1 and 3: do they fit in a memory of `capacity` bytes? */
-bool tw_buffers_fit(const tw_tile *, const tw_element_bytes *, const tw_copies *, double capacity);
 
 /* The least bytes of element traffic for a whole GEMM m x n x k out of level n - 1: A once for each column of its
  * tiles, B once for each row of them, C once. Sizes that do not divide are padded to whole tiles. */

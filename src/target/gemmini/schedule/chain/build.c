@@ -10,18 +10,6 @@ void gm_chain_free(gm_chain *c) {
   c->n = c->capacity = 0;
 }
 
-bool gm_chain_copy(const gm_chain *from, gm_chain *out) {
-  *out = *from;
-  out->command = malloc((size_t)(from->n ? from->n : 1) * sizeof *out->command);
-  out->capacity = from->n;
-  if (!out->command) {
-    out->n = out->capacity = 0;
-    return false;
-  }
-  memcpy(out->command, from->command, (size_t)from->n * sizeof *out->command);
-  return true;
-}
-
 int gm_affine_value(const gm_affine *a, const int index[GM_CHAIN_DEPTH]) {
   int value = a->base;
   for (int l = 0; l < GM_CHAIN_DEPTH; l++) value += a->step[l] * index[l];

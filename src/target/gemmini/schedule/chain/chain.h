@@ -95,7 +95,6 @@ typedef struct gm_chain {
 } gm_chain;
 
 void gm_chain_free(gm_chain *);
-bool gm_chain_copy(const gm_chain *, gm_chain *out);
 
 /* Calls `visit` for every command in the order in which the core issues them; stops when it returns false. `at` is the
  * position in chain->command, index has the indices of the loops around it. */

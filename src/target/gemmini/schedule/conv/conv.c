@@ -86,9 +86,10 @@ tw_status gm_conv_from(const gm_config *config, const tw_problem *problem, gm_co
   return TW_OK;
 }
 
-int gm_conv_first(const gm_conv *v, int y) { return gm_max(0, y * v->pool_stride - v->pool_pad); }
+/* The first row (column) of the convolution that row y of the output needs. */
+static int first_of(const gm_conv *v, int y) { return gm_max(0, y * v->pool_stride - v->pool_pad); }
 
 int gm_conv_extent(const gm_conv *v, int y, int n, int length) {
   const int window = v->pool ? v->pool : 1, end = (y + n - 1) * v->pool_stride - v->pool_pad + window;
-  return gm_min(end, length) - gm_conv_first(v, y);
+  return gm_min(end, length) - first_of(v, y);
 }

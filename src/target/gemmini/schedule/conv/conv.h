@@ -114,7 +114,6 @@ typedef struct gm_conv_layout {
  * rows of pixels, and the pairs of a row. */
 gm_slots gm_conv_slots(const gm_conv_plan *, const gm_conv_layout *, int spread);
 
-void gm_conv_plain(const gm_config *, const gm_conv *, gm_conv_plan *);
 /* The steps of conv2d, as a table; its functions take a context. */
 typedef struct gm_conv_context {
   gm_lever_context levers;
@@ -144,9 +143,7 @@ static inline int gm_conv_widest_store(const gm_config *c, const gm_conv *v) {
 /* Steps for each tile, tiles of pixels. */
 static inline int gm_conv_steps_each(const gm_conv_layout *l) { return l->chunks_r * l->chunks_c; }
 static inline int gm_conv_pixel_tiles(const gm_conv_layout *l) { return l->tiles_n * l->tiles_y * l->tiles_x; }
-/* First row of the convolution that row (column) y of the output needs; number of rows that output rows [y, y + n)
- * need. */
-int gm_conv_first(const gm_conv *, int y);
+/* Rows of the convolution that rows (columns) [y, y + n) of the output need. */
 int gm_conv_extent(const gm_conv *, int y, int n, int length);
 
 #endif

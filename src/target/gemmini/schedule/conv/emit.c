@@ -10,8 +10,8 @@
 #include "target/gemmini/schedule/emit_turn.h"
 #include "target/gemmini/schedule/family.h"
 
-const gm_conv_place gm_conv_here = {"n", "y", "x", "k", "r", "c"};
-const gm_conv_place gm_conv_ahead = {"ln", "ly", "lx", "lk", "lr", "lc"};
+static const gm_conv_place here = {"n", "y", "x", "k", "r", "c"};
+static const gm_conv_place ahead = {"ln", "ly", "lx", "lk", "lr", "lc"};
 
 /* ---- head of the source ---- */
 
@@ -176,7 +176,7 @@ static void prologue(gm_conv_emitter *e) {
   gm_write(&e->out, "int ln = 0, ly = 0, lx = 0, lk = 0, lr = 0, lc = 0;");
   gm_write(&e->out, "/* the operands of the first step%s */", loop ? "s" : "");
   if (loop) gm_write(&e->out, "for (int step = 0; step < %d && %s; step++) {", e->plan->prefetch, more);
-  gm_conv_emit_set_loads(e, &gm_conv_ahead);
+  gm_conv_emit_set_loads(e, &ahead);
   gm_conv_emit_first_loads(e);
   if (any) advance(e);
   if (loop) gm_write(&e->out, "}");
@@ -248,12 +248,12 @@ static void step(gm_conv_emitter *e) {
   char more[32];
   const bool any = more_text(e, more, sizeof more);
   if (p->prefetch == 0) {
-    gm_conv_emit_set_loads(e, &gm_conv_here);
+    gm_conv_emit_set_loads(e, &here);
     gm_conv_emit_all_loads(e);
   } else if (any) {
     gm_write(&e->out, "if (%s) { /* loads for %s */", more,
              p->prefetch == 1 ? "the next step" : "the step after the next");
-    gm_conv_emit_set_loads(e, &gm_conv_ahead);
+    gm_conv_emit_set_loads(e, &ahead);
     advance(e);
     gm_write(&e->out, "}");
     if (p->spread_loads == 0) gm_conv_emit_all_loads(e);

@@ -18,7 +18,6 @@ typedef struct gm_conv_place {
   const char *n, *y, *x, *k, *r,
       *c; /* image; row and column of the output; block of k; row of the kernel; block of c */
 } gm_conv_place;
-extern const gm_conv_place gm_conv_here, gm_conv_ahead;
 
 /* "MIN(4, 14 - y)": the size of a tile of `tile` at `place` of `length`; a constant if it never varies. */
 void gm_conv_left_text(int tile, int length, const char *place, char *out, size_t size);

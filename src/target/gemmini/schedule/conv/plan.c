@@ -24,7 +24,7 @@
 
 /* The largest chunks of one row of the kernel that fit into half of the scratchpad, with at most four blocks of
  * channels. */
-void gm_conv_plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan) {
+static void plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan) {
   const int wide = gm_widest_load(config), half = gm_spad_rows(config) / 2, d = config->dim;
   *plan = (gm_conv_plan){
       .tile_p = 1,
@@ -153,7 +153,7 @@ static tw_status legal(const void *context, const void *plan, tw_error *error) {
 tw_status gm_conv_replay(const gm_config *config, const gm_conv *v, const tw_schedule *schedule, gm_conv_plan *plan,
                          gm_conv_layout *layout, tw_error *error) {
   gm_conv_context c = gm_conv_context_of(config, v, layout);
-  gm_conv_plain(config, v, plan);
+  plain(config, v, plan);
   return tw_steps_apply(&gm_conv_language, &c, schedule, plan, legal, error);
 }
 

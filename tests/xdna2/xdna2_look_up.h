@@ -1,4 +1,4 @@
-/* lookup.c - products of int8 and ternary weights by table look-up (LUT-mpGeMM), as three loops over a tile.
+/* xdna2_look_up.h - a way that no kernel takes: products of int8 and ternary weights by table look-up (LUT-mpGeMM), as three loops over a tile.
  *
  * `group` weights along k are one index, of 3^group. Of each group of A's columns there is a table: the sums for every
  * index, 8 rows of A each, in 16 bits. C is then the sum of entries.
@@ -10,8 +10,10 @@
  * The core reads four entries of 8 bytes in an instruction, if each of the four reads finds a copy of the table in a
  * bank of its own: tables are stored four times (AMD UG1603, aie::lut). Sums in 16 bits do not overflow up to a depth of
  * 255 (128 * 255 < 2^15). Neither conflicts of banks nor the use of load unit A by such reads are counted. */
-#include "target/xdna2/core/builder.h"
+#ifndef TW_XDNA2_LOOK_UP_H
+#define TW_XDNA2_LOOK_UP_H
 
+#include "target/xdna2/core/builder.h"
 #include "target/xdna2/core/plan.h"
 
 enum {
@@ -80,7 +82,7 @@ static int added(xc_builder *b, int at, int sums, int more, int step) {
 }
 
 /* Eight columns of four rows: two reads fill the halves of a vector, which is one part here. */
-static void look_up(xc_builder *b, int addresses, int to, int step) {
+static void read_entries(xc_builder *b, int addresses, int to, int step) {
   for (int half = 0; half < HALVES; half++) {
     xc_node *n = xc_add_node(b->g, "vld.4x", 'B', 0, -1, half, step);
     xc_reads(n, addresses, XC_ALL_PARTS);
@@ -119,7 +121,7 @@ static tw_status look_up_graph(const xc_machine *m, int groups, xc_graph *out, t
         addresses = others;
       }
       const int entries = step ? register_of(&b, SUMS, found++, FOUND) : register_of(&b, 0, at, SUMS);
-      look_up(&b, addresses, entries, step);
+      read_entries(&b, addresses, entries, step);
       sums[at] = step ? added(&b, at, sums[at], entries, step) : entries;
     }
   }
@@ -149,9 +151,16 @@ static tw_status cycles_of(graph_maker *make, int groups, int64_t iterations, do
   return TW_OK;
 }
 
-tw_status xd_core_look_up_of(int group, int m, int k, int n, xd_core_look_up *out, tw_error *error) {
+/* Cycles of a call of m x k x n, and of its parts; bytes in L1 of the tables for 8 rows. */
+typedef struct look_up_cycles {
+  double cycles, addresses, tables, look_up;
+  int64_t table_bytes;
+} look_up_cycles;
+
+/* TW_USAGE: sizes that do not divide, or overflow sums of 16 bits. */
+static tw_status look_up_cycles_of(int group, int m, int k, int n, look_up_cycles *out, tw_error *error) {
   enum { GROUP_MAX = 5 /* 3^5 fits a byte */, DEPTH_MAX = 255, SIDE_MAX = 1 << 12 };
-  *out = (xd_core_look_up){0};
+  *out = (look_up_cycles){0};
   if (group < 1 || group > GROUP_MAX || k < 1 || k > DEPTH_MAX)
     return tw_fail(error, TW_USAGE,
                    "tables of %d weights at depth %d: at most %d weights are an index, and sums of 16 "
@@ -172,3 +181,5 @@ tw_status xd_core_look_up_of(int group, int m, int k, int n, xd_core_look_up *ou
   out->table_bytes = (int64_t)groups * blocks * ENTRIES * ENTRY_BYTES * COPIES;
   return status;
 }
+
+#endif
