@@ -91,6 +91,8 @@ REDUCTIONS = {
     **{name: name for name in ("sum", "mean", "norm", "max", "min", "argmax", "argmin")},
     **{"vector_norm": "norm", "amax": "max", "amin": "min", "mse_loss": "mean", "smooth_l1_loss": "mean"},
 }
+#: By a reduction's function, its terms, and whether a root follows: the norm of twt.normalize.
+NORMS = {("mean", "abs", False): "abs", ("norm", None, False): "l2", ("sum", "square", True): "l2", ("mean", "square", True): "rms"}
 #: Losses that are means of terms.
 LOSSES = {"mse_loss": "squared_difference", "smooth_l1_loss": "smooth_l1"}
 
@@ -119,10 +121,10 @@ def _sources(node: torch.fx.Node, depth: int) -> "dict[torch.fx.Node, None]":
 
 
 class Rewriter:
-    """Replaces nodes of a graph; `shapes` has those of floating-point tensors, by the names of nodes."""
+    """Replaces nodes of a graph; `shapes` has those of floating-point tensors, by the names of nodes, and `masks` those of tensors of booleans."""
 
-    def __init__(self, traced: torch.fx.GraphModule, shapes: "dict[str, Any]", numbers: "set[str]" = frozenset()):
-        self.traced, self.shapes, self.numbers, self.replaced = traced, shapes, numbers, []
+    def __init__(self, traced: torch.fx.GraphModule, shapes: "dict[str, Any]", numbers: "set[str]" = frozenset(), masks: "Optional[dict[str, Any]]" = None):
+        self.traced, self.shapes, self.numbers, self.masks, self.replaced = traced, shapes, numbers, masks or {}, []
         self.kept: "list[str]" = []
 
     def shape(self, node: Any) -> Any:
@@ -236,22 +238,49 @@ class Rewriter:
                 self.put(node, found)
         self.traced.graph.eliminate_dead_code()
 
+    def norm_of(self, x: Any, divisor: Any) -> "Optional[tuple[torch.fx.Node, tuple[Any, ...]]]":
+        """The reduction of x that the divisor is made of, and the arguments of twt.normalize after x."""
+
+        def inside(name: str) -> "tuple[Any, ...]":
+            is_call = isinstance(divisor, torch.fx.Node) and _name_of(divisor.target) == name and not divisor.kwargs
+            return tuple(divisor.args) if is_call else ()
+
+        has_root = len(inside("sqrt")) == 1
+        divisor = inside("sqrt")[0] if has_root else divisor
+        more = inside("add")
+        eps = float(more[1]) if len(more) == 2 and type(more[1]) in (int, float) else 0.0
+        divisor = more[0] if eps else divisor
+        if not isinstance(divisor, torch.fx.Node) or divisor.target is not twt.reduce or divisor.args[0] is not x:
+            return None
+        how, dim = divisor.kwargs, divisor.kwargs["dim"]
+        f = NORMS.get((how["f"], how.get("of"), has_root))
+        if not f or not how["keepdim"] or type(dim) is not int or not 0 <= eps < 1 or bool(eps) < (f == "rms") or (eps and how["f"] == "norm"):
+            return None
+        dim %= len(self.shape(x))
+        return (divisor, (f, eps, dim)) if twt._rows.has_normalize(self.shape(x), dim) else None
+
     def put_norms(self) -> None:
-        """Division by a norm of the last dimension: reductions of the tensor that is divided."""
+        """Division by a norm along a dimension: reductions of the tensor that is divided."""
         for node in list(self.traced.graph.nodes):
-            norm = node.args[1] if _name_of(node.target) in ("truediv", "div") and len(node.args) == 2 and not node.kwargs else None
-            if not isinstance(norm, torch.fx.Node) or norm.target is not twt.reduce or norm.args[0] is not node.args[0]:
-                continue
-            how = norm.kwargs
-            f = {("mean", "abs"): "abs", ("norm", None): "l2"}.get((how["f"], how.get("of")))
-            if f and how["keepdim"] and _is_last(how["dim"], self.shape(node.args[0])):
-                if len(norm.users) == 1:
+            divides = _name_of(node.target) in ("truediv", "div") and len(node.args) == 2 and not node.kwargs
+            found = self.norm_of(*node.args) if divides else None
+            if found:
+                if len(found[0].users) == 1:
                     self.replaced.remove("reduce")
-                self.put(node, (twt.normalize, (node.args[0], f), {}))
+                self.put(node, (twt.normalize, (node.args[0], *found[1]), {}))
         self.traced.graph.eliminate_dead_code()
 
+    def masked(self, product: Any) -> "Optional[dict[str, Any]]":
+        """The factors of a call that multiplies a tensor by a mask of its shape."""
+        if not isinstance(product, torch.fx.Node) or _name_of(product.target) != "mul" or product.kwargs or len(product.args) != 2:
+            return None
+        for x, mask in (product.args, product.args[::-1]):
+            if self.shape(x) == self.shape(product) and isinstance(mask, torch.fx.Node) and self.masks.get(mask.name) == self.shape(x):
+                return {"x": x, "mask": mask}
+        return None
+
     def running_sum(self, node: torch.fx.Node) -> "Optional[dict[str, Any]]":
-        """The options of twt.cumsum that computes flip(cumsum(flip(x))), or cat((zeros, cumsum(x without its last element)))."""
+        """The options of twt.cumsum that computes flip(cumsum(flip(x))), cat((zeros, cumsum(x without its last element))), or cumsum(x * mask)."""
 
         def call(value: Any, *names: str) -> "Optional[tuple[tuple[Any, ...], Any]]":
             """The arguments of a call of that name whose only user is the node; the dimension is apart."""
@@ -268,6 +297,9 @@ class Rewriter:
             found = of and call(of[0][0], source)
             return (found[0][0], found[1], found[0][1:]) if found and len(of[0]) == 1 and found[1] in (of[1], (of[1],), [of[1]]) else None
 
+        of = call(node, "cumsum")
+        if of and len(of[0]) == 1 and _is_last(of[1], self.shape(node)) and self.masked(of[0][0]):
+            return self.masked(of[0][0])
         flipped = call(node, "flip")
         inside = flipped and sums(flipped[0][0], "flip")
         if inside and _is_last(inside[1] if type(inside[1]) is int else inside[1][0], self.shape(inside[0])) and flipped[1] == inside[1]:
@@ -329,22 +361,22 @@ class Rewriter:
         self.traced.recompile()
 
 
-def _values_of(traced: torch.fx.GraphModule, inputs: "list[Any]") -> "tuple[dict[str, Any], set[str]]":
-    """The shapes of nodes that are floating-point tensors, and the nodes that are numbers."""
-    shapes, numbers = {}, set()
+def _values_of(traced: torch.fx.GraphModule, inputs: "list[Any]") -> "tuple[dict[str, Any], set[str], dict[str, Any]]":
+    """The shapes of nodes that are floating-point tensors, the nodes that are numbers, and the shapes of tensors of booleans."""
+    shapes, numbers, masks = {}, set(), {}
 
     class Recorder(torch.fx.Interpreter):
         def run_node(self, node):
             value = super().run_node(node)
-            if isinstance(value, torch.Tensor) and value.is_floating_point():
-                shapes[node.name] = tuple(value.shape)
+            if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.dtype == torch.bool):
+                (masks if value.dtype == torch.bool else shapes)[node.name] = tuple(value.shape)
             elif type(value) in (int, float):
                 numbers.add(node.name)
             return value
 
     with torch.no_grad():
         Recorder(traced).run(*inputs)
-    return shapes, numbers
+    return shapes, numbers, masks
 
 
 # ---- the new file ----

@@ -16,7 +16,10 @@
  * The C parameters of a kernel are dense.
  * Inputs: x [rows][cols], [residual [rows][cols],] [weight [groups cols / span],] [bias like weight,] [seed [2],].
  * Outputs: y [rows][cols], [sum [rows][cols]]. Residual and sum (the rows r) belong to
- * residual=1, bias to norm=layer, seed (of i32) to dropout > 0. All other operands have type a. */
+ * residual=1, bias to norm=layer, seed (of i32) to dropout > 0. All other operands have type a.
+ *
+ * With inner > 1, x and y are [rows][cols][inner] in memory: the elements of a vector are `inner` apart, as channels before
+ * the pixels of an image. There are rows times inner vectors, and a weight for each column. */
 #include "op/layernorm.h"
 
 #include <math.h>
@@ -64,6 +67,12 @@ static const tw_key keys[] = {
      .min = 1,
      .max = 1 << 24,
      .help = "neighbours in a row that share a weight"},
+    {.name = "inner",
+     .kind = TW_KEY_INT,
+     .fallback = "1",
+     .min = 1,
+     .max = 1 << 30,
+     .help = "elements from one element of a vector to the next; x is rows x cols x inner"},
     {.name = "a",
      .kind = TW_KEY_TYPE,
      .fallback = "",
@@ -72,7 +81,7 @@ static const tw_key keys[] = {
 
 /* Operands by position; absent ones are -1. */
 typedef struct layernorm {
-  int64_t rows, columns;
+  int64_t rows, columns, inner;
   int64_t groups, span;
   double dropout, eps;
   tw_norm norm;
@@ -83,6 +92,7 @@ typedef struct layernorm {
 static layernorm layernorm_of(const tw_problem *p) {
   layernorm l = {.rows = tw_problem_int(p, "rows"),
                  .columns = tw_problem_int(p, "cols"),
+                 .inner = tw_problem_int(p, "inner"),
                  .groups = tw_problem_int(p, "groups"),
                  .span = tw_problem_int(p, "span"),
                  .dropout = tw_problem_real(p, "dropout"),
@@ -114,6 +124,12 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
     return tw_fail(error, TW_USAGE, "groups=%lld must divide rows=%lld", (long long)l.groups, (long long)l.rows);
   if (l.columns % l.span)
     return tw_fail(error, TW_USAGE, "span=%lld must divide cols=%lld", (long long)l.span, (long long)l.columns);
+  if (l.inner > 1 && (l.groups > 1 || l.span > 1 || l.residual >= 0 || l.dropout > 0))
+    return tw_fail(error, TW_USAGE,
+                   "inner=%lld requires groups=1, span=1, residual=0 and dropout=0; remove these keys or inner",
+                   (long long)l.inner);
+  if ((double)l.rows * (double)l.columns * (double)l.inner > 0x1p40)
+    return tw_fail(error, TW_USAGE, "rows times cols times inner must be at most 2^40; choose smaller ones");
   if (l.weight < 0 && (l.groups > 1 || l.span > 1))
     return tw_fail(error, TW_USAGE,
                    "affine=0 has no weights, so it requires groups=1 and span=1 (found groups=%lld span=%lld)",
@@ -121,18 +137,30 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   return TW_OK;
 }
 
+/* Vectors are rows of the operand, for any `inner`. */
+static tw_operand vectors(const char *name, const layernorm *l) {
+  const int64_t all[] = {l->rows, l->columns}, apart[] = {l->rows, l->inner, l->columns};
+  tw_operand o = tw_operand_dense(name, l->type, l->inner > 1 ? 3 : 2, l->inner > 1 ? apart : all);
+  if (l->inner > 1) o.stride[1] = 1, o.stride[2] = l->inner;
+  return o;
+}
+
+static int64_t place_of(const layernorm *l, int64_t row, int64_t column) {
+  return row / l->inner * l->columns * l->inner + row % l->inner + column * l->inner;
+}
+
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const layernorm l = layernorm_of(p);
-  const int64_t all[] = {l.rows, l.columns}, row[] = {l.groups * (l.columns / l.span)};
-  out[l.x] = tw_operand_dense("x", l.type, 2, all);
+  const int64_t row[] = {l.groups * (l.columns / l.span)};
+  out[l.x] = vectors("x", &l);
   if (l.weight >= 0) out[l.weight] = tw_operand_dense("weight", l.type, 1, row);
   if (l.bias >= 0) out[l.bias] = tw_operand_dense("bias", l.type, 1, row);
   if (l.seed >= 0) out[l.seed] = tw_operand_dense("seed", TW_I32, 1, (int64_t[]){2});
-  out[l.y] = tw_operand_dense("y", l.type, 2, all);
+  out[l.y] = vectors("y", &l);
   out[l.y].is_output = true;
   if (l.residual >= 0) {
-    out[l.residual] = tw_operand_dense("residual", l.type, 2, all);
-    out[l.sum] = tw_operand_dense("sum", l.type, 2, all);
+    out[l.residual] = vectors("residual", &l);
+    out[l.sum] = vectors("sum", &l);
     out[l.sum].is_output = true;
   }
   return (size_t)l.n;
@@ -177,7 +205,7 @@ static bool keeps(const job *j, int64_t row, int64_t column) {
 /* r and its error in binary32: the factor, the product and the sum are rounded. */
 static void make_sum(const job *j, int64_t row, int64_t column, double *r, double *off) {
   const layernorm *l = &j->l;
-  const int64_t at = row * l->columns + column;
+  const int64_t at = place_of(l, row, column);
   const double x = keeps(j, row, column) ? tw_element(l->type, j->buffer[l->x], at) / (1 - l->dropout) : 0;
   const double residual = l->residual >= 0 ? tw_element(l->type, j->buffer[l->residual], at) : 0;
   *r = x + residual;
@@ -286,7 +314,7 @@ static void exact_cost(const tw_problem *p, size_t operand, double *element, dou
 static double operations(const tw_problem *p) {
   const layernorm l = layernorm_of(p);
   return ((l.norm == TW_NORM_LAYER ? 4 : 2) + (l.dropout > 0) / 2.0 + (l.residual >= 0) / 2.0) * (double)l.rows *
-         (double)l.columns;
+         (double)l.columns * (double)l.inner;
 }
 
 const tw_op tw_op_layernorm = {

@@ -41,6 +41,8 @@ static const kernel_case cases[] = {
     {"layernorm rows=32768 cols=2048 dropout=0.1 residual=1 a=bf16", "row warps=4"},
     {"layernorm rows=333 cols=1000 dropout=0.3 norm=rms a=f32", "row warps=2;block rows=2"},
     {"layernorm rows=333 cols=520 residual=1 a=f16", "row warps=1;block rows=8;streaming"},
+    {"layernorm rows=4 cols=64 inner=262144 norm=rms affine=0 a=f32", "row warps=8"},
+    {"layernorm rows=32 cols=128 inner=3136 a=bf16", "row warps=16"},
     {"conv2d n=256 c=3 h=224 w=224 k=96 r=11 s=11 stride=4 pad=2 bias=row weight_layout=kcrs image_layout=nchw a=f32 "
      "b=f32 out=f32 "
      "acc=f32",
@@ -62,6 +64,7 @@ static const kernel_case cases[] = {
     {"elementwise rows=4096 cols=32768 f=elu alpha=0.5 a=f32", "chunks 2;threads 128"},
     {"elementwise rows=333 cols=1000 f=softplus a=bf16", "chunks 1;streaming"},
     {"cumsum rows=4096 cols=4095 reverse=1 a=f32", "chunks 4"},
+    {"cumsum rows=4096 cols=4096 masked=1 a=f32", "chunks 2"},
     {"softmax rows=4096 cols=4096 log=1 a=bf16", "row warps=4"},
     {"pool n=64 h=512 w=512 r=4 s=4 pad=1 a=f32", "outputs 4"},
     {"pool n=64 d=64 h=64 w=64 t=3 r=3 s=3 stride=2 pad=1 f=mean a=bf16", "threads 128"},
@@ -214,6 +217,9 @@ static void what_cannot_be_is_refused(void **state) {
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
   refused("layernorm rows=4 cols=4096 affine=0 a=bf16", "row warps=4", "do not support affine=0");
+  refused("layernorm rows=4 cols=64 inner=4 a=f32", "split_row blocks=2", "does not support inner");
+  refused("layernorm rows=4 cols=64 inner=4 a=f32", "row warps=2", "128 elements per thread exceed its registers");
+  refused("layernorm rows=4 cols=256 inner=8 a=bf16", "row warps=32", "exceed the registers of a block");
   refused("layernorm rows=4 cols=4100 span=82 a=f32", "split_row blocks=2", "unsupported span=82");
   refused("pool n=1 h=8 w=8 r=3 s=3 a=f32", "outputs 8", "only 6 rows");
   refused("pool n=1 h=99 w=99 r=30 s=30 a=f32", "outputs 4", "too many elements");

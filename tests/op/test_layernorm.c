@@ -74,6 +74,23 @@ static void known_groups(void **state) {
   }
 }
 
+/* Vectors along the middle dimension: the weight is of the column, and the neighbours are of other vectors. */
+static void known_vectors_that_are_apart(void **state) {
+  (void)state;
+  op_run r;
+  op_run_make(&r, "layernorm rows=1 cols=4 inner=2 eps=0.0000001 a=f32", 1);
+  memcpy(r.data.buffer[0], (float[]){1, 40, 2, 30, 3, 20, 4, 10}, 32);
+  memcpy(r.data.buffer[1], (float[]){1, 2, 3, 4}, 16);
+  memcpy(r.data.buffer[2], (float[]){0, 1, 2, 3}, 16);
+  op_run_reference(&r);
+  const double z[4] = {-1.34164, -0.44721, 0.44721, 1.34164};
+  for (int i = 0; i < 8; i++) {
+    const double y = (i % 2 ? z[3 - i / 2] : z[i / 2]) * (1 + i / 2) + i / 2;
+    assert_true(fabs(op_get(&r, 3, i) - y) < 1e-4);
+  }
+  op_run_free(&r);
+}
+
 typedef enum kernel_plan {
   RIGHT,
   ROUNDED_SUM,
@@ -220,6 +237,9 @@ static void impossible_problems_are_refused(void **state) {
   op_expect_refused("layernorm rows=4 cols=4 a=f32 norm=l2", "add affine=0");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 groups=3", "groups=3 must divide rows=4");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 affine=0 span=2", "affine=0 has no weights");
+  op_expect_refused("layernorm rows=4 cols=4 inner=2 a=f32 span=2", "inner=2 requires groups=1");
+  op_expect_refused("layernorm rows=4 cols=4 inner=2 a=f32 residual=1", "inner=2 requires groups=1");
+  op_expect_refused("layernorm rows=1073741824 cols=1048576 a=f32", "at most 2^40");
 }
 
 int main(void) {
@@ -227,6 +247,7 @@ int main(void) {
       cmocka_unit_test(philox_gives_its_known_answers),
       cmocka_unit_test(known_answers),
       cmocka_unit_test(known_groups),
+      cmocka_unit_test(known_vectors_that_are_apart),
       cmocka_unit_test(honest_kernels_pass_and_wrong_ones_do_not),
       cmocka_unit_test(half_of_the_elements_are_dropped),
       cmocka_unit_test(a_large_output_is_sampled),

@@ -31,6 +31,12 @@ static void answers_that_are_known(void **state) {
                 (int64_t[]){6}, (double[]){0, 1, 3, 0, -1, -1}, 6);
   expect_answer("cumsum rows=1 cols=3 reverse=1 exclusive=1 a=f32", 1, (const double *[]){(double[]){1, 2, 3}},
                 (int64_t[]){3}, (double[]){5, 3, 0}, 3);
+  expect_answer("cumsum rows=2 cols=3 masked=1 a=f32", 2,
+                (const double *[]){(double[]){1, 2, 3, -1, 0, 5}, (double[]){1, 0, 1, 0, 1, 1}}, (int64_t[]){6, 6},
+                (double[]){1, 1, 4, 0, 0, 5}, 6);
+  expect_answer("cumsum rows=1 cols=3 masked=1 reverse=1 exclusive=1 a=f32", 2,
+                (const double *[]){(double[]){1, 2, 3}, (double[]){1, 1, 0}}, (int64_t[]){3, 3}, (double[]){2, 0, 0},
+                3);
   expect_answer("transpose rows=2 cols=3 a=f32", 1, (const double *[]){(double[]){1, 2, 3, 4, 5, 6}}, (int64_t[]){6},
                 (double[]){1, 4, 2, 5, 3, 6}, 6);
   expect_answer("maxpool h=3 w=3 pool=2 a=f32" /* its name before */, 1,

@@ -20,7 +20,8 @@ os.environ.setdefault("TILEWRIGHT_WISDOM", tempfile.mkdtemp() + "/wisdom.json")
 import torch  # noqa: E402
 
 import tilewright.torch as twt  # noqa: E402
-from tilewright.torch import _attention, _cached, _conv, _device, _elementwise, _gate, _gemm, _packed, _pool, _reduce, _rows, _tune  # noqa: E402
+import torch_operators  # noqa: E402
+from tilewright.torch import _device, _gemm, _tune  # noqa: E402
 
 SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 60
 ONLY = sys.argv[2:]
@@ -246,76 +247,6 @@ def wrong_devices():
     raise AssertionError("operands on two devices were taken")
 
 
-def operators(device, dtype):
-    """Every operator with inputs whose gradients are asked for, where it has gradients; its name is first."""
-    new = lambda *s: torch.randn(*s, device=device, dtype=dtype, requires_grad=True)  # noqa: E731
-    angles = lambda: torch.randn(16, 4, device=device, dtype=dtype)  # noqa: E731
-    return (
-        (_gemm.linear, (new(130, 16), new(24, 16), new(24))),
-        (_gemm.matmul, (new(2, 130, 16), new(16, 24))),
-        (_gemm.linear_add, (new(130, 16), new(24, 16), new(130, 24))),
-        (_gemm.gated_linear, (new(130, 16), new(24, 16), "silu")),
-        (_rows.layer_norm, (new(4, 16), new(16), new(16), 1e-5)),
-        (_rows.rms_norm, (new(4, 16), new(16), 1e-5)),
-        (_rows.group_norm, (new(2, 4, 8), 2, new(4), new(4), 1e-5)),
-        (_rows.group_norm, (new(2, 4, 8), 2, None, None, 1e-5)),
-        (_rows.normalize, (new(4, 16), "l2", 0.1)),
-        (_rows.softmax, (new(4, 16),)),
-        (_rows.log_softmax, (new(4, 16),)),
-        (_rows.cumsum, (new(4, 16), True, False)),
-        (_gate.operation, (new(4, 16), "silu")),
-        (_elementwise.operation, (new(4, 16), "elu", 0.75, 0.0)),
-        (_pool.operation, (new(2, 3, 8, 9), [3, 3], 2, 1, 1, True)),
-        (_pool.operation, (new(2, 3, 8, 9), [3, 3], 2, 1, 1, False)),
-        (_reduce.operation, (new(4, 6, 8), new(4, 6, 8), "mean", "smooth_l1", 1, 1)),
-        (_reduce.operation, (new(4, 6, 8), None, "norm", "x", 0, 2)),
-        (_attention.attention, (new(2, 16, 4, 8), new(2, 16, 2, 8), new(2, 16, 2, 8), True, 0.3)),
-        (_attention.rotary, (new(2, 16, 4, 8), angles(), angles(), False)),
-    )
-
-
-def opchecks():
-    n = 0
-    for device in ("cpu", "cuda"):
-        for dtype in (torch.float32, torch.bfloat16) if device == "cuda" else (torch.float32,):
-            codes, scales = (t.to(device) for t in _packed.encoded(torch.randn(24, 64), "i4", 32))
-            new = lambda *s: torch.randn(*s, device=device, dtype=dtype)  # noqa: E731
-            starts, lengths = torch.tensor([0, 5, 16], device=device, dtype=torch.int32), torch.tensor([7, 16], device=device, dtype=torch.int32)
-            without_gradients = (
-                (_packed.packed_linear, (new(4, 64).requires_grad_(), codes, scales, None, "i4", 32)),
-                (_conv.operation, (new(2, 3, 8, 9), new(4, 3, 3, 3), new(4), 1, [1, 1])),
-                (_cached.cached_attention, (new(2, 4, 4, 8), new(2, 16, 2, 8), new(2, 16, 2, 8), lengths, None, True, 0.3, 0, 0.0)),
-                (_cached.varlen_operator, (new(16, 4, 8), new(16, 2, 8), new(16, 2, 8), starts, 11, True, 0.3, 0, 0.0)),
-            )
-            for op, inputs in (*operators(device, dtype), *without_gradients):
-                try:
-                    torch.library.opcheck(op, inputs)
-                except Exception as error:
-                    raise AssertionError(f"{op} on {device} in {dtype}: {str(error)[:500]}") from error
-                n += 1
-    return f"{n} cases"
-
-
-def gradchecks():
-    """Gradients in f64, beside differences, and second ones of what derives its gradients from PyTorch's functions."""
-    cases = operators("cuda", torch.float64)
-    for op, inputs in cases:
-        places = [i for i, x in enumerate(inputs) if isinstance(x, torch.Tensor) and x.requires_grad]
-
-        def call(*leaves):
-            given = dict(zip(places, leaves))
-            out = op(*[given.get(i, x) for i, x in enumerate(inputs)])
-            return out[0] if isinstance(out, tuple) else out
-
-        try:
-            torch.autograd.gradcheck(call, [inputs[i] for i in places])
-            if op in (_rows.group_norm, _elementwise.operation, _pool.operation, _reduce.operation, _rows.normalize):
-                torch.autograd.gradgradcheck(call, [inputs[i] for i in places])
-        except Exception as error:
-            raise AssertionError(f"{op}: {str(error)[:500]}") from error
-    return f"{len(cases)} cases"
-
-
 def overhead():
     """Microseconds of the CPU per call: an operator that does nothing but make the result, registered as ours are, and the product."""
     from tilewright.torch._register import operator
@@ -371,8 +302,9 @@ def main():
     check("errors", errors)
     check("packed weights", packed_values)
     check("gradients", gradients)
-    check("opcheck", opchecks)
-    check("gradcheck", gradchecks)
+    for dtype in (torch.float32, torch.bfloat16):
+        check("opcheck", lambda: torch_operators.opchecks("cuda", dtype))  # noqa: B023
+    check("gradcheck", lambda: torch_operators.gradchecks("cuda"))
     check("compile, forward", lambda: compiled(False))
     check("compile, backward", lambda: compiled(True))
     check("CUDA graph", graph)

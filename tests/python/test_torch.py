@@ -19,6 +19,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import torch_operators
+
 import tilewright as tw
 import tilewright.torch as twt
 from tilewright import kernelbench
@@ -329,8 +331,6 @@ class Rows(unittest.TestCase):
                         torch.testing.assert_close(twt.reduce(x, f, dim, of=of, other=other), expected)
                         kept = [1 if first <= d <= last else x.shape[d] for d in range(3)]
                         self.assertEqual(list(twt.reduce(x, f, dim, True, of=of, other=other).shape), kept)
-            leaves = [t.clone().requires_grad_() for t in (x, z[0])]
-            self.assertTrue(torch.autograd.gradcheck(lambda x, z: _reduce.operation(x, z, "mean", of, 1, 1), leaves))  # noqa: B023
         for wrong, said in (
             (dict(f="median"), "unknown f='median'"),
             (dict(dim=(0, 2)), "expected neighbouring dimensions"),
@@ -354,15 +354,20 @@ class Rows(unittest.TestCase):
             torch.testing.assert_close(twt.cumsum(x, dim, exclusive=True), y - x)
             torch.testing.assert_close(twt.cumsum(x, dim, reverse=True), x.sum(dim, keepdim=True) - y + x)
             torch.testing.assert_close(twt.cumsum(x, dim, reverse=True, exclusive=True), x.sum(dim, keepdim=True) - y)
+            torch.testing.assert_close(twt.cumsum(x, dim, mask=x > 0), (x * (x > 0)).cumsum(dim))
             torch.testing.assert_close(twt.log_softmax(x, dim), torch.softmax(x, dim).log())
         leaf = x.clone().requires_grad_()
         for how in ((False, False), (True, False), (False, True), (True, True)):
-            torch.testing.assert_close(_rows.cumsum(x, *how), _rows.cumsum_by_pytorch(x, *how))
-            self.assertTrue(torch.autograd.gradcheck(lambda t: _rows.cumsum(t, *how), (leaf,)))
+            for mask in (None, x > 0):
+                torch.testing.assert_close(_rows.cumsum(x, *how, mask), _rows.cumsum_by_pytorch(x, *how, mask))
+                self.assertTrue(torch.autograd.gradcheck(lambda t: _rows.cumsum(t, *how, mask), (leaf,)))
         torch.testing.assert_close(_rows.log_softmax(x), torch.log_softmax(x, -1))
         self.assertTrue(torch.autograd.gradcheck(_rows.log_softmax, (leaf,)))
         with self.assertRaisesRegex(tw.UsageError, "cumsum: expected a floating-point tensor and a dimension"):
             twt.cumsum(x, 3)
+        for mask in (x > 0).double(), x[0] > 0:
+            with self.assertRaisesRegex(tw.UsageError, "cumsum: expected a mask of torch.bool"):
+                twt.cumsum(x, mask=mask)
 
     def test_parts_at_any_address(self):
         """A plan is started at multiples of 16 bytes, and every part of the output is written."""
@@ -496,6 +501,15 @@ class Rows(unittest.TestCase):
         torch.testing.assert_close(model(x), expected)
 
 
+class Operators(unittest.TestCase):
+    def test_gradients(self):
+        torch_operators.gradchecks("cpu")
+
+    @unittest.skipUnless(hasattr(torch.library, "opcheck"), "torch.library.opcheck requires PyTorch 2.4")
+    def test_registration(self):
+        torch_operators.opchecks("cpu", torch.float32)
+
+
 class Tuning(unittest.TestCase):
     def test_pairs_compute_the_same(self):
         """The two sides of a comparison: one of them wrong would make the other look fast."""
@@ -516,6 +530,8 @@ class Tuning(unittest.TestCase):
             ("softmax", dict(rows=5, cols=16, log=1, a="f32")),
             ("cumsum", dict(rows=5, cols=16, reverse=1, a="f32")),
             ("cumsum", dict(rows=5, cols=16, exclusive=1, a="f32")),
+            ("cumsum", dict(rows=5, cols=16, masked=1, reverse=1, a="f32")),
+            ("layernorm", dict(rows=3, cols=16, inner=5, norm="rms", affine=0, eps=1e-5, a="f32")),
             ("reduce", dict(outer=3, n=4, inner=5, f="mean", of="smooth_l1", a="f32")),
             ("reduce", dict(outer=3, n=4, inner=5, f="mean", of="hinge", shared=1, a="f32")),
             ("reduce", dict(outer=3, n=4, inner=1, f="norm", a="f32")),
@@ -572,7 +588,7 @@ class Tuning(unittest.TestCase):
             lambda x, w, b: _rows.rms_norm(x, w, 1e-3),
             lambda x, w, b: _rows.rms_norm(x, w * x.sum(), 1e-3),
             lambda x, w, b: _rows.group_norm(x, 3, None, None, 1e-3),
-            lambda x, w, b: _rows.normalize(x, "l2", 0.1),
+            lambda x, w, b: _rows.normalize(x, "l2", 0.1, 1),
             lambda x, w, b: _reduce.operation(x, x * w, "mean", "squared_difference", 1, 2),
             lambda x, w, b: _pool.operation(x, [2], 1, 1, 1, True) ** 2,
         ):
@@ -582,18 +598,28 @@ class Tuning(unittest.TestCase):
     def test_division_by_a_norm(self):
         x = torch.randn(3, 5, 7, dtype=torch.double, requires_grad=True)
         for f, eps, expected in (
-            ("l2", 0.0, torch.nn.functional.normalize(x, dim=-1, eps=0)),
-            ("l2", 0.25, x / (x.square().sum(-1, keepdim=True) + 0.25).sqrt()),
-            ("abs", 0.25, x / (x.abs().mean(-1, keepdim=True) + 0.25)),
+            ("l2", 0.0, lambda x: torch.nn.functional.normalize(x, dim=-1, eps=0)),
+            ("l2", 0.25, lambda x: x / (x.square().sum(-1, keepdim=True) + 0.25).sqrt()),
+            ("abs", 0.25, lambda x: x / (x.abs().mean(-1, keepdim=True) + 0.25)),
+            ("rms", 0.25, lambda x: x / (x.square().mean(-1, keepdim=True) + 0.25).sqrt()),
         ):
             with self.subTest(f"{f} {eps}"):
-                torch.testing.assert_close(twt.normalize(x, f, eps), expected)
-                torch.testing.assert_close(_rows.normalize(x, f, eps), expected)
-                self.assertTrue(torch.autograd.gradcheck(lambda y: _rows.normalize(y, f, eps), (x,)))
+                torch.testing.assert_close(twt.normalize(x, f, eps), expected(x))
+                for dim in range(3):
+                    torch.testing.assert_close(twt.normalize(x, f, eps, dim - 3), expected(x.transpose(dim, -1)).transpose(dim, -1))
+                    torch.testing.assert_close(_rows.normalize(x, f, eps, dim), expected(x.transpose(dim, -1)).transpose(dim, -1))
+                    self.assertTrue(torch.autograd.gradcheck(lambda y: _rows.normalize(y, f, eps, dim), (x,)))
                 theirs, ours = _tune.pair("layernorm", dict(rows=3, cols=8, norm=f, affine=0, eps=eps, a="f32"), "cpu")
                 torch.testing.assert_close(ours(), theirs())
         with self.assertRaisesRegex(tw.UsageError, "expected f of abs, l2"):
             twt.normalize(x, "l1")
+        for wrong in (dict(f="rms"), dict(dim=3)):
+            with self.assertRaisesRegex(tw.UsageError, "and a dimension of x"):
+                twt.normalize(x, **wrong)
+        images = (112, 64, 512, 512)
+        channels = dict(rows=4, cols=64, inner=512 * 512, norm="rms", affine=0, eps=1e-5)
+        self.assertEqual(_rows.normalize_keys(images, "rms", 1e-5, 1), channels)
+        self.assertEqual([_rows.has_normalize((8, 257), dim) for dim in (0, 1)] + [_rows.has_normalize((257, 8), 0)], [True, True, False])
 
     def test_pools(self):
         """A module is computed as before, with gradients; the keys of kernels follow its options."""
@@ -1098,7 +1124,15 @@ class KernelBench(unittest.TestCase):
             "torch.argmax(A, dim=1) + torch.argmin(A)": ["reduce", "reduce"],
             "A / torch.norm(A, p=2, dim=1, keepdim=True)": ["normalize"],
             "A / torch.mean(torch.abs(A), dim=-1, keepdim=True)": ["normalize"],
-            "A / torch.norm(A, p=2, dim=0, keepdim=True)": ["reduce"],
+            "A / torch.norm(A, p=2, dim=0, keepdim=True)": ["normalize"],
+            "A / torch.sqrt(torch.mean(A ** 2, dim=0, keepdim=True) + 1e-5)": ["normalize"],
+            "A / torch.sqrt(torch.sum(A.square(), dim=1, keepdim=True))": ["normalize"],
+            "A / (A.abs().mean(dim=0, keepdim=True) + 0.5)": ["normalize"],
+            "A / torch.sqrt(torch.mean(A ** 2, dim=0, keepdim=True))": ["reduce"],
+            "A / torch.sqrt(torch.mean(A ** 2, dim=0, keepdim=True) + 2)": ["reduce"],
+            "A / torch.sqrt(torch.mean(A ** 2, dim=1) + 1e-5)[:, None]": ["reduce"],
+            "A / torch.sqrt(torch.mean(torch.exp(A) ** 2, dim=1, keepdim=True) + 1e-5)": ["reduce"],
+            "A / (torch.norm(A, p=2, dim=1, keepdim=True) + 0.5)": ["reduce"],
             "A / torch.norm(A + 1, p=2, dim=1, keepdim=True)": ["reduce"],
             "A / torch.norm(A, p='fro')": ["reduce"],
             "torch.mean(torch.abs(A), dim=1, keepdim=True)": ["reduce"],
@@ -1119,6 +1153,9 @@ class KernelBench(unittest.TestCase):
             "torch.bmm(A[None], A.t()[None])": ["bmm"],
             "torch.log_softmax(A, dim=1)": ["log_softmax"],
             "torch.cumsum(A * (A > 0), dim=1)": ["cumsum"],
+            "torch.cumsum((A > 0) * A, 1)": ["cumsum"],
+            "torch.cumsum(A * (A[0] > 0), dim=1)": ["cumsum"],
+            "torch.cumsum(A * (A > 0), dim=0)": [],
             "torch.cumsum(A, dim=0)": [],
             "torch.cumsum(A.flip(1), dim=1).flip(1)": ["cumsum"],
             "torch.cumsum(A.flip(0), dim=1).flip(0)": ["cumsum"],
@@ -1140,6 +1177,8 @@ class KernelBench(unittest.TestCase):
             with self.subTest(text):
                 self.assertEqual(rewriter.replaced, replaced)
                 torch.testing.assert_close(traced(*inputs), model(*inputs))
+                if "cumsum(A *" in text:  # the mask is the kernel's, if it is like A
+                    self.assertEqual("mul" in rewriter.kept, "[0]" in text or "dim=0" in text)
                 if "clamp" in text or "relu(1" in text:  # a hinge loss is one call, and no other clamp is
                     self.assertEqual("clamp" in rewriter.kept, "max=1" in text or "2 -" in text)
 

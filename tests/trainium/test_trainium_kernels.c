@@ -96,8 +96,10 @@ static void what_does_not_fit_is_named(void **state) {
   } cases[] = {
       {"layernorm rows=128 cols=100 residual=1", NULL, "unsupported residual=1"},
       {"layernorm rows=128 cols=100 affine=0", NULL, "unsupported affine=0"},
+      {"layernorm rows=128 cols=100 inner=2", NULL, "span or inner"},
       {"softmax rows=128 cols=100 log=1", NULL, "unsupported log=1"},
       {"cumsum rows=128 cols=100 reverse=1", NULL, "unsupported reverse=1"},
+      {"cumsum rows=128 cols=100 masked=1", NULL, "masked=1: schedules on"},
       {"layernorm rows=128 cols=100 dropout=0.5", NULL, "unsupported dropout"},
       {"layernorm rows=128 cols=100", "split 3", "it must divide cols=100"},
       {"layernorm rows=128 cols=100", "add scalar", "unsupported engine scalar"},

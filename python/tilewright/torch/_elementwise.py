@@ -40,10 +40,10 @@ def row_parts(shape: Any) -> int:
     return parts_of(math.prod(shape[:-1]), math.prod(shape))
 
 
-def in_parts(plan: Any, x: torch.Tensor) -> torch.Tensor:
-    """A result like x, whose rows are computed in parts if they are many."""
+def in_parts(plan: Any, x: torch.Tensor, *like: torch.Tensor, parts: int = 0) -> torch.Tensor:
+    """A result like x, whose rows are computed in parts if they are many. `like`: more inputs of x's shape. `parts`: how many [default: row_parts]."""
     x, out = x.contiguous(), x.new_empty(x.shape)
-    start_parts(plan, row_parts(x.shape), [x], out)
+    start_parts(plan, parts or row_parts(x.shape), [x, *(t.contiguous() for t in like)], out)
     return out
 
 

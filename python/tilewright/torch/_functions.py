@@ -105,13 +105,16 @@ def rms_norm(
     return (_rows.direct_rms_norm if direct else _rows.rms_norm)(x, weight, eps)
 
 
-def normalize(x: torch.Tensor, f: str = "l2", eps: float = 0.0) -> torch.Tensor:
-    """x over a norm of its last dimension. f: l2, sqrt(sum of squares + eps), or abs, the mean magnitude + eps."""
-    if f not in _rows.NORMS or not 0 <= eps < 1:
-        raise UsageError(f"tilewright.torch.normalize: expected f of {', '.join(_rows.NORMS)}, and eps between 0 and 1 (found {f}, {eps})")
-    if is_traced(x) or (not is_compiling() and is_plain(x) and not _rows.normalize_route(x, f, eps)):
-        return _rows.normalize_by_pytorch(x, f, eps)
-    return (_rows.direct_normalize if is_direct(x) else _rows.normalize)(x, f, eps)
+def normalize(x: torch.Tensor, f: str = "l2", eps: float = 0.0, dim: int = -1) -> torch.Tensor:
+    """x over a norm along a dimension. f: l2, sqrt(sum of squares + eps); rms, sqrt(mean of squares + eps), with eps above 0; or abs, the mean
+    magnitude + eps. Kernels are for the last dimension, and for others of up to 256 elements."""
+    if f not in _rows.NORMS or not 0 <= eps < 1 or (f == "rms" and not eps) or dim not in range(-x.dim(), x.dim()):
+        expected = f"expected f of {', '.join(_rows.NORMS)}, eps between 0 and 1, and a dimension of x"
+        raise UsageError(f"tilewright.torch.normalize: {expected} (found {f}, {eps}, dim={dim})")
+    how = f, eps, dim % x.dim()
+    if is_traced(x) or (not is_compiling() and is_plain(x) and not _rows.normalize_route(x, *how)):
+        return _rows.normalize_by_pytorch(x, *how)
+    return (_rows.direct_normalize if is_direct(x) else _rows.normalize)(x, *how)
 
 
 def softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
@@ -130,15 +133,21 @@ def log_softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
     return (_rows.direct_log_softmax if is_direct(x) else _rows.log_softmax)(x)
 
 
-def cumsum(x: torch.Tensor, dim: int = -1, *, reverse: bool = False, exclusive: bool = False) -> torch.Tensor:
-    """As torch.cumsum; `reverse`: from the end; `exclusive`: without the element itself. Kernels are for the last dimension."""
+def cumsum(x: torch.Tensor, dim: int = -1, *, reverse: bool = False, exclusive: bool = False, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    """As torch.cumsum; `reverse`: from the end; `exclusive`: without the element itself; `mask`: of x * mask, where mask is of booleans like x.
+    Kernels are for the last dimension."""
     if not x.is_floating_point() or dim not in range(-x.dim(), x.dim()):
         raise UsageError(f"tilewright.torch.cumsum: expected a floating-point tensor and a dimension of it (found {x.dtype} of {x.dim()}, dim={dim})")
+    if mask is not None and (mask.dtype != torch.bool or mask.shape != x.shape or mask.device != x.device):
+        found = f"{mask.dtype}, {list(mask.shape)} on {mask.device}"
+        raise UsageError(f"tilewright.torch.cumsum: expected a mask of torch.bool, {list(x.shape)} on {x.device} (found {found}); expand it")
     if dim not in (-1, x.dim() - 1):
-        return cumsum(x.transpose(dim, -1), -1, reverse=reverse, exclusive=exclusive).transpose(dim, -1)
-    if is_traced(x) or (not is_compiling() and is_plain(x) and not _rows.cumsum_route(x, reverse, exclusive)):
-        return _rows.cumsum_by_pytorch(x, reverse, exclusive)
-    return (_rows.direct_cumsum if is_direct(x) else _rows.cumsum)(x, reverse, exclusive)
+        turned = None if mask is None else mask.transpose(dim, -1)
+        return cumsum(x.transpose(dim, -1), -1, reverse=reverse, exclusive=exclusive, mask=turned).transpose(dim, -1)
+    how = reverse, exclusive, mask
+    if is_traced(x) or (not is_compiling() and is_plain(x) and not _rows.cumsum_route(x, *how)):
+        return _rows.cumsum_by_pytorch(x, *how)
+    return (_rows.direct_cumsum if is_direct(x, mask) else _rows.cumsum)(x, *how)
 
 
 def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool = False) -> torch.Tensor:

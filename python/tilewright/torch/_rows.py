@@ -171,29 +171,49 @@ direct_rms_norm = Direct(_rms_norm, **_of_rms_norm)
 
 # ---- division by a norm ----
 
-#: By name of the norm, PyTorch's formula over the last dimension.
+#: By name of the norm, PyTorch's formula over a dimension.
 NORMS = {
-    "abs": lambda x, eps: x / (x.abs().mean(-1, keepdim=True) + eps),
-    "l2": lambda x, eps: x / (torch.linalg.vector_norm(x, 2, -1, keepdim=True) if not eps else (x.square().sum(-1, keepdim=True) + eps).sqrt()),
+    "abs": lambda x, eps, dim: x / (x.abs().mean(dim, keepdim=True) + eps),
+    "l2": lambda x, eps, dim: x / (torch.linalg.vector_norm(x, 2, dim, keepdim=True) if not eps else (x.square().sum(dim, keepdim=True) + eps).sqrt()),
+    "rms": lambda x, eps, dim: x / (x.square().mean(dim, keepdim=True) + eps).sqrt(),
 }
+#: Elements of a vector that is not along the last dimension: kernels keep vectors in registers.
+LONGEST_APART = 256
 
 
-def normalize_by_pytorch(x: torch.Tensor, f: str, eps: float) -> torch.Tensor:
-    return NORMS[f](x, eps)
+def normalize_by_pytorch(x: torch.Tensor, f: str, eps: float, dim: int) -> torch.Tensor:
+    return NORMS[f](x, eps, dim)
 
 
-def normalize_route(x: torch.Tensor, f: str, eps: float) -> Any:
-    key = ("normalize", x.shape, x.dtype, x.device, f, eps)
-    return planned(key, "layernorm", 2, x, lambda: _size(x, row_parts(x.shape), norm=f, affine=0, eps=eps)) if x.dim() else False
+def _vector_parts(shape: Any, dim: int) -> int:
+    """Into how many launches of whole vectors a tensor is divided."""
+    return parts_of(math.prod(shape[:dim]), math.prod(shape))
 
 
-def _normalize(x, f, eps):
-    plan = normalize_route(x, f, eps)
-    return in_parts(plan, x) if plan else normalize_by_pytorch(x, f, eps).contiguous()
+def normalize_keys(shape: Any, f: str, eps: float, dim: int) -> "dict[str, Any]":
+    inner = math.prod(shape[dim + 1 :])
+    keys = dict(rows=math.prod(shape[:dim]) // _vector_parts(shape, dim), cols=shape[dim], norm=f, affine=0, eps=eps)
+    return dict(keys, inner=inner) if inner > 1 else keys
+
+
+def has_normalize(shape: Any, dim: int) -> bool:
+    """Can vectors along the dimension have a kernel?"""
+    return dim == len(shape) - 1 or shape[dim] <= LONGEST_APART
+
+
+def normalize_route(x: torch.Tensor, f: str, eps: float, dim: int) -> Any:
+    """`dim` is counted from the first."""
+    key = ("normalize", x.shape, x.dtype, x.device, f, eps, dim)
+    return planned(key, "layernorm", 2, x, lambda: normalize_keys(x.shape, f, eps, dim)) if x.dim() and has_normalize(x.shape, dim) else False
+
+
+def _normalize(x, f, eps, dim):
+    plan = normalize_route(x, f, eps, dim)
+    return in_parts(plan, x, parts=_vector_parts(x.shape, dim)) if plan else normalize_by_pytorch(x, f, eps, dim).contiguous()
 
 
 _of_normalize = recomputed(normalize_by_pytorch, 0)
-normalize = operator("normalize(Tensor x, str f, float eps) -> Tensor", _normalize, _like, **_of_normalize)
+normalize = operator("normalize(Tensor x, str f, float eps, int dim) -> Tensor", _normalize, _like, **_of_normalize)
 direct_normalize = Direct(_normalize, **_of_normalize)
 
 
@@ -240,7 +260,8 @@ direct_log_softmax = Direct(_log_softmax, _softmax_setup, _log_softmax_backward)
 # ---- running sums ----
 
 
-def cumsum_by_pytorch(x: torch.Tensor, reverse: bool, exclusive: bool) -> torch.Tensor:
+def cumsum_by_pytorch(x: torch.Tensor, reverse: bool, exclusive: bool, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
+    x = x if mask is None else x * mask
     y = x.flip(-1).cumsum(-1).flip(-1) if reverse else x.cumsum(-1)
     if not exclusive:
         return y
@@ -252,34 +273,39 @@ def cumsum_by_pytorch(x: torch.Tensor, reverse: bool, exclusive: bool) -> torch.
     return shifted
 
 
-def cumsum_route(x: torch.Tensor, reverse: bool, exclusive: bool) -> Any:
+def cumsum_route(x: torch.Tensor, reverse: bool, exclusive: bool, mask: Optional[torch.Tensor]) -> Any:
+    """The mask is like x, of booleans."""
     if not x.dim():
         return False
-    more = {key: 1 for key, given in (("reverse", reverse), ("exclusive", exclusive)) if given}
-    key = ("cumsum", reverse, exclusive, x.shape, x.dtype, x.device)
-    return planned(key, "cumsum", 2, x, lambda: dict(_size(x, row_parts(x.shape)), **more))
+    masked = mask is not None
+    more = {key: 1 for key, given in (("reverse", reverse), ("exclusive", exclusive), ("masked", masked)) if given}
+    key = ("cumsum", reverse, exclusive, masked, x.shape, x.dtype, x.device)
+    return planned(key, "cumsum", 2 + masked, x, lambda: dict(_size(x, row_parts(x.shape)), **more))
 
 
-def _cumsum(x, reverse, exclusive):
-    plan = cumsum_route(x, reverse, exclusive)
+def _cumsum(x, reverse, exclusive, mask):
+    plan = cumsum_route(x, reverse, exclusive, mask)
     if not plan:
-        return cumsum_by_pytorch(x, reverse, exclusive).contiguous()
-    return in_parts(plan, x)
+        return cumsum_by_pytorch(x, reverse, exclusive, mask).contiguous()
+    return in_parts(plan, x, *(() if mask is None else (mask,)))
 
 
 def _cumsum_setup(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.how = inputs[1:]
+    _, *ctx.how, mask = inputs
+    ctx.save_for_backward(mask)
 
 
 def _cumsum_backward(ctx: Any, g: torch.Tensor):
     reverse, exclusive = ctx.how
-    return cumsum_by_pytorch(g, not reverse, exclusive), None, None
+    (mask,) = ctx.saved_tensors
+    found = cumsum_by_pytorch(g, not reverse, exclusive)
+    return (found if mask is None else found * mask), None, None, None
 
 
 cumsum = operator(
-    "cumsum(Tensor x, bool reverse, bool exclusive) -> Tensor",
+    "cumsum(Tensor x, bool reverse, bool exclusive, Tensor? mask) -> Tensor",
     _cumsum,
-    lambda x, reverse, exclusive: x.new_empty(x.shape),
+    _like,
     setup=_cumsum_setup,
     backward=_cumsum_backward,
 )

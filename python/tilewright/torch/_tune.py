@@ -114,8 +114,8 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
             weight, bias = b.t(), new(keys["n"])
             return (lambda: torch.nn.functional.linear(a, weight, bias)), (lambda: _gemm.linear(a, weight, bias))
         return (lambda: torch.mm(a, b)), (lambda: _gemm.matmul(a, b))
-    if op == "layernorm" and get("norm") in _rows.NORMS:
-        x, how = new(keys["rows"], keys["cols"]), (keys["norm"], keys["eps"])
+    if op == "layernorm" and get("norm") in _rows.NORMS and not get("affine", 1):
+        x, how = new(keys["rows"], keys["cols"], *([get("inner")] if get("inner") else [])), (keys["norm"], keys["eps"], 1)
         return (lambda: _rows.normalize_by_pytorch(x, *how)), (lambda: _rows.normalize(x, *how))
     if op == "layernorm" and (get("groups", 1) > 1 or get("span", 1) > 1 or not get("affine", 1)):
         groups, span = get("groups", 1), get("span", keys["cols"])
@@ -160,7 +160,7 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
             return (lambda: torch.log_softmax(x, -1)), (lambda: _rows.log_softmax(x))
         return (lambda: torch.softmax(x, -1)), (lambda: _rows.softmax(x))
     if op == "cumsum":
-        x, how = new(keys["rows"], keys["cols"]), (bool(get("reverse")), bool(get("exclusive")))
+        x, how = new(keys["rows"], keys["cols"]), (bool(get("reverse")), bool(get("exclusive")), new(keys["rows"], keys["cols"]) > 0 if get("masked") else None)
         return (lambda: _rows.cumsum_by_pytorch(x, *how)), (lambda: _rows.cumsum(x, *how))
     if op == "rotary":
         x, cos, sin = new(keys["b"], keys["s"], keys["h"], keys["d"]), new(keys["s"], keys["d"] // 2), new(keys["s"], keys["d"] // 2)

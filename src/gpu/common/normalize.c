@@ -1,5 +1,6 @@
 /* normalize.c - plans kernels for layernorm and softmax (op/layernorm.c, op/softmax.c); kernels/layernorm.cuh.in and
  * kernels/softmax.cuh.in are the kernels. `warps` warps read a row once, keep it in registers as floats, and write it once.
+ * kernels/norm_inner.cuh.in is the kernel of rows whose elements are `inner` apart: a thread keeps parts of neighbouring rows.
  *
  * Threads without a row work on the last row and store nothing, because all threads of a block take part in its
  * reductions. */
@@ -10,62 +11,104 @@
 #include "base/template.h"
 #include "op/layernorm.h"
 
-enum { VALUES_MAX = 64, ROWS_USUAL_WARPS = 8 }; /* floats of a row that a thread keeps; warps of a block */
+/* Floats of a row that a thread keeps; warps of a block; registers of a thread for other things. */
+enum { VALUES_MAX = 64, ROWS_USUAL_WARPS = 8, REGISTERS_MORE = 24 };
+
+static bool is_norm(const tw_problem *p) { return strcmp(p->op->name, "layernorm") == 0; }
+
+/* The places of a row's elements, and the threads that read them. */
+typedef struct layout {
+  int64_t inner; /* elements from one of a row to the next */
+  int count;     /* elements of a load: of one row, or with inner > 1 of as many rows */
+  /* Loads of a row or of the rows that a load has; such groups of rows. */
+  int64_t pieces, groups;
+  int sharing; /* threads of a warp that share a row */
+} layout;
+
+static layout layout_of(const tw_tile_machine *machine, const tw_problem *p) {
+  const tw_type type = tw_problem_type(p, "a");
+  const int64_t rows = tw_problem_int(p, "rows"), cols = tw_problem_int(p, "cols");
+  layout l = {.inner = is_norm(p) ? tw_problem_int(p, "inner") : 1, .sharing = 1};
+  l.count = l.inner > 1 ? tw_tile_piece(type, l.inner) : TW_TILE_CHUNK / tw_tile_type_bytes(type);
+  l.pieces = l.inner > 1 ? cols : cols / l.count;
+  l.groups = l.inner > 1 ? rows * (l.inner / l.count) : rows;
+  if (l.inner == 1) l.sharing = machine->warp_threads;
+  return l;
+}
 
 static tw_status settle_row(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   tw_tile_rows_plan *plan = settled;
-  const int64_t cols = tw_problem_int(p, "cols"), rows = tw_problem_int(p, "rows");
-  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(tw_problem_type(p, "a"));
+  const layout l = layout_of(machine, p);
+  const int64_t cols = tw_problem_int(p, "cols");
   TW_REJECT_IF(
-      strcmp(p->op->name, "layernorm") == 0 &&
+      is_norm(p) && l.inner == 1 &&
           (!tw_problem_int(p, "affine") || tw_problem_int(p, "groups") > 1 || tw_problem_int(p, "span") > 1),
       "rows in registers do not support affine=0, groups and span; NVIDIA GPUs have 'split_row blocks=64' for them");
-  TW_REJECT_IF(cols % chunk, "unsupported cols=%lld; rows are read 16 bytes at a time, so expected a multiple of %lld",
-               (long long)cols, (long long)chunk);
+  TW_REJECT_IF(l.inner == 1 && cols % l.count,
+               "unsupported cols=%lld; rows are read 16 bytes at a time, so expected a multiple of %d", (long long)cols,
+               l.count);
   if (!plan->warps)
-    for (plan->warps = 1; plan->warps < 32 && cols > (int64_t)plan->warps * machine->warp_threads * 16;)
+    for (plan->warps = 1; plan->warps < 32 && l.pieces * l.count > (int64_t)plan->warps * l.sharing * 16;)
       plan->warps *= 2;
   if (!plan->rows) plan->rows = plan->warps < ROWS_USUAL_WARPS ? ROWS_USUAL_WARPS / plan->warps : 1;
-  const int64_t threads = (int64_t)plan->warps * machine->warp_threads;
+  const int64_t threads = (int64_t)plan->warps * machine->warp_threads, sharing = (int64_t)plan->warps * l.sharing,
+                together = (int64_t)plan->rows * machine->warp_threads / l.sharing;
   TW_REJECT_IF(threads * plan->rows > machine->block_threads,
                "%d rows of %d warps exceed the %d threads of a block; use fewer", plan->rows, plan->warps,
                machine->block_threads);
-  const int64_t each = (cols / chunk + threads - 1) / threads;
-  TW_REJECT_IF(each * chunk > VALUES_MAX, "row warps=%d: %lld elements per thread exceed its registers; use more warps",
-               plan->warps, (long long)(each * chunk));
-  plan->chunks = each * (strcmp(p->op->name, "layernorm") == 0 && tw_problem_int(p, "residual") ? 2 : 1);
+  plan->each = (int)((l.pieces + sharing - 1) / sharing);
+  const int64_t values = (int64_t)plan->each * l.count;
+  TW_REJECT_IF(values > VALUES_MAX, "row warps=%d: %lld elements per thread exceed its registers; use more warps",
+               plan->warps, (long long)values);
+  /* A thread with several rows also keeps two numbers of each. */
+  TW_REJECT_IF(l.inner > 1 && machine->registers &&
+                   (values + 2 * l.count + REGISTERS_MORE) * threads * plan->rows > machine->registers,
+               "%lld elements of %lld threads exceed the registers of a block; use other warps, or fewer rows",
+               (long long)values, (long long)(threads * plan->rows));
+  plan->chunks = (int64_t)plan->each * (is_norm(p) && tw_problem_int(p, "residual") ? 2 : 1);
   plan->block_threads = threads * plan->rows;
-  plan->blocks = (rows + plan->rows - 1) / plan->rows;
+  plan->blocks = (l.groups + together - 1) / together;
   return TW_OK;
 }
 
-/* The slots of both kernels. */
+/* The slots of all kernels. */
 static void set_common(tw_slots *s, const tw_tile_machine *machine, const tw_problem *p,
                        const tw_tile_rows_plan *plan) {
-  const tw_type type = tw_problem_type(p, "a");
-  const int64_t chunk = TW_TILE_CHUNK / tw_tile_type_bytes(type), chunks = tw_problem_int(p, "cols") / chunk;
-  const int64_t threads = (int64_t)plan->warps * machine->warp_threads;
+  const layout l = layout_of(machine, p);
   tw_slots_text(s, "op", p->op->name);
-  tw_slots_text(s, "type", tw_tile_type_word(type));
-  tw_slots_number(s, "cols", chunks * chunk);
+  tw_slots_text(s, "type", tw_tile_type_word(tw_problem_type(p, "a")));
+  tw_slots_number(s, "cols", tw_problem_int(p, "cols"));
   tw_slots_flag(s, "one_warp", plan->warps == 1);
   tw_slots_text(s, "once", plan->once ? "_once" : NULL);
-  tw_slots_number(s, "each", (chunks + threads - 1) / threads);
-  tw_slots_flag(s, "ragged", chunks % threads); /* some threads have fewer chunks */
+  tw_slots_number(s, "each", plan->each);
+  tw_slots_flag(s, "ragged", l.pieces % (plan->warps * l.sharing)); /* some threads have fewer pieces */
 }
 
-static void slots_layernorm(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_slots *s) {
+static tw_status write_layernorm(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
+                                 tw_error *error) {
   const tw_tile_rows_plan *plan = settled;
-  const bool rms = tw_problem_int(p, "norm") == TW_NORM_RMS;
+  const layout l = layout_of(machine, p);
+  const int64_t norm = tw_problem_int(p, "norm");
   const double dropout = tw_problem_real(p, "dropout");
-  const int64_t chunks = tw_problem_int(p, "cols") * tw_tile_type_bytes(tw_problem_type(p, "a")) / TW_TILE_CHUNK;
-  tw_slots_flag(s, "residual", tw_problem_int(p, "residual"));
-  tw_slots_flag(s, "rms", rms);
-  tw_slots_flag(s, "bias", !rms);
-  tw_slots_flag(s, "dropout", dropout > 0);
-  tw_slots_flag(s, "ragged_or_dropout", dropout > 0 || chunks % (plan->warps * machine->warp_threads));
-  tw_slots_number(s, "threshold", (unsigned)(dropout * 0x1p32));
-  set_common(s, machine, p, plan);
+  tw_slots s = {0};
+  tw_slots_flag(&s, "residual", tw_problem_int(p, "residual"));
+  tw_slots_flag(&s, "layer", norm == TW_NORM_LAYER);
+  tw_slots_flag(&s, "rms", norm == TW_NORM_RMS);
+  tw_slots_flag(&s, "abs", norm == TW_NORM_ABS);
+  tw_slots_flag(&s, "l2", norm == TW_NORM_L2);
+  tw_slots_flag(&s, "weight", tw_problem_int(p, "affine"));
+  tw_slots_flag(&s, "bias", norm == TW_NORM_LAYER && tw_problem_int(p, "affine"));
+  tw_slots_flag(&s, "dropout", dropout > 0);
+  tw_slots_flag(&s, "ragged_or_dropout", dropout > 0 || l.pieces % (plan->warps * l.sharing));
+  tw_slots_number(&s, "threshold", (unsigned)(dropout * 0x1p32));
+  tw_slots_number(&s, "inner", l.inner);
+  tw_slots_number(&s, "pieces", l.inner / l.count);
+  tw_slots_number(&s, "count", l.count);
+  tw_slots_flag(&s, "vector", l.count > 1);
+  set_common(&s, machine, p, plan);
+  return tw_tile_fill(&tw_tile_layernorm, machine, plan,
+                      l.inner > 1 ? "gpu/common/kernels/norm_inner.cuh.in" : "gpu/common/kernels/layernorm.cuh.in", &s,
+                      t, error);
 }
 
 static void slots_softmax(const tw_tile_machine *machine, const tw_problem *p, const void *plan, tw_slots *s) {
@@ -76,8 +119,7 @@ static void slots_softmax(const tw_tile_machine *machine, const tw_problem *p, c
 const tw_tile_family tw_tile_layernorm = {.language = &tw_tile_row_language,
                                           .plan_size = sizeof(tw_tile_rows_plan),
                                           .settle = settle_row,
-                                          .kernel = "gpu/common/kernels/layernorm.cuh.in",
-                                          .slots = slots_layernorm};
+                                          .write = write_layernorm};
 
 const tw_tile_family tw_tile_softmax = {.language = &tw_tile_row_language,
                                         .plan_size = sizeof(tw_tile_rows_plan),

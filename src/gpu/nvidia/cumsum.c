@@ -29,6 +29,7 @@ static void slots(const tw_tile_machine *machine, const tw_problem *p, const voi
   tw_slots_number(s, "items", cols / count);
   tw_slots_flag(s, "vector", count > 1);
   tw_slots_flag(s, "reverse", tw_problem_int(p, "reverse"));
+  tw_slots_flag(s, "masked", tw_problem_int(p, "masked"));
   tw_slots_flag(s, "exclusive", tw_problem_int(p, "exclusive"));
 }
 

@@ -171,8 +171,8 @@ static const tw_tile_kind table[] = {
     {"attention", CDNA, is_backward, &tw_tile_attention_multistage_backward, cdna_predict_attention_backward, {NULL}},
     {"attention", CDNA, NULL, &tw_tile_attention_multistage, cdna_predict_attention, {NULL}},
     {"rotary", CDNA, NULL, &tw_tile_rotary, cdna_predict_rows, {"heads 1"}},
-    {"layernorm", CDNA, NULL, &tw_tile_layernorm, cdna_predict_rows, {"row warps=1"}},
-    {"softmax", CDNA, NULL, &tw_tile_softmax, cdna_predict_rows, {"row warps=1"}},
+    {"layernorm", CDNA, NULL, &tw_tile_layernorm, cdna_predict_rows, {"row warps=1", "row warps=4", "row warps=16"}},
+    {"softmax", CDNA, NULL, &tw_tile_softmax, cdna_predict_rows, {"row warps=1", "row warps=4", "row warps=16"}},
     {"gate", CDNA, NULL, &tw_tile_gate, cdna_predict_rows, {"chunks 1"}},
     {"elementwise", CDNA, NULL, &tw_tile_elementwise, cdna_predict_rows, {"chunks 1"}},
 };
@@ -194,9 +194,16 @@ const tw_language *cdna_tiles_language_of(const tw_problem *p) {
   return kind_of(p, &k, NULL) == TW_OK ? k->family->language : NULL;
 }
 
-static tw_schedule begun(const tw_tile_kind *k, const tw_schedule *s) {
+/* The schedule; in place of the empty one, the first of the plainest ones that fits the problem, or else the last. */
+static tw_schedule begun(const tw_tile_kind *k, const tw_tile_machine *machine, const tw_problem *p,
+                         const tw_schedule *s) {
+  tw_tile_any_plan plan;
   tw_schedule out = *s;
-  if (!s->n && k->plainest[0]) tw_schedule_add(&out, k->plainest[0], NULL);
+  for (int i = 0; !s->n && i < TW_TILE_PLAINEST && k->plainest[i]; i++) {
+    out = (tw_schedule){0};
+    tw_schedule_add(&out, k->plainest[i], NULL);
+    if (tw_tile_plan_of(k->family, machine, p, &out, &plan, NULL) == TW_OK) break;
+  }
   return out;
 }
 
@@ -206,7 +213,7 @@ tw_status cdna_tiles_emit(const cdna_machine *m, const tw_problem *p, const tw_s
   const tw_tile_kind *k = NULL;
   const tw_status status = kind_of(p, &k, error);
   if (status != TW_OK) return status;
-  const tw_schedule all = begun(k, s);
+  const tw_schedule all = begun(k, &machine, p, s);
   return tw_tile_emit(k->family, &machine, p, &all, source, error);
 }
 
@@ -227,6 +234,6 @@ tw_status cdna_tiles_predict(const cdna_machine *m, const tw_problem *p, const t
   const tw_tile_kind *k = NULL;
   const tw_status status = kind_of(p, &k, error);
   if (status != TW_OK) return status;
-  const tw_schedule all = begun(k, s);
+  const tw_schedule all = begun(k, &machine, p, s);
   return tw_tile_predict(k->family, &machine, p, &all, k->predict, &model_of, cost, error);
 }

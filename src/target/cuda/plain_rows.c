@@ -20,6 +20,7 @@ static void set_layernorm(tw_slots *s, const tw_problem *p) {
   tw_slots_flag(s, "grouped", tw_problem_int(p, "groups") > 1 || tw_problem_int(p, "span") > 1);
   tw_slots_number(s, "groups", tw_problem_int(p, "groups"));
   tw_slots_number(s, "span", tw_problem_int(p, "span"));
+  tw_slots_flag(s, "inner", tw_problem_int(p, "inner") > 1);
   tw_slots_flag(s, "dropout", dropout > 0);
   tw_slots_number(s, "threshold", (unsigned)(dropout * 0x1p32));
 }

@@ -20,8 +20,8 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   const plan *p = looked_at;
   const int64_t cols = trn_key(s, "cols"), part = cols / p->split,
                 bytes = part * (3 * trn_key_bytes(s, "a") + 2 * 4 + 2 * trn_key_bytes(s, "a"));
-  if (trn_key(s, "reverse") || trn_key(s, "exclusive"))
-    return tw_fail(error, TW_USAGE, "unsupported reverse=1 or exclusive=1: schedules on %s have neither",
+  if (trn_key(s, "reverse") || trn_key(s, "exclusive") || trn_key(s, "masked"))
+    return tw_fail(error, TW_USAGE, "unsupported reverse=1, exclusive=1 or masked=1: schedules on %s have none of them",
                    s->config->name);
   if (cols % p->split)
     return tw_fail(error, TW_USAGE, "unsupported split %d; it must divide cols=%lld", p->split, (long long)cols);

@@ -66,10 +66,12 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
     return tw_fail(error, TW_USAGE, "unsupported residual=1: schedules on %s have one input", s->config->name);
   if (is_norm(s) && tw_problem_real(s->problem, "dropout") > 0)
     return tw_fail(error, TW_USAGE, "unsupported dropout: schedules on %s require dropout=0", s->config->name);
-  if (is_norm(s) && (!trn_key(s, "affine") || trn_key(s, "groups") > 1 || trn_key(s, "span") > 1))
-    return tw_fail(error, TW_USAGE,
-                   "unsupported affine=0, groups or span: schedules on %s have a weight for each column",
-                   s->config->name);
+  if (is_norm(s) &&
+      (!trn_key(s, "affine") || trn_key(s, "groups") > 1 || trn_key(s, "span") > 1 || trn_key(s, "inner") > 1))
+    return tw_fail(
+        error, TW_USAGE,
+        "unsupported affine=0, groups, span or inner: schedules on %s have neighbours with a weight for each column",
+        s->config->name);
   if (!is_norm(s) && trn_key(s, "log"))
     return tw_fail(error, TW_USAGE, "unsupported log=1: schedules on %s compute the softmax itself", s->config->name);
   if (cols % p->split)
