@@ -33,6 +33,7 @@ complete -c tilewright -x -l checks
 complete -c tilewright -r -l known
 complete -c tilewright -r -l write-known
 complete -c tilewright -r -l include
+complete -c tilewright -x -s D -l define
 complete -c tilewright -x -l workgroups
 complete -c tilewright -r -l arg
 complete -c tilewright -r -l args

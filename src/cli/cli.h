@@ -40,6 +40,7 @@ typedef struct cli_options {
   const char *launch_file;  /* launch of a kernel without an op: the arguments by name; NULL: none */
   cli_list arguments, kernel_names, kernel_cycles;
   cli_list include; /* folders of headers, in the order in which they are searched */
+  cli_list define;  /* macros */
   int64_t lds;
   uint64_t inputs; /* the seed of inputs: from --seed, or unpredictable */
   int64_t jobs, seed, iterations, plans, kernels, beam;
@@ -63,9 +64,10 @@ typedef struct cli {
   double began;        /* tw_now() at the start of the command */
 } cli;
 
-/* The folders of --include. */
+/* The folders of --include and the macros of --define. */
 static inline tw_headers cli_headers(const cli *c) {
-  return (tw_headers){.n = c->options.include.n, .folder = c->options.include.text};
+  const cli_options *o = &c->options;
+  return (tw_headers){o->include.n, o->include.text, o->define.n, o->define.text};
 }
 
 typedef struct cli_command {

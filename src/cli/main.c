@@ -31,8 +31,8 @@ const cli_command cli_commands[] = {
                    "progress trust verbose json",
      cli_tune, false},
     {"run", "FILE " SUBJECT, "check and measure one kernel source",
-     "target schedule trace timeline window checks known write-known include no-timing timing-only workgroups counts "
-     "kernel kernel-cycles grid block lds arg args seed jobs trust json",
+     "target schedule trace timeline window checks known write-known include define no-timing timing-only workgroups "
+     "counts kernel kernel-cycles grid block lds arg args seed jobs trust json",
      cli_run, false},
     {"emit", SUBJECT, "print the kernel source of a schedule", "target schedule floorplan from out json", cli_emit,
      true},

@@ -40,6 +40,8 @@ static const cli_option table[] = {
      "write all findings of the run to this file for later use with --known, and accept them"},
     {"include", 0, LIST, offsetof(cli_options, include), 0, 0, "DIR",
      "let the source include headers from this directory; may be repeated"},
+    {"define", 'D', LIST, offsetof(cli_options, define), 0, 0, "NAME[=VALUE]",
+     "define a macro before the source is compiled [default value: 1]; may be repeated"},
     {"no-timing", 0, FLAG, offsetof(cli_options, no_timing), 0, 0, NULL,
      "launch without an op: execute the kernel, but do not run the timing model"},
     {"timing-only", 0, FLAG, offsetof(cli_options, timing_only), 0, 0, NULL,

@@ -8,15 +8,16 @@
 #include "base/headers.h"
 #include "cli/cli.h"
 
-/* Can the target's sources include headers from the folders of --include? */
+/* Can the target's sources have the headers of --include and the macros of --define? */
 static tw_status check_headers(const cli *c, tw_error *error) {
   const tw_target *t = NULL;
   const tw_headers own = cli_headers(c);
-  if (!own.n) return TW_OK;
+  if (!own.n && !own.n_macros) return TW_OK;
   tw_status status = cli_find_target(c->options.target, &t, error);
   if (status == TW_OK && t->traits.user_headers) status = tw_headers_check(&own, error);
   if (status != TW_OK || t->traits.user_headers) return status;
-  return tw_fail(error, TW_UNSUPPORTED, "%s does not support headers of your own; leave out --include", t->name);
+  return tw_fail(error, TW_UNSUPPORTED, "%s does not support headers and macros of your own; leave out --%s", t->name,
+                 own.n ? "include" : "define");
 }
 
 tw_status cli_run(const cli *c, tw_error *error) {

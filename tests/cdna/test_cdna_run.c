@@ -483,6 +483,46 @@ static void test_headers_come_from_the_users_folders(void **state) {
   free(second);
 }
 
+static const char defined_source[] =
+    "#ifndef N\n#error no N\n#endif\n#ifdef FLAG\nenum { ONE = FLAG };\n#else\nenum { ONE = 0 };\n#endif\n"
+    "extern \"C\" __global__ void k(int *out) { printf(\"%d %d %s\\n\", N, ONE, NAME); }\n";
+
+/* Each set of macros is another kernel: none is taken from the cache for another set. */
+static void test_macros_of_the_user_are_defined(void **state) {
+  static const char *const macros[][3] = {{"N=twice(3)", "twice(x)=(2 * (x))", "NAME=\"a b\""}, {"N=(4-2)", "FLAG", "NAME=\"=\""}};
+  static const char *const printed[] = {"6 0 a b\n", "2 1 =\n"};
+  tw_error error = {0};
+  size_t size;
+  (void)state;
+  for (size_t i = 0; i < 2; i++) {
+    const tw_evaluation own = {.headers = {.n_macros = 3, .macro = macros[i]}};
+    char *object = NULL;
+    if (cdna_compile(CDNA4, defined_source, sizeof defined_source - 1, &own, NULL, &object, &size, &error) != TW_OK)
+      fail_msg("%s", error.text);
+    expect_print(object, size, "k", 1, 1, printed[i]);
+    free(object);
+  }
+}
+
+static void expect_rejected(const char *source, const char *macro, const tw_launch *l, const char *words) {
+  const tw_evaluation own = {.headers = {.n_macros = 1, .macro = &macro}};
+  tw_error error = {0};
+  size_t size;
+  assert_int_equal(cdna_compile(CDNA4, source, strlen(source), &own, l, &(char *){NULL}, &size, &error), TW_USAGE);
+  if (!strstr(error.text, words)) fail_msg("'%s' does not say '%s'", error.text, words);
+}
+
+static void test_macros_without_effect_or_meaning_are_rejected(void **state) {
+  static const tw_launch launch = {.n_lets = 1, .let = {{.name = "N", .value = 3}}};
+  (void)state;
+  expect_rejected(defined_source, "N=4", &launch, "the header defines N in a `//: let` line");
+  expect_rejected(defined_source, "2N=4", NULL, "'2N=4' is not a macro; expected NAME, NAME=VALUE or");
+  expect_rejected(defined_source, "=4", NULL, "'=4' is not a macro");
+  expect_rejected(defined_source, "N+1=4", NULL, "'N+1=4' is not a macro");
+  expect_rejected(defined_source, "N(x)=x", &launch, "the header defines N");
+  expect_rejected(".amdgcn_target \"amdgcn\"\n", "N=4", NULL, "macro N=4: assembly has no macros");
+}
+
 int main(void) {
   if (cdna_toolchain_find(NULL) != TW_OK) {
     puts("skipped: clang-22 and ld.lld-22 are not here");
@@ -499,6 +539,8 @@ int main(void) {
       cmocka_unit_test(test_lines_are_the_users),
       cmocka_unit_test(test_parts_of_a_launch),
       cmocka_unit_test(test_launch_bounds_count),
+      cmocka_unit_test(test_macros_of_the_user_are_defined),
+      cmocka_unit_test(test_macros_without_effect_or_meaning_are_rejected),
       cmocka_unit_test(test_headers_come_from_the_users_folders), /* the last: the folders stay set */
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -562,6 +562,7 @@ static void sources_that_are_none_are_refused(void **state) {
                  "for this machine has a fixed launch");
   expect_failure("$T run --schedule /dev/null " SMALL " --kernel gemm", 2, "of a schedule has a fixed launch");
   expect_failure("mkdir -p folder.c; $T run folder.c " SMALL, 2, "directory");
+  expect_failure("$T run launched.c " SMALL " -D A", 2, "does not support headers and macros of your own; leave out --define");
 }
 
 /* Arguments by the metadata's names, where a compiler wrote names; else by number. */
@@ -595,6 +596,8 @@ static void launch_files_name_arguments(void **state) {
   expect_failure("echo '{\"gird\": 4}' >g.json; $T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args g.json -t cdna4", 2,
                  "unknown key gird");
   expect_failure("$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args none.json -t cdna4", 2, "none.json");
+  expect_failure("$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args l.json -t cdna4 -D A -D B=2", 2,
+                 "macro A: a code object has no macros");
   expect_failure("$T run l.json gemm m=64 n=64 k=64 --args l.json -t cdna4", 2, "a launch without an op");
   expect_failure("$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args l.json --arg u32=1 -t cdna4", 2,
                  "exclude each other");

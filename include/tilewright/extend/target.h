@@ -134,7 +134,7 @@ typedef struct tw_traits {
   bool checks_part;
   /* `check` has additional checks (tw_evaluation.inspection). */
   bool inspects;
-  /* Sources can include headers of the user (tw_evaluation.headers). */
+  /* Sources can have headers and macros of the user (tw_evaluation.headers). */
   bool user_headers;
 } tw_traits;
 
@@ -276,11 +276,15 @@ typedef struct tw_inspection {
 TW_API bool tw_inspection_add(tw_inspection *, tw_check_finding);
 TW_API void tw_inspection_free(tw_inspection *); /* its findings and counts */
 
-/* The user's own folders of headers, which sources may include, in the order of the search: at most TW_HEADERS_MAX. */
-enum { TW_HEADERS_MAX = 8 };
+enum { TW_HEADERS_MAX = 8, TW_MACROS_MAX = 64 };
+/* What the user adds to a source. */
 typedef struct tw_headers {
+  /* Folders of headers, which the source may include, in the order of the search: at most TW_HEADERS_MAX. */
   size_t n;
   const char *const *folder;
+  /* Macros that are defined before the source, each NAME, NAME=VALUE or NAME(PARAMETERS)=VALUE: at most TW_MACROS_MAX. */
+  size_t n_macros;
+  const char *const *macro;
 } tw_headers;
 
 /* ---- one evaluation ---- */
@@ -290,7 +294,7 @@ typedef struct tw_headers {
 typedef struct tw_evaluation {
   /* `build`: the caller trusts the source, so compilers need not be confined. */
   bool trust;
-  /* `build`: folders of headers; empty unless traits.user_headers. */
+  /* `build`: the user's headers and macros; empty unless traits.user_headers. */
   tw_headers headers;
   /* check and measure: waits for a device and long computations end with TW_INTERRUPTED when it says so. NULL: never. */
   const tw_stop *stop;

@@ -152,7 +152,9 @@ tw_status cdna_launch_by_hand(const tw_target *t, const void *data, size_t size,
   const cdna_time_options options = {.jobs = l->jobs};
   cdna_launch launch = {.arguments = block, .lds = (uint32_t)l->shared, .jobs = l->jobs};
   tw_status status = block ? TW_OK : tw_no_memory(error, NULL);
-  if (status == TW_OK && !cdna_object_is(data, size)) {
+  if (status == TW_OK && cdna_object_is(data, size))
+    status = cdna_reject_macros(&l->headers, "a code object", error);
+  else if (status == TW_OK) {
     status = cdna_compile(cdna_arch_of(t), data, size, &how, NULL, &compiled, &size, error);
     data = compiled;
   }

@@ -110,6 +110,7 @@ static tw_status build(const tw_target *t, const tw_problem *p, const char *sour
   if (status == TW_OK && (a->launch.n_maps || clustered))
     status = tw_fail(error, TW_FAILED,
                      "%s has neither tensor maps, clusters nor overlap; remove these lines from the header", t->name);
+  if (status == TW_OK && is_object) status = cdna_reject_macros(&e->headers, "a code object", error);
   if (status == TW_OK && is_object) {
     size = length - header;
     a->bytes = tw_new(size, 1);

@@ -55,10 +55,11 @@ static language language_of(const char *source) {
                                             : C;
 }
 
-/* The user's folders by their absolute names, because the compiler runs in another folder. */
+/* The user's folders by their absolute names, because the compiler runs in another folder; and macros. */
 typedef struct headers {
   char folder[TW_HEADERS_MAX][PATH_MAX];
   int n;
+  const tw_headers *given;
 } headers;
 
 static tw_status find_headers(const tw_headers *given, headers *out, tw_error *error) {
@@ -68,6 +69,7 @@ static tw_status find_headers(const tw_headers *given, headers *out, tw_error *e
     if (!realpath(given->folder[i], out->folder[i]))
       return tw_fail(error, TW_USAGE, "%s: %s", given->folder[i], strerror(errno));
   out->n = (int)given->n;
+  out->given = given;
   return TW_OK;
 }
 
@@ -177,10 +179,27 @@ static tw_status arguments_of(const tw_launch *l, launch_arguments *out, tw_erro
   return status;
 }
 
+/* The header computes with the values of its `let` lines, so they keep them. */
+static tw_status check_macros(const tw_headers *own, const tw_launch *l, tw_error *error) {
+  for (size_t i = 0; l && i < l->n_lets; i++)
+    for (size_t k = 0; k < own->n_macros; k++) {
+      const size_t length = strcspn(own->macro[k], "=(");
+      if (strlen(l->let[i].name) == length && !strncmp(l->let[i].name, own->macro[k], length))
+        return tw_fail(error, TW_USAGE, "the header defines %s in a `//: let` line; change that line, not the macro",
+                       l->let[i].name);
+    }
+  return TW_OK;
+}
+
+tw_status cdna_reject_macros(const tw_headers *own, const char *what, tw_error *error) {
+  if (!own->n_macros) return TW_OK;
+  return tw_fail(error, TW_USAGE, "macro %s: %s has no macros; leave it out", own->macro[0], what);
+}
+
 /* ---- one compilation ---- */
 
 typedef struct command {
-  const char *argv[80 + 2 * TW_HEADERS_MAX + DEFINES_MAX + 2 * TW_LAUNCH_OPTIONS];
+  const char *argv[80 + 2 * TW_HEADERS_MAX + 2 * TW_MACROS_MAX + DEFINES_MAX + 2 * TW_LAUNCH_OPTIONS];
   int n;
 } command;
 
@@ -269,6 +288,7 @@ static tw_status compile_in(const tw_toolchain *tools, const char *directory, cd
   for (int i = 0; i < found.n && (l == OPENCL || includes); i++)
     ADD(&c, "-Xclang", "-mlink-builtin-bitcode", "-Xclang", found.path[i]);
   for (int i = 0; i < given->n_defines; i++) c.argv[c.n++] = given->define[i];
+  for (size_t i = 0; i < own->given->n_macros; i++) ADD(&c, "-D", own->given->macro[i]);
   for (int i = 0; i < given->n_flags; i++) ADD(&c, "-mllvm", given->flag[i]);
   ADD(&c, name, "-o", l == HIP ? CDNA_ASSEMBLY : CDNA_OBJECT);
   /* HIP sources may include headers of C and C++ for their host code */
@@ -302,6 +322,8 @@ tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, const 
   tw_toolchain tools;
   headers own;
   tw_status status = find_headers(&how->headers, &own, error);
+  if (status == TW_OK) status = check_macros(&how->headers, launch, error);
+  if (status == TW_OK && is_assembly(source)) status = cdna_reject_macros(&how->headers, "assembly", error);
   if (status == TW_OK) status = arguments_of(launch, &given, error);
   if (status == TW_OK) status = tw_toolchain_open(&kind, &tools, error);
   if (status != TW_OK) return status;
@@ -318,6 +340,7 @@ tw_status cdna_compile(cdna_arch arch, const char *source, size_t length, const 
   find_libraries(l, &found);
   for (int i = 0; i < found.n; i++) tw_hash_add_string(&h, found.path[i]);
   for (int i = 0; i < given.n_defines; i++) tw_hash_add_string(&h, given.define[i]);
+  for (size_t i = 0; i < how->headers.n_macros; i++) tw_hash_add_string(&h, how->headers.macro[i]);
   for (int i = 0; i < given.n_flags; i++) tw_hash_add_string(&h, given.flag[i]);
   tw_hash_finish_text(&h, key);
   if (!own.n && tw_cache_get(CACHE, key, object, size)) return TW_OK;

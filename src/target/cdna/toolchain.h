@@ -24,10 +24,13 @@ const char *cdna_header(const tw_embedded *);
 enum { CDNA_FLAG = 64 };
 tw_status cdna_compile_option(const tw_launch_option *, char flag[CDNA_FLAG], tw_error *);
 
+/* TW_USAGE if the user gives macros: `what`, the kind of the file, cannot have them. */
+tw_status cdna_reject_macros(const tw_headers *, const char *what, tw_error *);
+
 /* The compiler runs confined; where the system cannot confine it, only trusted sources are compiled. It may read the
  * user's folders of headers (-I); code objects with such headers are not cached. `launch` gives macros (its lets)
  * and options, and may be NULL. The bytes of the code object are malloc'ed. TW_FAILED with the compiler's message, TW_USAGE if a
- * folder cannot be read. */
+ * folder cannot be read, or a macro of the user is also one of the launch. */
 tw_status cdna_compile(cdna_arch, const char *source, size_t length, const tw_evaluation *, const tw_launch *launch,
                        char **object, size_t *size, tw_error *);
 

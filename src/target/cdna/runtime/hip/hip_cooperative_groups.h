@@ -55,33 +55,33 @@ struct thread_block {
 };
 TW_DEVICE thread_block this_thread_block() { return {}; }
 
-template <unsigned N, class Parent = thread_block> struct thread_block_tile {
-  static_assert(N && N <= 64 && !(N & (N - 1)), "a tile has 1, 2, 4, ... 64 lanes");
+template <unsigned Width, class Parent = thread_block> struct thread_block_tile {
+  static_assert(Width && Width <= 64 && !(Width & (Width - 1)), "a tile has 1, 2, 4, ... 64 lanes");
   __device__ void sync() const { __syncwarp(); }
-  static constexpr __device__ unsigned size() { return N; }
-  static constexpr __device__ unsigned num_threads() { return N; }
-  __device__ unsigned thread_rank() const { return thread_block::thread_rank() % N; }
-  __device__ unsigned meta_group_rank() const { return thread_block::thread_rank() / N; }
-  __device__ unsigned meta_group_size() const { return (thread_block::size() + N - 1) / N; }
+  static constexpr __device__ unsigned size() { return Width; }
+  static constexpr __device__ unsigned num_threads() { return Width; }
+  __device__ unsigned thread_rank() const { return thread_block::thread_rank() % Width; }
+  __device__ unsigned meta_group_rank() const { return thread_block::thread_rank() / Width; }
+  __device__ unsigned meta_group_size() const { return (thread_block::size() + Width - 1) / Width; }
   __device__ bool is_valid() const { return true; }
-  template <class T> __device__ T shfl(T v, int from) const { return __shfl(v, from, N); }
-  template <class T> __device__ T shfl_up(T v, unsigned by) const { return __shfl_up(v, by, N); }
-  template <class T> __device__ T shfl_down(T v, unsigned by) const { return __shfl_down(v, by, N); }
-  template <class T> __device__ T shfl_xor(T v, unsigned mask) const { return __shfl_xor(v, mask, N); }
+  template <class T> __device__ T shfl(T v, int from) const { return __shfl(v, from, Width); }
+  template <class T> __device__ T shfl_up(T v, unsigned by) const { return __shfl_up(v, by, Width); }
+  template <class T> __device__ T shfl_down(T v, unsigned by) const { return __shfl_down(v, by, Width); }
+  template <class T> __device__ T shfl_xor(T v, unsigned mask) const { return __shfl_xor(v, mask, Width); }
   __device__ unsigned long long mask() const {
-    return (N == 64 ? ~0ull : (1ull << N % 64) - 1) << (__lane_id() & ~(N - 1));
+    return (Width == 64 ? ~0ull : (1ull << Width % 64) - 1) << (__lane_id() & ~(Width - 1));
   }
-  __device__ unsigned long long ballot(int p) const { return (__ballot(p) & mask()) >> (__lane_id() & ~(N - 1)); }
+  __device__ unsigned long long ballot(int p) const { return (__ballot(p) & mask()) >> (__lane_id() & ~(Width - 1)); }
   __device__ int any(int p) const { return ballot(p) != 0; }
   __device__ int all(int p) const { return ballot(!p) == 0; }
   template <class T> __device__ unsigned long long match_any(T v) const {
-    return __match_any_sync(mask(), v) >> (__lane_id() & ~(N - 1));
+    return __match_any_sync(mask(), v) >> (__lane_id() & ~(Width - 1));
   }
   template <class T> __device__ unsigned long long match_all(T v, int &all) const {
-    return __match_all_sync(mask(), v, &all) >> (__lane_id() & ~(N - 1));
+    return __match_all_sync(mask(), v, &all) >> (__lane_id() & ~(Width - 1));
   }
 };
-template <unsigned N, class Parent> TW_DEVICE thread_block_tile<N, Parent> tiled_partition(const Parent &) {
+template <unsigned Width, class Parent> TW_DEVICE thread_block_tile<Width, Parent> tiled_partition(const Parent &) {
   return {};
 }
 
@@ -108,8 +108,8 @@ struct thread_group {
   bool whole; /* the block */
   __device__ thread_group(unsigned size, unsigned r, bool block) : n(size), rank(r), whole(block) {}
   __device__ thread_group(thread_block b) : n(b.size()), rank(b.thread_rank()), whole(true) {}
-  template <unsigned N, class P>
-  __device__ thread_group(thread_block_tile<N, P> t) : n(N), rank(t.thread_rank()), whole(false) {}
+  template <unsigned Width, class P>
+  __device__ thread_group(thread_block_tile<Width, P> t) : n(Width), rank(t.thread_rank()), whole(false) {}
   __device__ thread_group(coalesced_group c) : n(c.size()), rank(c.thread_rank()), whole(false) {}
   __device__ unsigned size() const { return n; }
   __device__ unsigned num_threads() const { return n; }

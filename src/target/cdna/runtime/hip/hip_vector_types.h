@@ -1,4 +1,4 @@
-/* hip_vector_types.h - float4 and its kin: HIP_vector_type<T, N> with HIP's members, constructors and operators; dim3. */
+/* hip_vector_types.h - float4 and its kin: HIP_vector_type<T, n> with HIP's members, constructors and operators; dim3. */
 #pragma once
 #include "hip_words.h"
 
@@ -7,9 +7,9 @@ template <class T> struct tw_three {
   TW_MEMBER constexpr T &operator[](unsigned i) { return at[i]; }
   TW_MEMBER constexpr const T &operator[](unsigned i) const { return at[i]; }
 };
-template <class T, unsigned N> struct HIP_vector_base;
-#define TW_VECTOR_BASE(N, NATIVE, PARAMETERS, VALUES, ...)                                                             \
-  template <class T> struct HIP_vector_base<T, N> {                                                                    \
+template <class T, unsigned n> struct HIP_vector_base;
+#define TW_VECTOR_BASE(n, NATIVE, PARAMETERS, VALUES, ...)                                                             \
+  template <class T> struct HIP_vector_base<T, n> {                                                                    \
     typedef T value_type;                                                                                              \
     typedef NATIVE;                                                                                                    \
     union {                                                                                                            \
@@ -33,19 +33,19 @@ template <bool B, class T = int> struct tw_if {};
 template <class T> struct tw_if<true, T> { typedef T type; };
 template <class From, class To> using tw_converts = typename tw_if<__is_convertible(From, To)>::type;
 
-template <class T, unsigned N> struct HIP_vector_type : HIP_vector_base<T, N> {
+template <class T, unsigned n> struct HIP_vector_type : HIP_vector_base<T, n> {
   HIP_vector_type() = default;
   /* one number goes to all places */
-  template <class U, tw_converts<U, T> = 0, unsigned M = N, typename tw_if<M == 1>::type = 0>
-  TW_MEMBER constexpr HIP_vector_type(U a) : HIP_vector_base<T, N>((T)a) {}
-  template <class U, tw_converts<U, T> = 0, unsigned M = N, typename tw_if<M == 2>::type = 0>
-  TW_MEMBER constexpr HIP_vector_type(U a) : HIP_vector_base<T, N>((T)a, (T)a) {}
-  template <class U, tw_converts<U, T> = 0, unsigned M = N, typename tw_if<M == 3>::type = 0>
-  TW_MEMBER constexpr HIP_vector_type(U a) : HIP_vector_base<T, N>((T)a, (T)a, (T)a) {}
-  template <class U, tw_converts<U, T> = 0, unsigned M = N, typename tw_if<M == 4>::type = 0>
-  TW_MEMBER constexpr HIP_vector_type(U a) : HIP_vector_base<T, N>((T)a, (T)a, (T)a, (T)a) {}
-  template <class... U, typename tw_if<(sizeof...(U) == N && N > 1)>::type = 0>
-  TW_MEMBER constexpr HIP_vector_type(U... a) : HIP_vector_base<T, N>((T)a...) {}
+  template <class U, tw_converts<U, T> = 0, unsigned m = n, typename tw_if<m == 1>::type = 0>
+  TW_MEMBER constexpr HIP_vector_type(U a) : HIP_vector_base<T, n>((T)a) {}
+  template <class U, tw_converts<U, T> = 0, unsigned m = n, typename tw_if<m == 2>::type = 0>
+  TW_MEMBER constexpr HIP_vector_type(U a) : HIP_vector_base<T, n>((T)a, (T)a) {}
+  template <class U, tw_converts<U, T> = 0, unsigned m = n, typename tw_if<m == 3>::type = 0>
+  TW_MEMBER constexpr HIP_vector_type(U a) : HIP_vector_base<T, n>((T)a, (T)a, (T)a) {}
+  template <class U, tw_converts<U, T> = 0, unsigned m = n, typename tw_if<m == 4>::type = 0>
+  TW_MEMBER constexpr HIP_vector_type(U a) : HIP_vector_base<T, n>((T)a, (T)a, (T)a, (T)a) {}
+  template <class... U, typename tw_if<(sizeof...(U) == n && n > 1)>::type = 0>
+  TW_MEMBER constexpr HIP_vector_type(U... a) : HIP_vector_base<T, n>((T)a...) {}
   TW_MEMBER T &operator[](unsigned i) { return reinterpret_cast<T *>(this)[i]; }
   TW_MEMBER const T &operator[](unsigned i) const { return reinterpret_cast<const T *>(this)[i]; }
   TW_MEMBER HIP_vector_type &operator++() { return *this += (T)1; }
@@ -62,46 +62,46 @@ template <class T, unsigned N> struct HIP_vector_type : HIP_vector_base<T, N> {
   }
 };
 #define TW_VECTOR_OPERATOR(OP)                                                                                         \
-  template <class T, unsigned N>                                                                                       \
-  TW_MEMBER constexpr HIP_vector_type<T, N> &operator OP##=(HIP_vector_type<T, N> &a, HIP_vector_type<T, N> b) {       \
-    for (unsigned i = 0; i < N; i++) a.data[i] = (T)(a.data[i] OP b.data[i]);                                          \
+  template <class T, unsigned n>                                                                                       \
+  TW_MEMBER constexpr HIP_vector_type<T, n> &operator OP##=(HIP_vector_type<T, n> &a, HIP_vector_type<T, n> b) {       \
+    for (unsigned i = 0; i < n; i++) a.data[i] = (T)(a.data[i] OP b.data[i]);                                          \
     return a;                                                                                                          \
   }                                                                                                                    \
-  template <class T, unsigned N, class U, tw_converts<U, T> = 0>                                                       \
-  TW_MEMBER constexpr HIP_vector_type<T, N> &operator OP##=(HIP_vector_type<T, N> &a, U b) {                           \
-    return a OP## = HIP_vector_type<T, N>(b);                                                                          \
+  template <class T, unsigned n, class U, tw_converts<U, T> = 0>                                                       \
+  TW_MEMBER constexpr HIP_vector_type<T, n> &operator OP##=(HIP_vector_type<T, n> &a, U b) {                           \
+    return a OP## = HIP_vector_type<T, n>(b);                                                                          \
   }                                                                                                                    \
-  template <class T, unsigned N>                                                                                       \
-  TW_MEMBER constexpr HIP_vector_type<T, N> operator OP(HIP_vector_type<T, N> a, HIP_vector_type<T, N> b) {            \
+  template <class T, unsigned n>                                                                                       \
+  TW_MEMBER constexpr HIP_vector_type<T, n> operator OP(HIP_vector_type<T, n> a, HIP_vector_type<T, n> b) {            \
     return a OP## = b;                                                                                                 \
   }                                                                                                                    \
-  template <class T, unsigned N, class U, tw_converts<U, T> = 0>                                                       \
-  TW_MEMBER constexpr HIP_vector_type<T, N> operator OP(HIP_vector_type<T, N> a, U b) {                                \
-    return a OP## = HIP_vector_type<T, N>(b);                                                                          \
+  template <class T, unsigned n, class U, tw_converts<U, T> = 0>                                                       \
+  TW_MEMBER constexpr HIP_vector_type<T, n> operator OP(HIP_vector_type<T, n> a, U b) {                                \
+    return a OP## = HIP_vector_type<T, n>(b);                                                                          \
   }                                                                                                                    \
-  template <class T, unsigned N, class U, tw_converts<U, T> = 0>                                                       \
-  TW_MEMBER constexpr HIP_vector_type<T, N> operator OP(U a, HIP_vector_type<T, N> b) {                                \
-    return HIP_vector_type<T, N>(a) OP b;                                                                              \
+  template <class T, unsigned n, class U, tw_converts<U, T> = 0>                                                       \
+  TW_MEMBER constexpr HIP_vector_type<T, n> operator OP(U a, HIP_vector_type<T, n> b) {                                \
+    return HIP_vector_type<T, n>(a) OP b;                                                                              \
   }
 /* clang-format off */
 TW_VECTOR_OPERATOR(+) TW_VECTOR_OPERATOR(-) TW_VECTOR_OPERATOR(*) TW_VECTOR_OPERATOR(/) TW_VECTOR_OPERATOR(%)
 TW_VECTOR_OPERATOR(&) TW_VECTOR_OPERATOR(|) TW_VECTOR_OPERATOR(^) TW_VECTOR_OPERATOR(<<) TW_VECTOR_OPERATOR(>>)
     /* clang-format on */
-    template <class T, unsigned N>
-    TW_MEMBER constexpr HIP_vector_type<T, N> operator-(HIP_vector_type<T, N> a) {
-  for (unsigned i = 0; i < N; i++) a.data[i] = (T)-a.data[i];
+    template <class T, unsigned n>
+    TW_MEMBER constexpr HIP_vector_type<T, n> operator-(HIP_vector_type<T, n> a) {
+  for (unsigned i = 0; i < n; i++) a.data[i] = (T)-a.data[i];
   return a;
 }
-template <class T, unsigned N> TW_MEMBER constexpr HIP_vector_type<T, N> operator~(HIP_vector_type<T, N> a) {
-  for (unsigned i = 0; i < N; i++) a.data[i] = (T)~a.data[i];
+template <class T, unsigned n> TW_MEMBER constexpr HIP_vector_type<T, n> operator~(HIP_vector_type<T, n> a) {
+  for (unsigned i = 0; i < n; i++) a.data[i] = (T)~a.data[i];
   return a;
 }
-template <class T, unsigned N> TW_MEMBER constexpr bool operator==(HIP_vector_type<T, N> a, HIP_vector_type<T, N> b) {
-  for (unsigned i = 0; i < N; i++)
+template <class T, unsigned n> TW_MEMBER constexpr bool operator==(HIP_vector_type<T, n> a, HIP_vector_type<T, n> b) {
+  for (unsigned i = 0; i < n; i++)
     if (a.data[i] != b.data[i]) return false;
   return true;
 }
-template <class T, unsigned N> TW_MEMBER constexpr bool operator!=(HIP_vector_type<T, N> a, HIP_vector_type<T, N> b) {
+template <class T, unsigned n> TW_MEMBER constexpr bool operator!=(HIP_vector_type<T, n> a, HIP_vector_type<T, n> b) {
   return !(a == b);
 }
 
