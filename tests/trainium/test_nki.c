@@ -101,6 +101,19 @@ static void an_rms_norm_is_correct_and_timed(void **state) {
   free(source);
 }
 
+/* Engines cannot read one partition for all: a row that a kernel does not broadcast is broadcast, too. */
+static void a_row_takes_as_long_as_if_the_kernel_broadcast_it(void **state) {
+  static const char words[] = ".broadcast_to((128, cols))", problem[] = "layernorm rows=256 cols=512 norm=rms";
+  char *source = example("rmsnorm.py"), *at = strstr(source, words);
+  (void)state;
+  assert_non_null(at);
+  const result with = expect_correct(source, problem);
+  memset(at, ' ', strlen(words));
+  const result without = expect_correct(source, problem);
+  assert_true(counter(&with, "tensor_busy") > 0 && without.measured.seconds == with.measured.seconds);
+  free(source);
+}
+
 static void a_gemm_of_the_newer_dialect_is_correct(void **state) {
   char *source = example("gemm.py");
   (void)state;
@@ -755,6 +768,7 @@ static void free_dimensions_may_have_any_strides(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_the_compiler_are_switched_off),
                                      cmocka_unit_test(an_rms_norm_is_correct_and_timed),
+                                     cmocka_unit_test(a_row_takes_as_long_as_if_the_kernel_broadcast_it),
                                      cmocka_unit_test(a_gemm_of_the_newer_dialect_is_correct),
                                      cmocka_unit_test(a_softmax_with_helpers_grids_and_masks_is_correct),
                                      cmocka_unit_test(a_gemm_with_transposes_and_an_output_argument_is_correct),

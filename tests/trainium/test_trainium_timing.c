@@ -406,6 +406,76 @@ static void copies_that_need_not_be_are_removed(void **state) {
   trn_program_free(&p);
 }
 
+/* A row that was broadcast by a product: its reader reads PSUM beside an operand in SBUF, if it is the only reader. */
+static void a_broadcast_row_with_one_reader_stays_in_psum(void **state) {
+  for (int readers = 1; readers <= 2; readers++)
+    for (int is_spread = 0; is_spread < 2; is_spread++) {
+      trn_program p = {0};
+      const int psum = tensor(&p, TRN_PSUM, 2048), row = tensor(&p, TRN_SBUF, 2048), a = tensor(&p, TRN_SBUF, 2048),
+                product = tensor(&p, TRN_SBUF, 2048);
+      matmul(&p, psum, a, a, TW_F32);
+      const int copy = add(&p, TRN_COPY, TRN_SCALAR, 512, OPERANDS(out(part(row, 0, 512)), part(psum, 0, 512)));
+      p.instruction[copy].is_spread = is_spread;
+      for (int i = 0; i < readers; i++)
+        add(&p, TRN_TENSOR_TENSOR, TRN_VECTOR, 512,
+            OPERANDS(out(part(product, 0, 512)), part(a, 0, 512), part(row, 0, 512)));
+      trn_timing t = timed(&p, (trn_compiler){.remove_copies = true, .look_ahead = 1});
+      assert_int_equal(t.copies_removed, is_spread && readers == 1);
+      trn_timing_free(&t);
+      trn_program_free(&p);
+    }
+  (void)state;
+}
+
+/* Four iterations that multiply the same tiles, each for a sum of its own. They are iterations of one loop, or each of
+ * a run of its own, as in an outer loop. */
+static trn_program products(bool is_innermost) {
+  trn_program p = {.is_older = true};
+  const int a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 2048), sum = tensor(&p, TRN_SBUF, 16);
+  for (int i = 0; i < 4; i++) {
+    const int product = tensor(&p, TRN_SBUF, 2048);
+    const int scope = trn_program_add_scope(&p, &(trn_scope){0, is_innermost ? 1 : 1 + i, i, 10});
+    const int first = add(&p, TRN_TENSOR_TENSOR, TRN_VECTOR, 512,
+                          OPERANDS(out(part(product, 0, 512)), part(a, 0, 512), part(b, 0, 512)));
+    add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum, i, 1)), part(product, 0, 512)));
+    for (int k = 0; k < 2; k++) {
+      p.instruction[first + k].line = 50 + k;
+      p.instruction[first + k].scope = scope;
+    }
+  }
+  return p;
+}
+
+static void a_product_that_each_iteration_repeats_is_computed_once(void **state) {
+  const trn_compiler removes = {.remove_copies = true, .look_ahead = 1};
+  trn_program p = products(true);
+  trn_timing t = timed(&p, removes);
+  assert_int_equal(t.copies_removed, 3);
+  near(t.start[3], t.start[1] + (512 + 60) / 0.96); /* the second sum reads the first product */
+  trn_timing_free(&t);
+  p.is_older = false; /* the compiler of the newer dialect changes no loop */
+  t = timed(&p, removes);
+  assert_int_equal(t.copies_removed, 0);
+  trn_timing_free(&t);
+  p.is_older = true;
+  p.instruction[4].operand[2].offset = 4; /* the third product has other factors than the second and the fourth */
+  p.instruction[4].operand[2].size[0] = 511;
+  t = timed(&p, removes);
+  assert_int_equal(t.copies_removed, 1);
+  trn_timing_free(&t);
+  add(&p, TRN_MEMSET, TRN_VECTOR, 1, OPERANDS(out(part(0, 0, 1)))); /* a factor changes */
+  t = timed(&p, removes);
+  assert_int_equal(t.copies_removed, 0);
+  trn_timing_free(&t);
+  trn_program_free(&p);
+  p = products(false);
+  t = timed(&p, removes);
+  assert_int_equal(t.copies_removed, 0);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
 static void each_slice_of_a_copied_tensor_is_judged_alone(void **state) {
   trn_program p = {0};
   const int first = tensor(&p, TRN_PSUM, 2048), second = tensor(&p, TRN_PSUM, 2048), copy = tensor(&p, TRN_SBUF, 4096),
@@ -671,6 +741,8 @@ int main(void) {
       cmocka_unit_test(bytes_that_are_used_again_wait_for_their_last_reader),
       cmocka_unit_test(look_ahead_takes_what_is_ready),
       cmocka_unit_test(copies_that_need_not_be_are_removed),
+      cmocka_unit_test(a_broadcast_row_with_one_reader_stays_in_psum),
+      cmocka_unit_test(a_product_that_each_iteration_repeats_is_computed_once),
       cmocka_unit_test(each_slice_of_a_copied_tensor_is_judged_alone),
       cmocka_unit_test(small_instructions_of_iterations_become_one),
       cmocka_unit_test(small_transfers_of_iterations_become_one),

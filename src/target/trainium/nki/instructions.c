@@ -101,6 +101,13 @@ static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t si
       size[d] = view[i]->size[d];
     }
   }
+  for (size_t i = 0; i < n_views; i++) { /* engines cannot read one partition for all */
+    if (view[i]->size[0] == size[0]) continue;
+    int64_t wide[TRN_VIEW_DIMS];
+    memcpy(wide, view[i]->size, sizeof wide);
+    wide[0] = size[0];
+    view[i] = nki_spread(r, nki_broadcast(r, view[i], n, wide));
+  }
   return n;
 }
 
@@ -234,17 +241,9 @@ nki_view *nki_do_unary(nki_run *r, trn_unary op, nki_view *src, nki_scalar scale
   } else if (bias) {
     c.bias = bias->value;
   }
-  const trn_instruction i = {.opcode = TRN_ACTIVATION, .function = trn_unary_name(op)};
+  trn_instruction i = {.opcode = TRN_ACTIVATION, .function = trn_unary_name(op)};
+  if (result.engine != TRN_SCALAR) i = (trn_instruction){.opcode = TRN_RECIPROCAL}; /* Vector's only function */
   return pass(r, result, TRN_SBUF, src->type, n, size, used, source, (1u << used) - 2, i, activation_row, &c);
-}
-
-nki_view *nki_do_reciprocal(nki_run *r, nki_view *src, nki_result result) {
-  nki_view *source[1] = {tile_of(r, src)};
-  int64_t size[TRN_VIEW_DIMS];
-  const int n = common_shape(r, 1, source, size);
-  computation c = {.unary = TRN_RECIP, .scale = 1, .scale_source = -1, .bias_source = -1};
-  return pass(r, result, TRN_SBUF, src->type, n, size, 1, source, 0, (trn_instruction){.opcode = TRN_RECIPROCAL},
-              activation_row, &c);
 }
 
 nki_view *nki_do_binary(nki_run *r, trn_binary op, nki_view *a, nki_view *b, nki_result result) {
@@ -355,7 +354,7 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
   if (bounds.rest) nki_fail(r, "unsupported mask of a reduction with conditions on several dimensions");
   nki_view *ordered = nki_view_copy(r, tile);
   int64_t size[TRN_VIEW_DIMS];
-  nki_bounds kept = {0};
+  nki_bounds kept = {0}, moved = {.n = tile->n}; /* moved: the bounds of the view whose reduced dimensions are last */
   int n = 0, at = 0, reduced = 0;
   for (int phase = 0; phase < 2; phase++)
     for (int d = 0; d < tile->n; d++) {
@@ -363,7 +362,9 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
       if (is_reduced == (phase == 0)) continue;
       ordered->size[at] = tile->size[d];
       ordered->along_partitions[at] = tile->along_partitions[d];
-      ordered->along_columns[at++] = tile->along_columns[d];
+      ordered->along_columns[at] = tile->along_columns[d];
+      moved.lo[at] = bounds.lo[d];
+      moved.hi[at++] = bounds.hi[d];
       reduced += is_reduced;
     }
   for (int d = 0; d < tile->n; d++) {
@@ -382,22 +383,9 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
   nki_view *whole = destination(r, &result, TRN_SBUF, src->type, n, size);
   if (bounds.is_empty) return whole;
   nki_view *from = nki_cut(r, tile, &bounds), *to = nki_cut(r, whole, &kept);
-  /* the same bounds for the view whose reduced dimensions are last */
-  nki_bounds moved = {.n = tile->n};
-  at = 0;
-  for (int phase = 0; phase < 2; phase++)
-    for (int d = 0; d < tile->n; d++) {
-      if ((axes >> d & 1) == (phase == 0)) continue;
-      moved.lo[at] = bounds.lo[d];
-      moved.hi[at++] = bounds.hi[d];
-    }
   ordered->n_limits = 0;
   ordered = nki_cut(r, ordered, &moved);
-  trn_instruction i = {.opcode = TRN_REDUCE,
-                       .engine = result.engine,
-                       .partitions = (int)from->size[0],
-                       .elements = nki_free_elements(from)};
-  nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
+  nki_emit_pass(r, TRN_REDUCE, result.engine, nki_free_elements(from), 2, (nki_view *[]){to, from});
   trn_view dst = nki_data(r, to), in = nki_data(r, ordered);
   if (keeps_dims) { /* reduced dimensions of one element are left out of the walk */
     int k = 0;
@@ -425,11 +413,7 @@ nki_view *nki_do_scan(nki_run *r, nki_view *a, nki_view *b, nki_scalar initial, 
   if (bounds.is_empty) return whole;
   nki_view *operand[4] = {nki_cut(r, whole, &bounds), nki_cut(r, source[0], &bounds), nki_cut(r, source[1], &bounds)};
   if (initial.pointer) operand[3] = nki_cut(r, pointer_of(r, initial.pointer, n), &bounds);
-  trn_instruction i = {.opcode = TRN_SCAN,
-                       .engine = result.engine,
-                       .partitions = (int)operand[0]->size[0],
-                       .elements = nki_free_elements(operand[0])};
-  nki_emit(r, i, 1, initial.pointer ? 4 : 3, operand);
+  nki_emit_pass(r, TRN_SCAN, result.engine, nki_free_elements(operand[0]), initial.pointer ? 4 : 3, operand);
   if (initial.pointer) r->program->instruction[r->program->n_instructions - 1].operand[3].is_pointer = true;
   const trn_view dst = nki_data(r, operand[0]), x = nki_data(r, operand[1]), y = nki_data(r, operand[2]);
   trn_view start = {0};
@@ -538,9 +522,7 @@ nki_view *nki_do_fill(nki_run *r, double value, nki_view *into, nki_value mask, 
   if (bounds.is_empty) return into;
   if (bounds.rest) nki_fail(r, "unsupported mask of a fill with conditions on several dimensions");
   nki_view *to = nki_cut(r, tile, &bounds);
-  trn_instruction i = {
-      .opcode = TRN_MEMSET, .engine = engine, .partitions = (int)to->size[0], .elements = nki_free_elements(to)};
-  nki_emit(r, i, 1, 1, &to);
+  nki_emit_pass(r, TRN_MEMSET, engine, nki_free_elements(to), 1, &to);
   const trn_view dst = nki_data(r, to);
   trn_fill(&dst, value);
   return into;
@@ -555,11 +537,7 @@ nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
   if (bounds.is_empty) return whole;
   if (bounds.rest) nki_fail(r, "unsupported mask of iota with conditions on several dimensions");
   nki_view *to = nki_cut(r, whole, &bounds);
-  nki_emit(
-      r,
-      (trn_instruction){
-          .opcode = TRN_IOTA, .engine = TRN_GPSIMD, .partitions = (int)to->size[0], .elements = nki_free_elements(to)},
-      1, 1, &to);
+  nki_emit_pass(r, TRN_IOTA, TRN_GPSIMD, nki_free_elements(to), 1, &to);
   trn_view one = nki_data(r, to);
   const trn_view all = one;
   if (!one.array) return whole;
@@ -591,11 +569,7 @@ nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true
   nki_view *to = nki_cut(r, whole, &bounds), *from = nki_cut(r, source[0], &bounds);
   if (from->tensor->memory == TRN_PSUM && !r->is_newer) /* GpSimd cannot read PSUM: the older compiler inserts a copy */
     from = nki_as_tile(r, nki_do_copy(r, from, (nki_result){.engine = TRN_ENGINE_ANY}));
-  trn_instruction i = {.opcode = TRN_AFFINE_SELECT,
-                       .engine = TRN_GPSIMD,
-                       .partitions = (int)to->size[0],
-                       .elements = nki_free_elements(to)};
-  nki_emit(r, i, 1, 2, (nki_view *[]){to, from});
+  nki_emit_pass(r, TRN_AFFINE_SELECT, TRN_GPSIMD, nki_free_elements(to), 2, (nki_view *[]){to, from});
   const trn_view dst = nki_data(r, to), src = nki_data(r, from);
   if (!dst.array) return whole;
   /* first the value for every element, then the elements that the predicate selects */

@@ -182,8 +182,8 @@ NKI_CALL(do_tensor_copy) {
 
 /* dst data dtype mask */
 NKI_CALL(do_reciprocal) {
-  return nki_of(
-      nki_do_reciprocal(r, nki_operand(r, a->at[1], "data"), result_of(r, a, a->at[2], a->at[3], TRN_VECTOR)));
+  return nki_of(nki_do_unary(r, TRN_RECIP, nki_operand(r, a->at[1], "data"), (nki_scalar){.value = 1}, NULL,
+                             result_of(r, a, a->at[2], a->at[3], TRN_VECTOR)));
 }
 
 /* dst src mask dst_rmw_op oob_mode dge_mode: dst comes first in both dialects */

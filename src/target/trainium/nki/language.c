@@ -131,11 +131,9 @@ static nki_value load_transposed_by_tensor(nki_run *r, const nki_view *given, nk
     nki_fail(r, "load_transpose2d: the destination has another shape");
   for (int64_t from = 0; from < rows; from += 128) {
     const int64_t n = rows - from < 128 ? rows - from : 128;
-    nki_view *part = nki_view_copy(r, src), *to = nki_view_copy(r, out);
+    nki_view *part = nki_view_copy(r, src), *to = nki_columns(r, out, from, n);
     part->column += from * part->along_columns[0];
     part->size[0] = n;
-    to->column += from * to->along_columns[1];
-    to->size[1] = n;
     nki_view *tile = nki_do_dma(r, part, (nki_result){.engine = TRN_ENGINE_ANY});
     nki_view *turned = nki_do_transpose(r, tile, (nki_result){.engine = TRN_TENSOR});
     nki_do_copy(r, turned, (nki_result){.into = to, .engine = TRN_ENGINE_ANY});
@@ -157,10 +155,8 @@ NKI_CALL(do_load_transpose) {
 /* ---- arithmetic ---- */
 
 static bool is_pointer(const nki_view *v, const nki_view *other) {
-  int64_t free = 1, others = 1;
-  for (int d = 1; d < v->n; d++) free *= v->size[d];
-  for (int d = 1; d < other->n; d++) others *= other->size[d];
-  return free == 1 && others > 1 && v->n && (v->along_partitions[0] || v->size[0] == 1) && v->size[0] == other->size[0];
+  return nki_free_elements(v) == 1 && nki_free_elements(other) > 1 && v->n &&
+         (v->along_partitions[0] || v->size[0] == 1) && v->size[0] == other->size[0];
 }
 
 nki_value nki_arithmetic(nki_run *r, trn_binary op, nki_value x, nki_value y, nki_value mask, const nki_value *dtype,
@@ -216,8 +212,7 @@ NKI_CALL(do_function) {
   nki_result result = result_of(r, a, a->at[1], a->at[2]);
   if (op == TRN_NEGATE)
     return nki_of(nki_do_scalar(r, x, TRN_MULTIPLY, (nki_scalar){.value = -1}, false, TRN_BYPASS, NULL, false, result));
-  if (op == TRN_RECIP) return nki_of(nki_do_reciprocal(r, x, result));
-  result.engine = TRN_SCALAR;
+  if (op != TRN_RECIP) result.engine = TRN_SCALAR;
   return nki_of(nki_do_unary(r, op, x, (nki_scalar){.value = 1}, NULL, result));
 }
 
@@ -323,7 +318,8 @@ NKI_CALL(do_softmax) {
   nki_view *e = nki_do_unary(r, TRN_EXP, x, (nki_scalar){.value = 1}, &bias,
                              (nki_result){.mask = mask, .engine = TRN_SCALAR, .has_type = true, .type = TRN_F32});
   nki_view *sum = nki_do_reduce(r, TRN_ADD, e, axes, true, false, (nki_result){.mask = mask, .engine = TRN_VECTOR});
-  nki_view *inverse = nki_do_reciprocal(r, sum, (nki_result){.engine = TRN_VECTOR});
+  nki_view *inverse =
+      nki_do_unary(r, TRN_RECIP, sum, (nki_scalar){.value = 1}, NULL, (nki_result){.engine = TRN_VECTOR});
   return nki_of(nki_do_scalar(r, e, TRN_MULTIPLY, (nki_scalar){.pointer = inverse}, false, TRN_BYPASS, NULL, false,
                               result_of(r, a, a->at[2], mask)));
 }

@@ -28,12 +28,6 @@ static void check_bank(nki_run *r, const nki_tensor *t, const trn_region *o) {
              (long long)low, (long long)high, (long long)bank);
 }
 
-static void check_types(nki_run *r, size_t n_outputs, size_t n, nki_view *const operand[]) {
-  for (size_t k = n_outputs; k < n; k++)
-    if (!trn_type_is_real(operand[k]->type))
-      nki_fail(r, "the Tensor engine has no %s; expected a floating-point type", trn_type_name(operand[k]->type));
-}
-
 void nki_check_rules(nki_run *r, const trn_instruction *i, size_t n_outputs, size_t n, nki_view *const operand[]) {
   const bool by_tensor = i->opcode == TRN_MATMUL || i->opcode == TRN_PE_TRANSPOSE;
   int from_psum = 0;
@@ -50,12 +44,11 @@ void nki_check_rules(nki_run *r, const trn_instruction *i, size_t n_outputs, siz
     if (is_psum && i->engine == TRN_GPSIMD)
       nki_fail(r, "the GpSimd engine cannot reach PSUM; choose another engine, or copy to SBUF first");
     from_psum += is_psum && k >= n_outputs && elements > 1;
+    if (by_tensor && k >= n_outputs && !trn_type_is_real(operand[k]->type))
+      nki_fail(r, "the Tensor engine has no %s; expected a floating-point type", trn_type_name(operand[k]->type));
   }
   if (from_psum > 1) nki_fail(r, "an instruction reads two operands from PSUM; copy one to SBUF first");
-  if (by_tensor) {
-    check_bank(r, operand[0]->tensor, &i->operand[0]);
-    check_types(r, n_outputs, n, operand);
-  }
+  if (by_tensor) check_bank(r, operand[0]->tensor, &i->operand[0]);
   if (r->is_newer && i->opcode == TRN_COPY && i->engine == TRN_SCALAR && !r->config->dma.hardware)
     nki_fail(r, "tensor_copy is unsupported on the Scalar engine of NeuronCore-v2; use activation with op=nl.copy");
 }

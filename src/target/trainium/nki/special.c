@@ -33,9 +33,8 @@ static void set(const trn_view *v, int64_t p, int64_t i, double value, bool is_d
   if (!is_defined && v->array->undefined) v->array->undefined[one.offset] = 1;
 }
 
-static nki_view *tile(nki_run *r, nki_value v, const char *what) { return nki_as_tile(r, nki_operand(r, v, what)); }
-
-static nki_view *cut(nki_run *r, nki_view *v) {
+static nki_view *cut(nki_run *r, const nki_view *given) {
+  const nki_view *v = nki_as_tile(r, given);
   const nki_bounds all = nki_bounds_of(r, (nki_value){0}, v->n, v->size);
   return nki_cut(r, v, &all);
 }
@@ -46,29 +45,21 @@ static nki_view *destination(nki_run *r, nki_arguments *a, trn_type type, int64_
   if (a->at[0].type != NKI_V_VIEW && a->into) a->used_into = true;
   if (!out) return nki_tile(r, TRN_SBUF, type, 2, (int64_t[]){partitions, n});
   if (out->tensor->memory == TRN_HBM) nki_fail(r, "'dst' is in HBM; expected a tile in SBUF or PSUM");
-  out = cut(r, nki_as_tile(r, out));
+  out = cut(r, out);
   if (out->size[0] != partitions || nki_free_elements(out) != n)
     nki_fail(r, "the destination has %lld x %lld elements; expected %lld x %lld", (long long)out->size[0],
              (long long)nki_free_elements(out), (long long)partitions, (long long)n);
   return out;
 }
 
-static void emit(nki_run *r, trn_opcode opcode, trn_engine engine, int64_t elements, size_t n,
-                 nki_view *const operand[]) {
-  nki_emit(r,
-           (trn_instruction){
-               .opcode = opcode, .engine = engine, .elements = elements, .partitions = (int)operand[0]->size[0]},
-           1, n, operand);
-}
-
 /* dst data indices: dst[p, i] = data[p, indices[p, i]] */
 NKI_CALL(do_gather) {
-  nki_view *data = cut(r, tile(r, a->at[1], "data")), *indices = cut(r, tile(r, a->at[2], "indices"));
+  nki_view *data = cut(r, nki_operand(r, a->at[1], "data")), *indices = cut(r, nki_operand(r, a->at[2], "indices"));
   const int64_t n = nki_free_elements(indices), limit = nki_free_elements(data), partitions = data->size[0];
   if (indices->size[0] != partitions) nki_fail(r, "%s: data and indices have different numbers of partitions", b->name);
   if (trn_type_is_real(indices->type)) nki_fail(r, "%s: 'indices' must be integers", b->name);
   nki_view *out = destination(r, a, data->type, partitions, n);
-  emit(r, TRN_GATHER, TRN_GPSIMD, 4 * n + limit, 3, (nki_view *[]){out, data, indices});
+  nki_emit_pass(r, TRN_GATHER, TRN_GPSIMD, 4 * n + limit, 3, (nki_view *[]){out, data, indices});
   if (!r->computes || r->skips) return nki_of(out);
   const trn_view to = nki_data(r, out), from = nki_data(r, data), at = nki_data(r, indices);
   for (int64_t p = 0; p < partitions; p++)
@@ -87,14 +78,14 @@ NKI_CALL(do_gather) {
 /* dst src predicate reverse_pred: writes src where the predicate is not 0; other elements of dst stay */
 nki_value nki_do_predicated(nki_run *r, const nki_builtin *b, nki_arguments *a) {
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "%s needs 'dst'", b->name);
-  nki_view *predicate = cut(r, tile(r, a->at[2], "predicate"));
+  nki_view *predicate = cut(r, nki_operand(r, a->at[2], "predicate"));
   const bool is_number = nki_is_number(a->at[1]), reversed = nki_given(a->at[3]) && nki_truth(r, a->at[3]);
-  nki_view *src = is_number ? NULL : cut(r, tile(r, a->at[1], "src"));
+  nki_view *src = is_number ? NULL : cut(r, nki_operand(r, a->at[1], "src"));
   const int64_t n = nki_free_elements(predicate), partitions = predicate->size[0];
   nki_view *out = destination(r, a, TRN_F32, partitions, n);
   if (src && (src->size[0] != partitions || nki_free_elements(src) != n))
     nki_fail(r, "%s: src and predicate have different shapes", b->name);
-  emit(r, TRN_SELECT, TRN_VECTOR, n, src ? 3 : 2, (nki_view *[]){out, predicate, src});
+  nki_emit_pass(r, TRN_SELECT, TRN_VECTOR, n, src ? 3 : 2, (nki_view *[]){out, predicate, src});
   r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
   if (!r->computes || r->skips) return nki_of(out);
   const trn_view to = nki_data(r, out), where = nki_data(r, predicate), from = src ? nki_data(r, src) : to;
@@ -111,11 +102,11 @@ nki_value nki_do_predicated(nki_run *r, const nki_builtin *b, nki_arguments *a) 
 
 /* dst data: count, mean and variance times count of the elements at even places, then at odd ones */
 NKI_CALL(do_bn_stats) {
-  nki_view *data = cut(r, tile(r, a->at[1], "data"));
+  nki_view *data = cut(r, nki_operand(r, a->at[1], "data"));
   const int64_t n = nki_free_elements(data), partitions = data->size[0];
   if (n > 512) nki_fail(r, "%s of %lld elements a partition; expected at most 512", b->name, (long long)n);
   nki_view *out = destination(r, a, TRN_F32, partitions, 6);
-  emit(r, TRN_BN_STATS, TRN_VECTOR, n, 2, (nki_view *[]){out, data});
+  nki_emit_pass(r, TRN_BN_STATS, TRN_VECTOR, n, 2, (nki_view *[]){out, data});
   if (!r->computes || r->skips) return nki_of(out);
   const trn_view to = nki_data(r, out), from = nki_data(r, data);
   for (int64_t p = 0; p < partitions; p++)
@@ -140,11 +131,11 @@ NKI_CALL(do_bn_stats) {
 
 /* dst data: mean and variance of groups of three values as bn_stats makes them */
 NKI_CALL(do_bn_aggregate) {
-  nki_view *data = cut(r, tile(r, a->at[1], "data"));
+  nki_view *data = cut(r, nki_operand(r, a->at[1], "data"));
   const int64_t n = nki_free_elements(data), partitions = data->size[0];
   if (n % 3) nki_fail(r, "%s of %lld elements a partition; expected a multiple of 3", b->name, (long long)n);
   nki_view *out = destination(r, a, TRN_F32, partitions, 2);
-  emit(r, TRN_BN_AGGREGATE, TRN_VECTOR, n, 2, (nki_view *[]){out, data});
+  nki_emit_pass(r, TRN_BN_AGGREGATE, TRN_VECTOR, n, 2, (nki_view *[]){out, data});
   if (!r->computes || r->skips) return nki_of(out);
   const trn_view to = nki_data(r, out), from = nki_data(r, data);
   for (int64_t p = 0; p < partitions; p++) {
@@ -174,11 +165,11 @@ static int compare_down(const void *x, const void *y) {
 
 /* dst src: the eight largest, in descending order */
 NKI_CALL(do_max8) {
-  nki_view *data = cut(r, tile(r, a->at[1], "src"));
+  nki_view *data = cut(r, nki_operand(r, a->at[1], "src"));
   const int64_t n = nki_free_elements(data), partitions = data->size[0];
   if (n < 8 || n > 16384) nki_fail(r, "%s of %lld elements a partition; expected 8 to 16384", b->name, (long long)n);
   nki_view *out = destination(r, a, data->type, partitions, 8);
-  emit(r, TRN_MAX8, TRN_VECTOR, n, 2, (nki_view *[]){out, data});
+  nki_emit_pass(r, TRN_MAX8, TRN_VECTOR, n, 2, (nki_view *[]){out, data});
   if (!r->computes || r->skips) return nki_of(out);
   const trn_view to = nki_data(r, out), from = nki_data(r, data);
   double *row = malloc((size_t)n * sizeof *row);
@@ -202,12 +193,12 @@ NKI_CALL(do_scalar_reduce) {
   nki_view *out = nki_do_scalar(r, nki_operand(r, a->at[1], "data"), nki_binary_op(r, a->at[2], "op0"),
                                 nki_scalar_of(r, a->at[3], "operand0"), reversed, TRN_BYPASS, NULL, false, result);
   if (!nki_given(a->at[5])) nki_fail(r, "%s needs 'reduce_res'", b->name);
-  nki_view *values = cut(r, nki_as_tile(r, out)), *sum = cut(r, tile(r, a->at[5], "reduce_res"));
+  nki_view *values = cut(r, out), *sum = cut(r, nki_operand(r, a->at[5], "reduce_res"));
   if (sum->size[0] != values->size[0] || nki_free_elements(sum) != 1)
     nki_fail(r, "%s: 'reduce_res' must have one value for each of the %lld partitions", b->name,
              (long long)values->size[0]);
   const trn_binary op = nki_binary_op(r, a->at[4], "reduce_op");
-  emit(r, TRN_ACCUMULATOR_READ, TRN_VECTOR, 64, 2, (nki_view *[]){sum, values});
+  nki_emit_pass(r, TRN_ACCUMULATOR_READ, TRN_VECTOR, 64, 2, (nki_view *[]){sum, values});
   if (!r->computes || r->skips) return nki_of(out);
   const trn_view to = nki_data(r, sum), from = nki_data(r, values);
   for (int64_t p = 0; p < values->size[0]; p++) {

@@ -301,6 +301,12 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
   if (trn_program_add(r->program, &i) < 0) nki_out_of_memory(r);
 }
 
+void nki_emit_pass(nki_run *r, trn_opcode opcode, trn_engine engine, int64_t elements, size_t n,
+                   nki_view *const operand[]) {
+  const trn_instruction i = {opcode, engine, .elements = elements, .partitions = (int)operand[0]->size[0]};
+  nki_emit(r, i, 1, n, operand);
+}
+
 nki_view *nki_operand(nki_run *r, nki_value v, const char *what) {
   if (v.type != NKI_V_VIEW) nki_fail(r, "unsupported value of '%s': %s; expected a tensor", what, nki_type_name(v));
   if (nki_view_of(v)->tensor->memory == TRN_HBM)
@@ -308,8 +314,16 @@ nki_view *nki_operand(nki_run *r, nki_value v, const char *what) {
   return nki_view_of(v);
 }
 
-/* Broadcasts one partition to all: ones [1, P] times the row, 512 columns at a time, and a copy to SBUF. Each
- * content is broadcast only once. */
+nki_view *nki_columns(nki_run *r, nki_view *v, int64_t from, int64_t n) {
+  if (v->n != 2) return v;
+  nki_view *part = nki_view_copy(r, v);
+  part->column += from * v->along_columns[1];
+  part->size[1] = n;
+  return part;
+}
+
+/* Broadcasts one partition to all: ones [1, P] times the row, 512 columns at a time, and a copy to SBUF, which the
+ * compiler's model may remove. Each content is broadcast only once. */
 nki_view *nki_spread(nki_run *r, nki_view *v) {
   if (v->n < 2 || v->along_partitions[0] || v->size[0] == 1) return v;
   nki_tensor *t = v->tensor;
@@ -317,42 +331,28 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
       t->spread_column == v->column && t->spread_partition == v->partition && t->spread->n == v->n &&
       memcmp(t->spread->size, v->size, (size_t)v->n * sizeof *v->size) == 0)
     return t->spread;
-  const int64_t partitions = v->size[0];
-  const int scope = r->scope;
+  const int partitions = (int)v->size[0], scope = r->scope;
   r->scope = 0; /* the compiler moves it before the loops */
   nki_view *out = nki_tile(r, TRN_SBUF, v->type, v->n, v->size), *row = nki_view_copy(r, v);
   row->size[0] = 1;
   const int64_t columns = nki_free_elements(v);
   nki_view *ones = nki_tile(r, TRN_SBUF, v->type, 2, (int64_t[]){1, partitions});
   nki_do_fill(r, 1, ones, (nki_value){.type = NKI_V_MISSING}, TRN_ENGINE_ANY);
+  /* for the timing: the regions of each chunk; the values are computed below */
   for (int64_t from = 0; from < columns; from += 512) {
     const int64_t n = columns - from < 512 ? columns - from : 512;
     nki_view *sum = nki_tile(r, TRN_PSUM, TRN_F32, 2, (int64_t[]){partitions, n});
-    /* for the timing: the regions of the chunk; the values are computed below */
-    trn_instruction i = {.opcode = TRN_MATMUL,
-                         .engine = TRN_TENSOR,
-                         .elements = n,
-                         .partitions = 1,
-                         .columns = (int)partitions,
-                         .is_first = true,
-                         .is_last = true};
-    nki_view *chunk = row;
-    if (v->n == 2) {
-      chunk = nki_view_copy(r, row);
-      chunk->column += from * v->along_columns[1];
-      chunk->size[1] = n;
-    }
-    nki_emit(r, i, 1, 3, (nki_view *[]){sum, ones, chunk});
-    nki_view *part = out;
-    if (v->n == 2) {
-      part = nki_view_copy(r, out);
-      part->column += from;
-      part->size[1] = n;
-    }
-    nki_emit(
-        r,
-        (trn_instruction){.opcode = TRN_COPY, .engine = TRN_ENGINE_ANY, .elements = n, .partitions = (int)partitions},
-        1, 2, (nki_view *[]){part, sum});
+    trn_instruction product = {.opcode = TRN_MATMUL,
+                               .engine = TRN_TENSOR,
+                               .elements = n,
+                               .partitions = 1,
+                               .columns = partitions,
+                               .is_first = true,
+                               .is_last = true};
+    trn_instruction copy = {
+        .opcode = TRN_COPY, .engine = TRN_ENGINE_ANY, .elements = n, .partitions = partitions, .is_spread = true};
+    nki_emit(r, product, 1, 3, (nki_view *[]){sum, ones, nki_columns(r, row, from, n)});
+    nki_emit(r, copy, 1, 2, (nki_view *[]){nki_columns(r, out, from, n), sum});
   }
   r->scope = scope;
   r->skips = false; /* the row is kept for later readers */

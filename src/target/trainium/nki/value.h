@@ -375,10 +375,13 @@ nki_view *nki_as_tile(nki_run *, const nki_view *);
 trn_region nki_region(nki_run *, const nki_view *tile, bool is_read, bool is_written);
 /* An instruction of these tiles, outputs first. */
 void nki_emit(nki_run *, trn_instruction, size_t n_outputs, size_t n, nki_view *const operand[]);
+void nki_emit_pass(nki_run *, trn_opcode, trn_engine, int64_t elements, size_t n, nki_view *const operand[]);
 /* A value of the kernel as a tensor in SBUF or PSUM; fails with the name of the argument. */
 nki_view *nki_operand(nki_run *, nki_value, const char *what);
 /* A broadcast along partitions, as a tile that has all partitions. */
 nki_view *nki_spread(nki_run *, nki_view *);
+/* n columns of a tile of two dimensions, or all of another tile. */
+nki_view *nki_columns(nki_run *, nki_view *, int64_t from, int64_t n);
 /* Copies a value into a part of a tensor. */
 void nki_store(nki_run *, nki_view *into, nki_value);
 
@@ -414,7 +417,6 @@ nki_view *nki_do_fill(nki_run *, double value, nki_view *into, nki_value mask, t
 nki_view *nki_do_scan(nki_run *, nki_view *a, nki_view *b, nki_scalar initial, trn_binary op0, trn_binary op1,
                       nki_result);
 nki_view *nki_do_iota(nki_run *, const nki_index *, nki_result);
-nki_view *nki_do_reciprocal(nki_run *, nki_view *, nki_result);
 /* Newer dialect: a multiplication adds to the earlier sum if the last multiplication wrote all of it and nothing has
  * read it since. */
 bool nki_accumulates(nki_run *, const nki_view *into);

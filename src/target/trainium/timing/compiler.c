@@ -1,5 +1,5 @@
-/* compiler.c - removes needless loads and copies, merges iterations (merge.c), then chooses addresses by next fit
- * over the life of each tensor.
+/* compiler.c - removes needless loads, products and copies, merges iterations (merge.c), then chooses addresses by next
+ * fit over the life of each tensor.
  *
  * A tensor lives from its first to its last access in the order after merging. Next fit goes once around a memory
  * before it reuses bytes, so that buffers of a loop rotate through all free bytes. The first writers of a tensor must
@@ -37,18 +37,14 @@ typedef struct uses {
   entry *entry;
 } uses;
 
+static size_t accesses(const uses *u, int tensor) { return u->first[tensor + 1] - u->first[tensor]; }
+
 static bool is_one_run(const trn_region *r) {
-  int64_t bytes = trn_element_bytes(r->type);
-  for (int i = r->n_dims - 1; i >= 0; i--) {
-    if (r->size[i] == 1) continue;
-    if (r->stride[i] != bytes) return false;
-    bytes *= r->size[i];
-  }
-  return true;
+  return trn_run_bytes(r) == trn_region_elements(r) * trn_element_bytes(r->type);
 }
 
-/* Instructions that cannot read an operand in PSUM. */
-static bool needs_sbuf(const trn_program *p, const trn_instruction *in, const trn_region *r) {
+/* Instructions that cannot read an operand in PSUM. `is_spread`: the operand is a row that was broadcast for them. */
+static bool needs_sbuf(const trn_compiled *c, const trn_instruction *in, const trn_region *r, bool is_spread) {
   switch (in->opcode) {
   case TRN_DMA:
   case TRN_MATMUL:
@@ -59,8 +55,9 @@ static bool needs_sbuf(const trn_program *p, const trn_instruction *in, const tr
   /* Vector cannot read two operands in PSUM: the copy's source would be the second */
   for (int k = 0; k < in->n_operands; k++) {
     const trn_region *other = &in->operand[k];
-    if (other != r && !other->is_written && !other->is_pointer && p->tensor[other->tensor].memory != TRN_HBM &&
-        trn_region_elements(other) > 1)
+    const trn_memory memory = trn_tensor_of(c, in, k)->memory;
+    if (other != r && !other->is_written && !other->is_pointer && trn_region_elements(other) > 1 &&
+        (memory == TRN_PSUM || (memory == TRN_SBUF && !is_spread)))
       return true;
   }
   return false;
@@ -125,6 +122,7 @@ static bool is_plain_copy(const trn_compiled *c, const uses *u, int i) {
 static bool can_be_removed(const trn_compiled *c, const uses *u, int i) {
   const trn_program *p = c->program;
   const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
+  const bool is_spread = p->instruction[i].is_spread && accesses(u, to->tensor) == 2;
   if (c->place[c->first_operand[i] + 1].tensor != from->tensor) return false; /* the source is a removed copy */
   for (size_t k = u->first[to->tensor]; k < u->first[to->tensor + 1]; k++) {
     const entry e = u->entry[k];
@@ -134,7 +132,7 @@ static bool can_be_removed(const trn_compiled *c, const uses *u, int i) {
     const overlap o = overlap_of(r, to);
     if (o == APART) continue;
     if (o == ACROSS || r->is_written || e.instruction < i || c->is_removed[e.instruction]) return false;
-    if (p->tensor[from->tensor].memory == TRN_PSUM && needs_sbuf(p, in, r)) return false;
+    if (p->tensor[from->tensor].memory == TRN_PSUM && needs_sbuf(c, in, r, is_spread)) return false;
   }
   return true;
 }
@@ -157,9 +155,7 @@ static void remove_copies(trn_compiled *c, const uses *u) {
   for (size_t i = 0; i < p->n_instructions; i++) {
     const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
     if (p->instruction[i].opcode != TRN_COPY) continue;
-    if (u->first[to->tensor + 1] - u->first[to->tensor] > ACCESSES_MAX ||
-        u->first[from->tensor + 1] - u->first[from->tensor] > ACCESSES_MAX)
-      continue;
+    if (accesses(u, to->tensor) > ACCESSES_MAX || accesses(u, from->tensor) > ACCESSES_MAX) continue;
     if (!is_plain_copy(c, u, (int)i) || !can_be_removed(c, u, (int)i)) continue;
     read_instead(c, u, (int)i, from);
     c->copies_removed++;
@@ -184,9 +180,13 @@ static bool are_same_pattern(const trn_region *a, const trn_region *b) {
   return true;
 }
 
-static bool is_written_at_all(const trn_program *p, const uses *u, int tensor) {
-  for (size_t k = u->first[tensor]; k < u->first[tensor + 1]; k++)
-    if (p->instruction[u->entry[k].instruction].operand[u->entry[k].operand].is_written) return true;
+/* Whether an instruction after this one, other than `but`, writes a tensor. */
+static bool is_written_after(const trn_program *p, const uses *u, int tensor, int after, int but) {
+  for (size_t k = u->first[tensor]; k < u->first[tensor + 1]; k++) {
+    const entry e = u->entry[k];
+    if (e.instruction > after && e.instruction != but && p->instruction[e.instruction].operand[e.operand].is_written)
+      return true;
+  }
   return false;
 }
 
@@ -198,7 +198,7 @@ static bool is_plain_load(const trn_compiled *c, const uses *u, const bool *is_c
   const trn_region *to = &in->operand[0], *from = &in->operand[1];
   if (p->tensor[to->tensor].memory != TRN_SBUF || p->tensor[to->tensor].address >= 0) return false;
   if (!is_constant[from->tensor] || !is_one_run(to) || to->partition_step > 1) return false;
-  return u->first[to->tensor + 1] - u->first[to->tensor] <= ACCESSES_MAX && can_be_removed(c, u, i);
+  return accesses(u, to->tensor) <= ACCESSES_MAX && can_be_removed(c, u, i);
 }
 
 /* Loads of the same bytes, and which of them are in SBUF. */
@@ -308,12 +308,53 @@ static bool remove_loads(trn_compiled *c, const uses *u, int64_t budget) {
   if (has_memory) {
     loads k = {each, each + n, each + 2 * n, each + 3 * n, each + 4 * n, bytes, bytes + n, 0, 0, budget, 0};
     for (size_t t = 0; t < p->n_tensors; t++)
-      is_constant[t] = p->tensor[t].memory == TRN_HBM && !is_written_at_all(p, u, (int)t);
+      is_constant[t] = p->tensor[t].memory == TRN_HBM && !is_written_after(p, u, (int)t, -1, -1);
     link_loads(c, u, is_constant, table, slots, &k);
     reuse_loads(c, u, &k);
   }
   tw_blocks_free(&memory);
   return has_memory;
+}
+
+/* --- invariants --- */
+
+/* Whether an instruction computes what `before` has computed, whose result is still there. */
+static bool repeats(const trn_compiled *c, const uses *u, int i, int before) {
+  const trn_program *p = c->program;
+  const trn_instruction *in = &p->instruction[i], *other = &p->instruction[before];
+  if (in->opcode != TRN_TENSOR_TENSOR || other->opcode != in->opcode || other->line != in->line) return false;
+  const int to = in->operand[0].tensor;
+  bool same = p->tensor[to].memory == TRN_SBUF && p->tensor[to].address < 0 && is_one_run(&in->operand[0]) &&
+              accesses(u, to) <= ACCESSES_MAX && can_be_removed(c, u, i) && !is_written_after(p, u, to, -1, i) &&
+              !is_written_after(p, u, other->operand[0].tensor, -1, before);
+  for (int k = 1; same && k < in->n_operands; k++)
+    same = are_same_pattern(&in->operand[k], &other->operand[k]) &&
+           in->operand[k].first_partition == other->operand[k].first_partition &&
+           !is_written_after(p, u, in->operand[k].tensor, before, -1);
+  return same;
+}
+
+/* Products and sums of tiles that each iteration of an innermost loop computes again. Scalars are not compared, so other
+ * instructions are not removed. */
+static bool remove_invariants(trn_compiled *c, const uses *u) {
+  const trn_program *p = c->program;
+  int *first = calloc(p->n_scopes + 1, sizeof *first); /* instruction of an iteration, counted from 1 */
+  for (int i = 0; first && i < (int)p->n_instructions; i++) {
+    const int scope = p->instruction[i].scope;
+    if (scope < 1) continue;
+    if (!first[scope]) first[scope] = i + 1;
+    const int before = first[scope - 1] + i - first[scope]; /* at the same place of the iteration before */
+    if (p->scope[scope - 1].loop != p->scope[scope].loop || !first[scope - 1] || !repeats(c, u, i, before)) continue;
+    const trn_place at = c->place[c->first_operand[before]];
+    trn_region there = p->instruction[before].operand[0];
+    there.tensor = at.tensor;
+    there.offset += at.offset;
+    there.first_partition += at.partition;
+    read_instead(c, u, i, &there);
+    c->copies_removed++;
+  }
+  free(first);
+  return first != NULL;
 }
 
 /* --- addresses --- */
@@ -641,7 +682,8 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
       c.place[operands++] = (trn_place){p->instruction[i].operand[k].tensor, 0, 0};
   }
   uses u = {0};
-  if (status == TW_OK && (!find_uses(p, &u) || (reused_bytes && !remove_loads(&c, &u, reused_bytes))))
+  if (status == TW_OK && (!find_uses(p, &u) || (reused_bytes && !remove_loads(&c, &u, reused_bytes)) ||
+                          (compiler->remove_copies && p->is_older && !remove_invariants(&c, &u))))
     status = tw_no_memory(error, "the timing of a kernel");
   if (status == TW_OK && compiler->remove_copies) remove_copies(&c, &u);
   free(u.first);

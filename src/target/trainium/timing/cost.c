@@ -101,8 +101,8 @@ static bool is_slow(const char *function) {
 
 static trn_cost scalar_cost(const trn_config_scalar *s, const trn_instruction *in, double elements, data d) {
   const bool is_function = in->opcode == TRN_ACTIVATION && trn_table_of(in->function);
-  /* an activation other than a copy always reads a bias: the compiler adds one of zeros */
-  const bool has_bias = in->opcode == TRN_ACTIVATION && in->function && strcmp(in->function, "copy") != 0;
+  /* an activation always reads a bias: the compiler adds one of zeros */
+  const bool has_bias = in->opcode == TRN_ACTIVATION && in->function;
   const int pointers = has_bias && !d.pointers ? 1 : d.pointers;
   const double cycles = s->cycles * (is_function && d.reads_psum && is_slow(in->function) ? s->slow_cycles : 1);
   double issue = elements * cycles / s->ghz + (d.reads_psum ? s->psum_ns : s->sbuf_ns) + pointers * s->pointer_ns;
@@ -135,8 +135,7 @@ trn_tensor_cost trn_cost_of_tensor(const trn_config *c, const trn_instruction *i
   };
 }
 
-/* Bytes of each contiguous run of a pattern. */
-static int64_t run_bytes(const trn_region *r) {
+int64_t trn_run_bytes(const trn_region *r) {
   int64_t bytes = trn_element_bytes(r->type);
   for (int i = r->n_dims - 1; i >= 0; i--) {
     if (r->size[i] == 1) continue;
@@ -204,10 +203,10 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
     if (n > elements) elements = n;
     if (size > widest) widest = size;
     if (size < narrowest) narrowest = size;
-    if (run_bytes(r) / size < run) run = run_bytes(r) / size;
+    if (trn_run_bytes(r) / size < run) run = trn_run_bytes(r) / size;
     if (trn_tensor_of(program, in, i)->memory != TRN_HBM) continue;
     *(r->is_written ? &cost.written : &cost.read) += n * size;
-    hbm_run = run_bytes(r) / size;
+    hbm_run = trn_run_bytes(r) / size;
     hbm = i;
   }
   if (elements == 0 || run == INT64_MAX) return cost;

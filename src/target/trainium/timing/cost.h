@@ -69,6 +69,8 @@ unsigned trn_legal_engines(const trn_compiled *, const trn_instruction *);
 /* The number of the Scalar engine's table with this function; 0: every table has it. */
 int trn_table_of(const char *function);
 
+/* Of each contiguous run of a region. */
+int64_t trn_run_bytes(const trn_region *);
 /* For operand k of an instruction of the program. */
 trn_place trn_place_of(const trn_compiled *, const trn_instruction *, int k);
 const trn_tensor *trn_tensor_of(const trn_compiled *, const trn_instruction *, int k);
