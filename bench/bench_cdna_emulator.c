@@ -4,9 +4,13 @@
  *     bench_cdna_emulator [avx512|avx2|portable]   processor time
  *     bench_cdna_emulator count [ROW]              instructions of the host for each instruction of a wave, by
  *                                                  valgrind's callgrind, which has AVX2: comparable on a busy computer
+ *     bench_cdna_emulator save ARCH ROW TURNS FOLDER
+ *                                                  the row's code object, launch and data, for other emulators
+ *     bench_cdna_emulator once ARCH ROW CHECKS [TURNS]
+ *                                                  one run: processor time and a hash of the result
  *
- * Rows: loops of one kind of instruction, a kernel of short waves, GEMMs from tests/data/cdna; each without checks and with
- * all of them. */
+ * Rows: loops of one kind of instruction, kernels of short and long waves, GEMMs from tests/data/cdna; each without checks
+ * and with all of them. ARCH: 0 gfx942, 1 gfx950. TURNS: of a loop. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +24,12 @@
 #include "target/cdna/toolchain.h"
 #include "target/parse.h"
 
-enum { TURNS = 400, TIMES = 7 };
+enum { TIMES = 7 };
+static int turns = 400;
 
 /* Loops: one wave repeats the instruction 64 times a turn. */
 static const struct row {
-  const char *name, *instruction; /* or the file of a GEMM of `size`; NULL: short waves */
+  const char *name, *instruction; /* or the file of a GEMM of `size`; NULL: a hash of -`size` rounds */
   double work;                    /* of an execution: lane-operations, or floating-point operations */
   const char *unit;
   int arches, size;
@@ -42,7 +47,8 @@ static const struct row {
     {"mxfp8 MFMA 16x16x128",
      "v_mfma_scale_f32_16x16x128_f8f6f4 v[16:19], v[20:27], v[28:35], v[16:19], v4, v5 op_sel_hi:[0,0,0]",
      2.0 * 16 * 16 * 128, "GFLOP/s", 2, 0},
-    {"short waves", NULL, 1, "G work-items/s", 3, 0},
+    {"short waves", NULL, 1, "G work-items/s", 3, -3},
+    {"hash of 200 rounds", NULL, 200, "G rounds/s", 3, -200},
     {"f32 GEMM of 256^3", "gemm_f32_lds", 0, "GFLOP/s", 3, 256},
     {"bf16 GEMM of 512^3", "gemm_bf16_mfma", 0, "GFLOP/s", 3, 512},
     {"bf16 GEMM of 1024^3", "gemm_bf16_mfma", 0, "GFLOP/s", 3, 1024},
@@ -119,10 +125,10 @@ static void make_loop(cdna_arch arch, const struct row *l, work *w) {
            "  __asm__ volatile(\".set r, 4\\n .rept 44\\n v_mov_b32 v[r], 0x3f813f81\\n .set r, r + 1\\n .endr\\n"
            " s_movk_i32 s20, %d\\n again:\\n .rept 64\\n %s\\n .endr\\n s_sub_u32 s20, s20, 1\\n s_cmp_lg_u32 s20, 0\\n"
            " s_cbranch_scc1 again\" : : : \"v48\", \"s20\");\n}\n",
-           TURNS, l->instruction);
+           turns, l->instruction);
   compile(arch, source, "the loop", NULL, w);
   w->launch = (cdna_launch){.grid = {1, 1, 1}, .block = {64, 1, 1}};
-  w->amount = 64.0 * TURNS * l->work;
+  w->amount = 64.0 * turns * l->work;
 }
 
 static void add_operand(work *w, int k, size_t bytes, bool writable) {
@@ -131,22 +137,23 @@ static void add_operand(work *w, int k, size_t bytes, bool writable) {
   if (writable) cdna_memory_undefined(&w->memory, 0, 0);
 }
 
-/* Waves of some 25 instructions: what it costs to start them counts. */
-static void make_short(cdna_arch arch, const struct row *l, work *w) {
+/* With 3 rounds, waves of some 25 instructions: what it costs to start them counts. */
+static void make_hash(cdna_arch arch, const struct row *l, work *w) {
   enum { GROUPS = 128, BLOCK = 256 };
-  (void)l;
-  compile(arch,
-          "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(256, 256))) void k(const "
-          "__attribute__((address_space(1))) unsigned *a, __attribute__((address_space(1))) unsigned *b) {\n"
-          "  const unsigned i = __builtin_amdgcn_workgroup_id_x() * 256 + __builtin_amdgcn_workitem_id_x();\n"
-          "  unsigned h = a[i];\n"
-          "  for (int n = 0; n < 3; n++) h ^= h >> 16, h *= 0x85ebca6bu, h += i;\n"
-          "  b[i] = h;\n}\n",
-          "the kernel of short waves", NULL, w);
+  char source[700];
+  snprintf(source, sizeof source,
+           "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(256, 256))) void k(const "
+           "__attribute__((address_space(1))) unsigned *a, __attribute__((address_space(1))) unsigned *b) {\n"
+           "  const unsigned i = __builtin_amdgcn_workgroup_id_x() * 256 + __builtin_amdgcn_workitem_id_x();\n"
+           "  unsigned h = a[i];\n"
+           "  for (int n = 0; n < %d; n++) h ^= h >> 16, h *= 0x85ebca6bu, h += i;\n"
+           "  b[i] = h;\n}\n",
+           -l->size);
+  compile(arch, source, "the hash", NULL, w);
   add_operand(w, 0, (size_t)4 * GROUPS * BLOCK, false);
   add_operand(w, 1, (size_t)4 * GROUPS * BLOCK, true);
   w->launch = (cdna_launch){.grid = {GROUPS, 1, 1}, .block = {BLOCK, 1, 1}, .argument_bytes = 16};
-  w->amount = (double)GROUPS * BLOCK;
+  w->amount = l->work * GROUPS * BLOCK;
 }
 
 static void make_gemm(cdna_arch arch, const struct row *r, work *w) {
@@ -193,12 +200,12 @@ static void make_gemm(cdna_arch arch, const struct row *r, work *w) {
 
 static void make(cdna_arch arch, const struct row *r, work *w) {
   *w = (work){0};
-  if (r->size)
+  if (r->size > 0)
     make_gemm(arch, r, w);
   else if (r->instruction)
     make_loop(arch, r, w);
   else
-    make_short(arch, r, w);
+    make_hash(arch, r, w);
 }
 
 static const char *const checks_of[] = {"none", "all"};
@@ -218,13 +225,53 @@ static void time_row(cdna_arch arch, const struct row *r) {
   free_work(&w);
 }
 
-/* The child of count_row: one run. */
+static size_t operands_of(const work *w) { return w->memory.n; }
+
+/* FNV-1a of the last operand: a result. */
+static uint64_t hash_of(const work *w) {
+  const size_t n = operands_of(w);
+  uint64_t h = 0xcbf29ce484222325u;
+  const unsigned char *bytes = n ? w->data[n - 1] : NULL;
+  for (uint64_t i = 0; n && i < w->memory.allocation[n - 1].size; i++) h = (h ^ bytes[i]) * 0x100000001b3u;
+  return h;
+}
+
+/* Also the child of count_row. */
 static void run_row(cdna_arch arch, const struct row *r, const char *checks) {
   work w;
   uint64_t instructions;
   make(arch, r, &w);
-  run_once(&w, checks, &instructions);
-  printf("emulated %llu\n", (unsigned long long)instructions);
+  const double took = run_once(&w, checks, &instructions);
+  printf("emulated %llu\n%.6f %016llx\n", (unsigned long long)instructions, took, (unsigned long long)hash_of(&w));
+  free_work(&w);
+}
+
+static void put(const char *folder, const char *name, const void *bytes, size_t size) {
+  char path[300];
+  tw_error error;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (tw_file_write(path, bytes, size, &error) != TW_OK) fail(&error);
+}
+
+/* Files `object`, `data0` ... and `launch`: architecture, kernel, grid, block, bytes of arguments, number of operands,
+ * sizes. Arguments are the addresses of 3 operands and 3 sizes of 4 bytes. */
+static void save_row(cdna_arch arch, const struct row *r, const char *folder) {
+  work w;
+  char text[300], name[16];
+  const cdna_kernel *k;
+  tw_error error;
+  make(arch, r, &w);
+  if (cdna_object_kernel(&w.object, w.kernel, &k, &error) != TW_OK) fail(&error);
+  const uint32_t *grid = w.launch.grid, *size = w.arguments.size;
+  put(folder, "object", w.object.file, w.object.file_size);
+  for (size_t n = 0; n < operands_of(&w); n++) {
+    snprintf(name, sizeof name, "data%zu", n);
+    put(folder, name, w.data[n], w.memory.allocation[n].size);
+  }
+  const int length =
+      snprintf(text, sizeof text, "%d %s %u %u %u %u %zu %zu %u %u %u\n", (int)arch, k->name, grid[0], grid[1], grid[2],
+               w.launch.block[0], w.launch.argument_bytes, operands_of(&w), size[0], size[1], size[2]);
+  put(folder, "launch", text, (size_t)length);
   free_work(&w);
 }
 
@@ -260,10 +307,16 @@ static const struct row *row_named(const char *name) {
 
 int main(int argc, char **argv) {
   tw_error error;
-  const bool count = argc > 1 && !strcmp(argv[1], "count"), once = argc > 4 && !strcmp(argv[1], "once");
-  const struct row *only = once ? row_named(argv[3]) : count && argc > 2 ? row_named(argv[2]) : NULL;
-  if (argc > 1 && !count && !once) setenv("TILEWRIGHT_CDNA_ISA", argv[1], 1);
+  const bool count = argc > 1 && !strcmp(argv[1], "count"), once = argc > 4 && !strcmp(argv[1], "once"),
+             save = argc > 5 && !strcmp(argv[1], "save");
+  const struct row *only = once || save ? row_named(argv[3]) : count && argc > 2 ? row_named(argv[2]) : NULL;
+  if (argc > 1 && !count && !once && !save) setenv("TILEWRIGHT_CDNA_ISA", argv[1], 1);
   if (cdna_toolchain_find(&error) != TW_OK) fail(&error);
+  if (save || argc > 5) turns = atoi(argv[save ? 4 : 5]);
+  if (save) {
+    save_row((cdna_arch)atoi(argv[2]), only, argv[5]);
+    return 0;
+  }
   if (once) {
     run_row((cdna_arch)atoi(argv[2]), only, argv[4]);
     return 0;
