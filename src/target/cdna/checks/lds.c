@@ -14,11 +14,11 @@ static bool is_one(uint16_t waves) { return waves && !(waves & (waves - 1)); }
 /* Has the write ended for a wave that reads? For its own write: by its waits. For other waves' writes: by the
  * barrier between them. */
 static bool has_ended(const group_state *g, const lds_cell *c, int reader) {
-  if (!is_one(c->writers) || c->written < g->first) return true;
-  const int writer = __builtin_ctz(c->writers);
+  if (!is_one(c->was.writers) || c->was.written < g->first) return true;
+  const int writer = __builtin_ctz(c->was.writers);
   const wait_state *s = &g->wave[writer].waits;
-  if (writer == reader) return !c->write.direct || c->write.sequence <= s->vm_done;
-  return c->write.sequence <= (c->write.direct ? s->vm_passed : s->lds_passed);
+  if (writer == reader) return !c->was.write.direct || c->was.write.sequence <= s->vm_done;
+  return c->was.write.sequence <= (c->was.write.direct ? s->vm_passed : s->lds_passed);
 }
 
 /* "wave 3 reads", "waves 0, 1 and 3 read". */
@@ -52,7 +52,7 @@ static void doubt(cdna_wave *w, group_state *g, const lds_cell *c, uint32_t addr
   *d = (doubtful){.address = address,
                   .other_at = c->write_at,
                   .lane = (int16_t)lane,
-                  .others = (uint16_t)(c->writers & ~(1u << w->id))};
+                  .others = (uint16_t)(c->was.writers & ~(1u << w->id))};
   memcpy(&d->old, w->group->lds + address, 1u << g->checker->cell_shift);
   g->doubtful_wave = w;
   g->doubtful_at = w->at;
@@ -75,29 +75,29 @@ void lds_settle(cdna_group *group) {
 }
 
 static inline void record_read(lds_cell *c, uint32_t epoch, uint16_t mine, uint32_t at) {
-  c->readers = (uint16_t)((c->read == epoch ? c->readers : 0) | mine);
-  c->read = epoch;
+  c->was.readers = (uint16_t)((c->was.read == epoch ? c->was.readers : 0) | mine);
+  c->was.read = epoch;
   c->read_at = at;
 }
 
 /* Before it, `written` tells whether the cell was written in this epoch. */
 static inline void record_write(lds_cell *c, uint32_t epoch, uint16_t mine, uint32_t at, uint32_t sequence, bool atomic,
                                 bool direct) {
-  const bool is_written = c->written == epoch;
-  c->writers = (uint16_t)((is_written ? c->writers : 0) | mine);
-  c->written = epoch;
+  const bool is_written = c->was.written == epoch;
+  c->was.writers = (uint16_t)((is_written ? c->was.writers : 0) | mine);
+  c->was.written = epoch;
   c->write_at = at;
   /* one store: parts of a dword, one by one, would wait for each other */
-  c->write = (lds_write){sequence & 0x3FFFFFFF, direct, atomic && (!is_written || c->write.atomic)};
+  c->was.write = (lds_write){sequence & 0x3FFFFFFF, direct, atomic && (!is_written || c->was.write.atomic)};
 }
 
 static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint32_t address, int lane, bool reads,
                   bool writes, uint32_t sequence) {
   const uint16_t mine = (uint16_t)(1u << w->id);
-  const bool is_written = c->written == g->epoch, read = c->read == g->epoch, atomic = reads && writes;
-  const uint16_t writers = is_written ? c->writers & (uint16_t)~mine : 0,
-                 readers = read ? c->readers & (uint16_t)~mine : 0;
-  const bool among_atomics = atomic && is_written && c->write.atomic; /* in any order */
+  const bool is_written = c->was.written == g->epoch, read = c->was.read == g->epoch, atomic = reads && writes;
+  const uint16_t writers = is_written ? c->was.writers & (uint16_t)~mine : 0,
+                 readers = read ? c->was.readers & (uint16_t)~mine : 0;
+  const bool among_atomics = atomic && is_written && c->was.write.atomic; /* in any order */
   if (writers && !among_atomics && writes && !atomic && !readers) {
     doubt(w, g, c, address, lane);
   } else if (writers && !among_atomics) {
@@ -113,7 +113,7 @@ static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint
     if (found_before(w, CDNA_CHECK_RACES, w->at)) return false;
     place_name(w, c->write_at, place, sizeof place);
     find_at(w, CDNA_CHECK_RACES, w->at, lane, "reads LDS at %u, which wave %d writes in %s; s_waitcnt %s is missing%s",
-            address, __builtin_ctz(c->writers), place, c->write.direct ? "vmcnt" : "lgkmcnt",
+            address, __builtin_ctz(c->was.writers), place, c->was.write.direct ? "vmcnt" : "lgkmcnt",
             is_written ? "" : " before the barrier");
     return false;
   }
@@ -122,36 +122,36 @@ static bool touch(cdna_wave *w, const seen *x, group_state *g, lds_cell *c, uint
   return true;
 }
 
-/* A write that has ended for this reader: neighbouring cells usually have the same. */
-typedef struct ended_write {
-  uint32_t written;
-  uint16_t writers;
-  lds_write write;
-} ended_write;
-static inline bool is_known_write(const ended_write *e, const lds_cell *c) {
-  return c->written == e->written && c->writers == e->writers && !memcmp(&c->write, &e->write, sizeof e->write);
-}
-
 /* The usual cases, without a call: no wave has written the cell that is read; no other wave has used the cell that is
  * written. */
-static inline bool is_quick_read(const group_state *g, lds_cell *c, int wave, uint32_t at, ended_write *known) {
-  if (c->written == g->epoch) return false;
-  if (c->read == g->epoch && c->readers >> wave & 1) return true;
-  if (!is_known_write(known, c)) {
-    if (!has_ended(g, c, wave)) return false;
-    *known = (ended_write){c->written, c->writers, c->write};
-  }
+static inline bool is_quick_read(const group_state *g, lds_cell *c, int wave, uint32_t at) {
+  if (c->was.written == g->epoch) return false;
+  if (c->was.read == g->epoch && c->was.readers >> wave & 1) return true;
+  if (!has_ended(g, c, wave)) return false;
   record_read(c, g->epoch, (uint16_t)(1u << wave), at);
   return true;
 }
 static inline bool is_quick_write(const group_state *g, lds_cell *c, int wave, uint32_t at, uint32_t sequence,
                                   bool direct) {
   const uint16_t mine = (uint16_t)(1u << wave);
-  if ((c->written == g->epoch && c->writers & (uint16_t)~mine) || (c->read == g->epoch && c->readers & (uint16_t)~mine))
+  if ((c->was.written == g->epoch && c->was.writers & (uint16_t)~mine) ||
+      (c->was.read == g->epoch && c->was.readers & (uint16_t)~mine))
     return false;
   record_write(c, g->epoch, mine, at, sequence, false, direct);
   return true;
 }
+
+/* What a quick access has made of a cell; a cell with the same history becomes the same. */
+typedef struct lds_change {
+  lds_history before, after;
+} lds_change;
+static inline bool is_same(const lds_history *a, const lds_history *b) {
+  uint64_t x[2], y[2];
+  memcpy(x, a, sizeof x);
+  memcpy(y, b, sizeof y);
+  return !((x[0] ^ y[0]) | (x[1] ^ y[1]));
+}
+_Static_assert(sizeof(lds_history) == 16, "is_same compares two words");
 
 /* Only reads, the most frequent case. A lane that reads the same address as the previous lane needs no check. */
 static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
@@ -159,7 +159,8 @@ static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
   const int shift = g->checker->cell_shift, wave = w->id;
   const uint32_t bytes = x->access.bytes, here = (uint32_t)w->at;
   if (bytes > g->lds_bytes) return;
-  ended_write known = {.written = UINT32_MAX}; /* no epoch */
+  const lds_history none = {.written = UINT32_MAX}; /* no epoch */
+  lds_change known = {none, none};
   const uint32_t last_start = g->lds_bytes - bytes;
   for (int part = 0; part < x->access.parts; part++) {
     const uint64_t *address = x->access.address[part];
@@ -171,38 +172,75 @@ static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
       before = at;
       if (at > last_start) return; /* the emulator stops the run here */
       const lds_cell *const end = &g->cell[((uint32_t)at + bytes - 1) >> shift];
-      for (lds_cell *c = &g->cell[(uint32_t)at >> shift]; c <= end; c++)
-        if (!is_quick_read(g, c, wave, here, &known) &&
-            !touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, true, false, 0))
+      for (lds_cell *c = &g->cell[(uint32_t)at >> shift]; c <= end; c++) {
+        if (is_same(&c->was, &known.after)) continue; /* this wave has read it in this epoch */
+        if (is_same(&c->was, &known.before)) {
+          c->was = known.after;
+          c->read_at = here;
+          continue;
+        }
+        const lds_history was = c->was;
+        if (is_quick_read(g, c, wave, here))
+          known = (lds_change){was, c->was};
+        else if (!touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, true, false, 0))
           return;
+      }
     }
   }
 }
 
-static void touch_all(cdna_wave *w, const seen *x, uint64_t lanes, bool reads, bool writes, uint32_t sequence) {
+/* Lanes of a store, or of a load to LDS. */
+static void touch_writes(cdna_wave *w, const seen *x, uint64_t lanes, uint32_t sequence) {
   group_state *g = w->group->observed;
   const int shift = g->checker->cell_shift;
-  const uint32_t bytes = x->access.to_lds && x->access.bytes < 4 ? 4 : x->access.bytes, here = (uint32_t)w->at;
   const bool direct = x->access.to_lds;
+  const uint32_t bytes = direct && x->access.bytes < 4 ? 4 : x->access.bytes, here = (uint32_t)w->at;
+  lds_change known = {.before = {.written = UINT32_MAX}}; /* no epoch */
   for (int part = 0; part < x->access.parts; part++)
     for (uint64_t left = lanes; left; left &= left - 1) {
       const int l = __builtin_ctzll(left);
-      const uint64_t at = x->access.to_lds ? x->access.lds[l] : x->access.address[part][l];
+      const uint64_t at = direct ? x->access.lds[l] : x->access.address[part][l];
+      if (at >= g->lds_bytes || bytes > g->lds_bytes - at) return; /* the emulator stops the run here */
+      lds_cell *const end = &g->cell[((uint32_t)at + bytes - 1) >> shift];
+      for (lds_cell *c = &g->cell[(uint32_t)at >> shift]; c <= end; c++) {
+        if (is_same(&c->was, &known.before)) {
+          c->was = known.after;
+          c->write_at = here;
+          continue;
+        }
+        const lds_history was = c->was;
+        if (is_quick_write(g, c, w->id, here, sequence, direct))
+          known = (lds_change){was, c->was};
+        else if (!touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, false, true, sequence))
+          return;
+      }
+    }
+}
+
+static void touch_atomics(cdna_wave *w, const seen *x, uint64_t lanes, uint32_t sequence) {
+  group_state *g = w->group->observed;
+  const int shift = g->checker->cell_shift;
+  const uint32_t bytes = x->access.bytes;
+  for (int part = 0; part < x->access.parts; part++)
+    for (uint64_t left = lanes; left; left &= left - 1) {
+      const int l = __builtin_ctzll(left);
+      const uint64_t at = x->access.address[part][l];
       if (at >= g->lds_bytes || bytes > g->lds_bytes - at) return; /* the emulator stops the run here */
       for (uint32_t c = (uint32_t)at >> shift; c <= ((uint32_t)at + bytes - 1) >> shift; c++)
-        if ((reads || !is_quick_write(g, &g->cell[c], w->id, here, sequence, direct)) &&
-            !touch(w, x, g, &g->cell[c], c << shift, l, reads, writes, sequence))
-          return;
+        if (!touch(w, x, g, &g->cell[c], c << shift, l, true, true, sequence)) return;
     }
 }
 
 void lds_before(cdna_wave *w, const seen *x) {
   const wait_state *s = &state_of(w)->waits;
   const cdna_access *a = &x->access;
+  const uint64_t lanes = a->lanes[CDNA_IN_LDS];
   if (a->to_lds)
-    touch_all(w, x, x->exec, false, true, s->vm);
-  else if (a->lanes[CDNA_IN_LDS] && !a->writes)
-    touch_reads(w, x, a->lanes[CDNA_IN_LDS]);
-  else if (a->lanes[CDNA_IN_LDS])
-    touch_all(w, x, a->lanes[CDNA_IN_LDS], a->reads, a->writes, a->writes ? s->lds : 0);
+    touch_writes(w, x, x->exec, s->vm);
+  else if (lanes && !a->writes)
+    touch_reads(w, x, lanes);
+  else if (lanes && !a->reads)
+    touch_writes(w, x, lanes, s->lds);
+  else if (lanes)
+    touch_atomics(w, x, lanes, s->lds);
 }

@@ -138,12 +138,16 @@ typedef struct lds_write {
   uint32_t atomic : 1;    /* all writes of that epoch were atomics */
 } lds_write;
 
-/* State of a cell of LDS: a dword, or a half or byte if the kernel has accesses that narrow. */
-typedef struct lds_cell {
-  uint32_t written, read; /* epoch of the last write and read; epochs count workgroups and barriers */
-  uint32_t write_at, read_at;
-  lds_write write;
+/* State of a cell of LDS: a dword, or a half or byte if the kernel has accesses that narrow. Neighbouring cells usually
+ * have the same history. */
+typedef struct lds_history {
+  uint32_t written, read;    /* epoch of the last write and read; epochs count workgroups and barriers */
   uint16_t writers, readers; /* waves of these epochs, a bit each */
+  lds_write write;
+} lds_history;
+typedef struct lds_cell {
+  lds_history was;
+  uint32_t write_at, read_at;
 } lds_cell;
 
 /* A cell that two waves write without a barrier in between: a race, unless both values are equal. */

@@ -516,6 +516,20 @@ static void follow_scalar(cdna_wave *w, const seen *x) {
 
 /* ---- memory ---- */
 
+/* Is any of n bytes set? */
+static inline bool is_any_set(const uint8_t *bytes, uint32_t n) {
+  uint64_t a = 0, b = 0;
+  if (n == 4) {
+    memcpy(&a, bytes, 4);
+  } else if (n == 8 || n == 16) {
+    memcpy(&a, bytes, 8);
+    memcpy(&b, bytes + n - 8, 8);
+  } else {
+    for (uint32_t k = 0; k < n; k++) a |= bytes[k];
+  }
+  return a | b;
+}
+
 /* Undefined bytes of the memory that lane l accesses: bit b of the result. */
 static uint32_t memory_und(cdna_wave *w, const seen *x, int space, int part, int l) {
   const group_state *g = w->group->observed;
@@ -527,11 +541,8 @@ static uint32_t memory_und(cdna_wave *w, const seen *x, int space, int part, int
   if (space == CDNA_IN_SCRATCH && at < w->scratch_bytes && x->access.bytes <= w->scratch_bytes - at)
     bytes = u->scratch + (size_t)l * w->scratch_bytes + at;
   if (bytes) {
-    uint64_t a = 0, b = 0;
     const uint32_t n = x->access.bytes;
-    memcpy(&a, bytes, n < 8 ? n : 8);
-    if (n > 8) memcpy(&b, bytes + 8, n - 8);
-    if (!(a | b)) return 0;
+    if (!is_any_set(bytes, n)) return 0;
     for (uint32_t k = 0; k < n; k++) und |= (uint32_t)(bytes[k] != 0) << k;
   } else if (space == CDNA_IN_GLOBAL) {
     const _Atomic(uint32_t) *owner = owners_of(w, at, x->access.bytes);
@@ -552,12 +563,24 @@ static uint8_t memory_origin(cdna_wave *w, const seen *x, int space, int part, i
   return new_origin(w, l, text);
 }
 
+/* Also of lanes that are out of bounds, at which the emulator stops the run. */
+static bool are_lds_bytes_defined(const group_state *g, const cdna_access *a) {
+  bool any = false;
+  for (int part = 0; part < a->parts && !any; part++)
+    for (uint64_t left = a->lanes[CDNA_IN_LDS]; left && !any; left &= left - 1) {
+      const uint64_t at = a->address[part][__builtin_ctzll(left)];
+      any = at < g->lds_bytes && a->bytes <= g->lds_bytes - at && is_any_set(g->lds_undefined + at, a->bytes);
+    }
+  return !any;
+}
+
 /* The usual case: LDS without undefined bytes, or an input. */
 static bool is_surely_defined(const cdna_wave *w, const seen *x) {
   const group_state *g = w->group->observed;
   const cdna_access *a = &x->access;
   const cdna_memory *m = w->group->memory;
-  if (a->lanes[CDNA_IN_SCRATCH] || (a->lanes[CDNA_IN_LDS] && !g->lds_defined)) return false;
+  if (a->lanes[CDNA_IN_SCRATCH]) return false;
+  if (a->lanes[CDNA_IN_LDS] && !g->lds_defined && !are_lds_bytes_defined(g, a)) return false;
   if (!a->lanes[CDNA_IN_GLOBAL]) return true;
   const uint64_t first = a->address[0][__builtin_ctzll(a->lanes[CDNA_IN_GLOBAL])];
   size_t i = 0;
@@ -630,7 +653,13 @@ static void store_undefined(cdna_wave *w, const seen *x, int space, int part, in
   if (space == CDNA_IN_LDS && at < g->lds_bytes && n <= g->lds_bytes - at) bytes = g->lds_undefined + at;
   if (space == CDNA_IN_SCRATCH && at < w->scratch_bytes && n <= w->scratch_bytes - at)
     bytes = u->scratch + (size_t)l * w->scratch_bytes + at;
-  for (uint32_t b = 0; bytes && b < n; b++) bytes[b] = und >> b & 1;
+  if (!bytes) return;
+  if (!und && n == 16)
+    memset(bytes, 0, 16);
+  else if (!und && n == 4)
+    memset(bytes, 0, 4);
+  else
+    for (uint32_t b = 0; b < n; b++) bytes[b] = und >> b & 1;
 }
 
 /* Undefined bytes of lane l's data of a store; bit b is byte b. */
