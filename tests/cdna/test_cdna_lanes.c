@@ -119,20 +119,23 @@ static void test_items_of_matrices_are_exhaustive(void **state) {
   for (int n = 0; n < n_kits; n++)
     for (int s = 0; s < CDNA_SMALLS; s++) {
       const int bits = cdna_small_of((cdna_small)s).bits;
-      float table[256], out[CDNA_LANES];
+      float table[256], out[8 * CDNA_LANES];
+      uint16_t to[8 * CDNA_LANES];
       for (uint32_t code = 0; code < 1u << bits; code++) table[code] = cdna_small_value((cdna_small)s, code);
       cdna_items x = cdna_small_items((cdna_small)s, table);
       for (uint32_t code = 0; code < 1u << bits; code++)
         for (int at = 0; at < 32; at += bits) {
-          uint32_t low[CDNA_LANES], high[CDNA_LANES];
+          uint32_t row[2 * CDNA_LANES];
+          x.row = row;
+          x.spacing = bits;
+          x.n = at / bits + 1;
+          x.at = to;
           for (int l = 0; l < CDNA_LANES; l++) {
             const uint64_t dwords = (uint64_t)code << at | ~((uint64_t)((1u << bits) - 1) << at);
-            low[l] = (uint32_t)dwords;
-            high[l] = (uint32_t)(dwords >> 32);
+            row[l] = (uint32_t)dwords;
+            row[l + CDNA_LANES] = (uint32_t)(dwords >> 32);
+            for (int e = 0; e < x.n; e++) to[l * x.n + e] = (uint16_t)((x.n - 1 - e) * CDNA_LANES + l);
           }
-          x.shift = at;
-          x.low = low;
-          x.high = high;
           kits[n]->unpack(&x, out);
           for (int l = 0; l < CDNA_LANES; l++)
             if (memcmp(&out[l], &table[code], sizeof *out) != 0)

@@ -138,6 +138,7 @@ struct cdna_op {
   uint8_t bytes; /* bytes of a memory access, per lane */
   uint8_t kind;  /* kind of work, and its amount: in total, or per active lane */
   bool of_lanes;
+  bool is_own; /* it reads and changes nothing but its wave, and does not end it */
   uint16_t amount;
   int32_t imm; /* offset, simm16, ... */
   uint32_t flags;
@@ -156,7 +157,9 @@ typedef struct cdna_program {
   uint64_t code; /* start of its executable segment, relative to base */
   size_t n;      /* dwords of code */
   const uint32_t *word;
-  cdna_op *op; /* one op for each dword; run is NULL if no instruction begins there when code is read from its start */
+  /* One op for each dword, and one after the last; run is NULL if no instruction begins there when code is read from
+   * its start. */
+  cdna_op *op;
   cdna_pool *pool;
   bool has_atomics;
   /* VGPRs and AccVGPRs up to the highest that an instruction names, or all if M0 may choose them. A wave has only
@@ -198,7 +201,7 @@ typedef struct cdna_group cdna_group;
 typedef enum cdna_state { CDNA_RUNNING, CDNA_AT_BARRIER, CDNA_ENDED, CDNA_STOPPED, CDNA_YIELDED } cdna_state;
 
 /* Rows beyond the last register, into which only a wide operand at the end reaches. */
-enum { CDNA_SCALARS = 256, CDNA_ROWS = 512, CDNA_ROWS_BEYOND = 64, CDNA_ACCUMULATION = 256 };
+enum { CDNA_SCALARS = 256, CDNA_ROWS = 512, CDNA_ROWS_BEYOND = 64, CDNA_ACCUMULATION = 256, CDNA_BROADCASTS = 8 };
 
 /* MODE (register 1 of s_getreg): rounding of f32 and f64, denormals of both, ... and its value at the start. */
 enum {
@@ -223,6 +226,8 @@ struct cdna_wave {
   uint32_t mask[CDNA_LANES];
   uint64_t did[CDNA_KINDS];     /* its work */
   uint64_t instructions, clock; /* value of s_memtime if time is modelled; 0: it follows instructions */
+  uint64_t ahead;               /* instructions by which it is ahead of its workgroup: run.c */
+  uint64_t more;                /* a handler may also execute as many of the instructions that follow */
   int priority, id;             /* in its workgroup */
   cdna_group *group;
   const cdna_program *program;
@@ -231,6 +236,8 @@ struct cdna_wave {
   uint8_t *scratch;            /* lane by lane */
   uint32_t scratch_bytes;
   uint32_t temporary[5][CDNA_ROWS_MAX * CDNA_LANES];
+  /* Rows of scalars that were sources 0 to 2: the value in all lanes. */
+  uint32_t broadcast[3][CDNA_BROADCASTS], broadcasts[3][CDNA_BROADCASTS][CDNA_LANES];
 };
 
 struct cdna_group {
@@ -282,7 +289,7 @@ static inline uint8_t *cdna_nowhere(cdna_wave *w) {
 uint8_t *cdna_reach(cdna_wave *, uint64_t address, uint64_t bytes, bool write, int lane);
 /* Row of EXEC as masks. */
 const uint32_t *cdna_mask(cdna_wave *);
-/* The rows of a source: its own, or a copy in temporary[slot]. */
+/* The rows of a source: its own, or its value in temporary[slot] or `broadcasts`; not to be written. */
 const uint32_t *cdna_rows(cdna_wave *, const cdna_source *, int slot);
 
 /* ---- run.c ---- */

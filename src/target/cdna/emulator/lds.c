@@ -4,6 +4,7 @@
 
 #include "target/cdna/emulator/changes.h"
 #include "target/cdna/emulator/observe.h"
+#include "target/cdna/emulator/places.h"
 
 /* flags */
 enum { TWO = 1, STRIDE64 = 2, SIGNED = 4, HIGH = 8, D16 = 16, RETURNS = 32 };
@@ -32,35 +33,51 @@ static inline uint32_t offset_of(const cdna_op *op, int which) {
   return part * op->bytes * (op->flags & STRIDE64 ? 64 : 1);
 }
 
+/* Adds the offset to the lanes' addresses. True: all lanes are active, and their bytes are in LDS. */
+static bool are_all_inside(const cdna_wave *w, const cdna_op *op, uint32_t offset, uint32_t bytes,
+                           uint32_t address[CDNA_LANES]) {
+  const uint32_t *a = w->v[op->s[0].code], size = w->group->lds_bytes;
+  uint32_t outside = size < bytes;
+  const uint32_t last = size - bytes;
+  for (int l = 0; l < CDNA_LANES; l++) {
+    address[l] = a[l] + offset;
+    outside |= address[l] > last;
+  }
+  return !outside && lanes_on(w) == ~0ull;
+}
+
 /* Dwords at one or two places, `n` at each, between LDS and registers. Constant arguments: a loop for each. */
 static inline __attribute__((always_inline)) void read_places(cdna_wave *w, const cdna_op *op, const uint32_t offset[2],
                                                               int places, int n) {
-  const cdna_group *g = w->group;
-  const uint32_t bytes = 4u * (uint32_t)n, room = g->lds_bytes < bytes ? 0 : g->lds_bytes - bytes + 1;
-  uint32_t a[CDNA_LANES]; /* the result may overwrite the addresses */
-  memcpy(a, w->v[op->s[0].code], sizeof a);
+  const uint32_t bytes = 4u * (uint32_t)n;
+  uint32_t a[2][CDNA_LANES]; /* the result may overwrite the addresses */
   uint32_t(*d)[CDNA_LANES] = &w->v[op->d];
-  EACH_LANE(lanes_on(w)) {
+  bool inside = true;
+  for (int place = 0; place < places; place++) inside &= are_all_inside(w, op, offset[place], bytes, a[place]);
+  for (int place = 0; place < places && inside; place++)
+    cdna_load_places(&(cdna_places){.base = w->group->lds, .at = a[place]}, d + place * n, n);
+  EACH_LANE(inside ? 0 : lanes_on(w)) {
     for (int place = 0; place < places; place++) {
-      const uint32_t address = a[l] + offset[place];
-      const uint8_t *from = g->lds + address;
-      if (address >= room && !(from = reach(w, address, bytes, "reads", l))) return;
+      const uint8_t *from = reach(w, a[place][l], bytes, "reads", l);
+      if (!from) return;
       for (int k = 0; k < n; k++) memcpy(&d[place * n + k][l], from + 4 * k, 4);
     }
   }
 }
 static inline __attribute__((always_inline)) void write_places(cdna_wave *w, const cdna_op *op,
                                                                const uint32_t offset[2], int places, int n) {
-  const cdna_group *g = w->group;
-  const uint32_t bytes = 4u * (uint32_t)n, room = g->lds_bytes < bytes ? 0 : g->lds_bytes - bytes + 1;
-  const uint32_t *a = w->v[op->s[0].code];
-  EACH_LANE(lanes_on(w)) {
+  const uint32_t bytes = 4u * (uint32_t)n;
+  uint32_t a[2][CDNA_LANES];
+  uint32_t(*const data[2])[CDNA_LANES] = {&w->v[op->s[1].code], &w->v[op->s[places].code]};
+  bool inside = true;
+  for (int place = 0; place < places; place++) inside &= are_all_inside(w, op, offset[place], bytes, a[place]);
+  const cdna_places to[2] = {{.base = w->group->lds, .at = a[0]}, {.base = w->group->lds, .at = a[1]}};
+  if (inside) cdna_store_places(to, data, places, n);
+  EACH_LANE(inside ? 0 : lanes_on(w)) {
     for (int place = 0; place < places; place++) {
-      uint32_t(*data)[CDNA_LANES] = &w->v[op->s[1 + place].code];
-      const uint32_t address = a[l] + offset[place];
-      uint8_t *to = g->lds + address;
-      if (address >= room && !(to = reach(w, address, bytes, "writes", l))) return;
-      for (int k = 0; k < n; k++) memcpy(to + 4 * k, &data[k][l], 4);
+      uint8_t *at = reach(w, a[place][l], bytes, "writes", l);
+      if (!at) return;
+      for (int k = 0; k < n; k++) memcpy(at + 4 * k, &data[place][k][l], 4);
     }
   }
 }
@@ -117,10 +134,16 @@ OP(read_small) {
   }
 }
 OP(write_small) {
-  EACH_LANE(lanes_on(w)) {
-    uint8_t *to = reach(w, w->v[op->s[0].code][l] + ((uint32_t)op->imm & 0xFFFF), op->bytes, "writes", l);
+  const uint32_t *data = w->v[op->s[1].code];
+  const int shift = op->flags & HIGH ? 16 : 0;
+  uint32_t a[CDNA_LANES];
+  const bool inside = are_all_inside(w, op, (uint32_t)op->imm & 0xFFFF, op->bytes, a);
+  for (int l = 0; l < CDNA_LANES && inside && op->bytes == 2; l++)
+    memcpy(w->group->lds + a[l], &(uint16_t){(uint16_t)(data[l] >> shift)}, 2);
+  EACH_LANE(inside && op->bytes == 2 ? 0 : lanes_on(w)) {
+    uint8_t *to = reach(w, a[l], op->bytes, "writes", l);
     if (!to) return;
-    const uint32_t v = w->v[op->s[1].code][l] >> (op->flags & HIGH ? 16 : 0);
+    const uint32_t v = data[l] >> shift;
     memcpy(to, &v, op->bytes);
   }
 }

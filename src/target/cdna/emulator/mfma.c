@@ -94,38 +94,19 @@ static inline float item_value(const matrix_map *map, uint32_t bits) {
   }
 }
 
-/* Copies a row of lanes to runs of `run` neighbours. Copies of constant size are no calls. */
-static inline void put_runs(const matrix_map *map, int e, const float *row, float *out) {
-  const uint16_t *at = map->at + e;
-  switch (map->run) {
-  case 64: memcpy(out + at[0], row, 64 * sizeof *row); break;
-  case 32:
-    for (int l = 0; l < CDNA_LANES; l += 32) memcpy(out + at[l * map->items], row + l, 32 * sizeof *row);
-    break;
-  case 16:
-    for (int l = 0; l < CDNA_LANES; l += 16) memcpy(out + at[l * map->items], row + l, 16 * sizeof *row);
-    break;
-  default:
-    for (int l = 0; l < CDNA_LANES; l += 4) memcpy(out + at[l * map->items], row + l, 4 * sizeof *row);
-  }
-}
-
 static void unpack(const cdna_lane_kit *kit, const matrix_map *map, uint32_t (*row)[CDNA_LANES], float *out) {
-  const int bits = map->bits;
-  float lanes[CDNA_LANES];
+  const int n = map->items;
   cdna_items x = map->form;
-  for (int e = 0; e < map->items; e++) {
-    x.low = row[e * bits / 32];
-    x.high = x.low + CDNA_LANES;
-    x.shift = e * bits % 32;
-    if (map->run) {
-      kit->unpack(&x, lanes);
-      put_runs(map, e, lanes, out);
-      continue;
-    }
-    for (int l = 0; l < CDNA_LANES; l++)
-      out[map->at[l * map->items + e]] = item_value(map, item_bits(row, map->lane[l], e, bits));
+  x.row = *row;
+  x.spacing = map->bits;
+  if (map->run >= 16) {
+    x.n = n;
+    x.at = map->at;
+    kit->unpack(&x, out);
+    return;
   }
+  for (int l = 0; l < CDNA_LANES; l++)
+    for (int e = 0; e < n; e++) out[map->at[l * n + e]] = item_value(map, item_bits(row, map->lane[l], e, map->bits));
 }
 
 /* Reads C or writes D, whose items are dwords, between registers and the matrix. */

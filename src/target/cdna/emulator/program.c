@@ -205,6 +205,9 @@ static void set_work(const cdna_effects *effects, cdna_op *op) {
   const cdna_effects e = *effects;
   op->kind = kind[e.klass];
   op->amount = 1;
+  op->is_own = op->run != cdna_stop_here &&
+               (e.klass == CDNA_CLASS_SALU || (e.klass >= CDNA_CLASS_VALU && e.klass <= CDNA_CLASS_MATRIX) ||
+                (e.klass == CDNA_CLASS_BRANCH && strstr(op->instruction->name, "branch")));
   if (e.klass == CDNA_CLASS_MATRIX && !e.mfma) op->kind = CDNA_DOES_VECTOR;
   if (e.klass == CDNA_CLASS_MATRIX && e.mfma) op->amount = e.passes;
   if (e.klass == CDNA_CLASS_SMEM && e.bytes) op->amount = e.bytes;
@@ -240,7 +243,7 @@ tw_status cdna_program_make(const cdna_object *o, const cdna_kernel *k, uint64_t
   out->code = s->address;
   out->n = s->file_size / 4;
   uint32_t *word = tw_new(out->n, sizeof *word);
-  out->op = tw_new(out->n, sizeof *out->op);
+  out->op = tw_new(out->n + 1, sizeof *out->op);
   out->word = word;
   if (!cdna_program_open(out) || !word || !out->op) {
     cdna_program_free(out);

@@ -120,7 +120,7 @@ static void start_wave(const grid *g, cdna_group *group, cdna_wave *w, int id) {
             (k->rsrc1 >> 26 & 1) << 23; /* FP16_OVFL */
   w->index_mode = 0;
   w->state = CDNA_RUNNING;
-  w->instructions = 0;
+  w->instructions = w->ahead = w->more = 0;
   memset(w->did, 0, sizeof w->did);
   w->clock = 0;
   w->priority = 0;
@@ -157,34 +157,39 @@ static inline const cdna_op *fetch(cdna_wave *w, const cdna_op *ops, size_t n) {
   return NULL;
 }
 
-/* Runs until the wave waits, ends, stops, or has executed `most` instructions; then it is still CDNA_RUNNING. */
-static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_wave *w, uint64_t most,
+/* Runs until the wave waits, ends, stops, or has executed `most` instructions; then it is still CDNA_RUNNING. `level`:
+ * also until it meets an instruction, after the first, that other waves may notice. */
+static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_wave *w, uint64_t most, bool level,
                                                             const cdna_observer *seen) {
   const cdna_op *ops = g->program->op;
   const size_t n = g->program->n;
-  const uint64_t limit = g->limit;
-  uint64_t count = w->instructions;
-  const uint64_t turn = limit - count > most ? count + most : limit;
-  while (w->state == CDNA_RUNNING && count < turn) {
+  const uint64_t limit = g->limit, began = w->instructions;
+  const uint64_t turn = limit - began > most ? began + most : limit;
+  while (w->state == CDNA_RUNNING && w->instructions < turn) {
+    if (level && w->pc < n && !ops[w->pc].is_own && w->instructions != began) break;
     const cdna_op *op = fetch(w, ops, n);
     if (!op) break;
     w->pc = w->at + op->dwords;
-    w->instructions = ++count;
+    w->instructions++;
     cdna_note_work(w, op);
     if (seen) {
       seen->before(seen->context, w, op);
       if (w->state == CDNA_STOPPED) break;
+    } else {
+      w->more = turn - w->instructions;
     }
     op->run(w, op);
     if (seen && seen->after && w->state != CDNA_STOPPED) seen->after(seen->context, w, op);
   }
-  if (w->state == CDNA_RUNNING && count >= limit)
+  w->more = 0;
+  if (level && w->instructions != began) w->ahead = w->instructions - began - 1;
+  if (w->state == CDNA_RUNNING && w->instructions >= limit)
     cdna_stop(w, "the wave has executed %" PRIu64 " instructions and did not end; it may be in an infinite loop%s",
               limit, limit == WATCHED_LIMIT ? " (with --checks none the limit is 2^28)" : "");
 }
-static void run_wave(const grid *g, cdna_wave *w, uint64_t most) { run_until(g, w, most, NULL); }
-static void run_wave_seen(const grid *g, cdna_wave *w, uint64_t most, const cdna_observer *seen) {
-  run_until(g, w, most, seen);
+static void run_wave(const grid *g, cdna_wave *w, uint64_t most, bool level) { run_until(g, w, most, level, NULL); }
+static void run_wave_seen(const grid *g, cdna_wave *w, uint64_t most, bool level, const cdna_observer *seen) {
+  run_until(g, w, most, level, seen);
 }
 
 void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
@@ -238,10 +243,22 @@ static uint64_t lanes_of(const grid *g, const cdna_group *group) {
 }
 
 /* Instructions per turn. Waves that share LDS advance together, as on the machine, where all issue at about the same
- * rate: some kernels assume that a wave has read LDS long before another one overwrites it. Other waves meet only in
- * memory. */
-enum { TURN = 1 << 14, LEVEL_TURN = 1 };
-static uint64_t turn_of(const cdna_group *group) { return group->lds_bytes && group->n_waves > 1 ? LEVEL_TURN : TURN; }
+ * rate: some kernels assume that a wave has read LDS long before another one overwrites it. So each turn is one
+ * instruction. What a wave does alone it may do before its turn: it is then `ahead`, and has fewer turns. Other waves
+ * meet only in memory. */
+enum { TURN = 1 << 14 };
+static bool is_level(const cdna_group *group) { return group->lds_bytes && group->n_waves > 1; }
+
+/* Turns in which all running waves are ahead are skipped. Returns their number. */
+static uint64_t skip_turns(cdna_group *group) {
+  uint64_t least = UINT64_MAX;
+  for (int i = 0; i < group->n_waves && least; i++)
+    if (group->wave[i].state == CDNA_RUNNING && group->wave[i].ahead < least) least = group->wave[i].ahead;
+  if (least == UINT64_MAX) return 0;
+  for (int i = 0; i < group->n_waves && least; i++)
+    if (group->wave[i].state == CDNA_RUNNING) group->wave[i].ahead -= least;
+  return least;
+}
 
 /* A wave has stopped. The cause may be another wave, which has not yet written data that this one should have waited
  * for. */
@@ -252,7 +269,7 @@ static void look_on(const grid *g, cdna_group *group, const cdna_observer *seen)
     const uint64_t end = w->instructions + TURN;
     while ((w->state == CDNA_RUNNING || w->state == CDNA_YIELDED) && w->instructions < end) {
       w->state = CDNA_RUNNING;
-      run_wave_seen(g, w, end - w->instructions, seen);
+      run_wave_seen(g, w, end - w->instructions, false, seen);
     }
   }
   *group->error = first;
@@ -261,12 +278,13 @@ static void look_on(const grid *g, cdna_group *group, const cdna_observer *seen)
 /* Runs waves in turn, from barrier to barrier. Turns in which no wave waited form one pass, of up to TURN
  * instructions. */
 static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) {
-  const uint64_t turn = turn_of(group);
+  const bool level = is_level(group);
   uint64_t scalars = 0, lanes = 0, executed = 0, unseen = TURN; /* instructions since the last look at the clock */
   group->same = false;
   for (uint32_t pass = 1;;) {
     int waiting = 0, ended = 0;
     bool yielded = false;
+    const uint64_t turn = level ? 1 + skip_turns(group) : TURN;
     if ((unseen += turn) >= TURN) {
       unseen = 0;
       if (tw_is_stop_asked()) {
@@ -277,10 +295,12 @@ static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) 
     for (int i = 0; i < group->n_waves; i++) {
       cdna_wave *w = &group->wave[i];
       if (w->state == CDNA_YIELDED) w->state = CDNA_RUNNING;
-      if (seen)
-        run_wave_seen(g, w, turn, seen);
+      if (w->ahead)
+        w->ahead--;
+      else if (seen)
+        run_wave_seen(g, w, TURN, level, seen);
       else
-        run_wave(g, w, turn);
+        run_wave(g, w, TURN, level);
       if (w->state == CDNA_STOPPED) {
         if (seen && group->lds_bytes) look_on(g, group, seen);
         return STOPPED;

@@ -31,9 +31,22 @@ uint64_t cdna_special(const cdna_wave *w, int code) {
   }
 }
 
+/* A scalar's rows stay until another scalar needs their place. */
+static const uint32_t *scalar_rows(cdna_wave *w, const cdna_source *s, int slot) {
+  const int first = s->code % CDNA_BROADCASTS;
+  for (int k = first; k < first + s->width; k++) {
+    const uint32_t value = w->s[s->code + k - first];
+    if (w->broadcast[slot][k] == value) continue;
+    w->kit->broadcast(w->broadcasts[slot][k], value);
+    w->broadcast[slot][k] = value;
+  }
+  return w->broadcasts[slot][first];
+}
+
 const uint32_t *cdna_rows(cdna_wave *w, const cdna_source *s, int slot) {
   if (s->kind == CDNA_ROW) return w->v[s->code];
   if (s->kind == CDNA_CONSTANT) return s->row;
+  if (s->kind == CDNA_SCALAR && s->code % CDNA_BROADCASTS + s->width <= CDNA_BROADCASTS) return scalar_rows(w, s, slot);
   uint32_t *row = w->temporary[slot];
   const uint64_t value = cdna_read(w, s);
   w->kit->broadcast(row, (uint32_t)value);
@@ -43,26 +56,18 @@ const uint32_t *cdna_rows(cdna_wave *w, const cdna_source *s, int slot) {
 
 /* ---- modifiers ---- */
 
-static void each_sign(uint32_t *row, const cdna_modifiers *m, int s) {
+/* The part that SDWA or op_sel selects of source s, with its sign, absolute value and negation. */
+static cdna_adjustment adjustment_of(const cdna_modifiers *m, int s) {
+  const int select = m->half_result && m->low >> s & 1 ? 5 : m->select[s];
+  const int bits = select < 4 ? 8 : select < 6 ? 16 : 32, from = select < 4 ? 8 * select : select == 5 ? 16 : 0;
   const uint32_t sign = m->kinds[s] == 16 ? 0x8000u : 0x80000000u;
-  uint32_t *upper = m->kinds[s] == 64 ? row + CDNA_LANES : row;
-  if (m->absolute >> s & 1)
-    for (int l = 0; l < CDNA_LANES; l++) upper[l] &= ~sign;
-  if (m->negate >> s & 1)
-    for (int l = 0; l < CDNA_LANES; l++) upper[l] ^= sign;
+  return (cdna_adjustment){.left = 32 - bits - from,
+                           .right = 32 - bits,
+                           .is_signed = m->sign_extend >> s & 1,
+                           .keep = m->absolute >> s & 1 ? ~sign : ~0u,
+                           .flip = m->negate >> s & 1 ? sign : 0};
 }
-
-static uint32_t selected(uint32_t v, int select, bool sign_extend) {
-  if (select < 4) {
-    v = v >> 8 * select & 0xFF;
-    return sign_extend ? (uint32_t)(int32_t)(int8_t)v : v;
-  }
-  if (select < 6) {
-    v = v >> 16 * (select - 4) & 0xFFFF;
-    return sign_extend ? (uint32_t)(int32_t)(int16_t)v : v;
-  }
-  return v;
-}
+static bool is_changing(const cdna_adjustment *a) { return a->left || a->right || ~a->keep || a->flip; }
 
 /* VOP3P on 16 bits: low and high halves of the result read the halves that op_sel and op_sel_hi name. */
 static void pack_halves(uint32_t *row, const cdna_modifiers *m, int s) {
@@ -71,17 +76,21 @@ static void pack_halves(uint32_t *row, const cdna_modifiers *m, int s) {
   for (int l = 0; l < CDNA_LANES; l++) row[l] = ((row[l] >> low & 0xFFFF) | (row[l] >> high & 0xFFFF) << 16) ^ flip;
 }
 
-/* Packed f32: the same for the two dwords. */
-static void pack_words(const uint32_t *from, uint32_t *row, const cdna_modifiers *m, int s) {
-  const uint32_t *low = from + (m->low >> s & 1 ? CDNA_LANES : 0), *high = from + (m->high >> s & 1 ? CDNA_LANES : 0);
-  uint32_t upper[CDNA_LANES]; /* `from` may be `row` */
-  memcpy(upper, high, sizeof upper);
-  if (low != row) memcpy(row, low, sizeof upper);
-  memcpy(row + CDNA_LANES, upper, sizeof upper);
-  if (m->negate >> s & 1)
-    for (int l = 0; l < CDNA_LANES; l++) row[l] ^= 0x80000000u;
-  if (m->negate_high >> s & 1)
-    for (int l = CDNA_LANES; l < 2 * CDNA_LANES; l++) row[l] ^= 0x80000000u;
+/* Packed f32: the two dwords that op_sel and op_sel_hi name. */
+static void choose_words(cdna_wave *w, const cdna_op *op, int s, const uint32_t *from, cdna_lanes *x) {
+  const cdna_modifiers *m = op->modifiers;
+  const uint32_t sign = 0x80000000u;
+  uint32_t *row = w->temporary[s];
+  x->s[s] = from + (m->low >> s & 1 ? CDNA_LANES : 0);
+  x->upper[s] = from + (m->high >> s & 1 ? CDNA_LANES : 0);
+  if (!((m->negate | m->negate_high) >> s & 1)) return;
+  uint32_t low[CDNA_LANES]; /* `from` may be `row` */
+  w->kit->adjust(low, x->s[s], &(cdna_adjustment){.keep = ~0u, .flip = m->negate >> s & 1 ? sign : 0});
+  w->kit->adjust(row + CDNA_LANES, x->upper[s],
+                 &(cdna_adjustment){.keep = ~0u, .flip = m->negate_high >> s & 1 ? sign : 0});
+  memcpy(row, low, sizeof low);
+  x->s[s] = row;
+  x->upper[s] = row + CDNA_LANES;
 }
 
 /* v_fma_mix: an f32, or with op_sel_hi the half of an f16 that op_sel names; here neg_hi is the absolute value.
@@ -102,47 +111,43 @@ static void mix(uint32_t *row, const cdna_modifiers *m, uint32_t mode, int s) {
   }
 }
 
-static const uint32_t *modified(cdna_wave *w, const cdna_op *op, int s) {
+static void move_lanes(const cdna_modifiers *m, uint64_t exec, const uint32_t *from, uint32_t *row) {
+  uint32_t moved[CDNA_LANES]; /* `from` may be `row` */
+  for (int l = 0; l < CDNA_LANES; l++) {
+    const int lane = m->lane[l];
+    const bool on = lane >= 0 && exec >> lane & 1;
+    moved[l] = on ? from[lane] : 0;
+  }
+  memcpy(row, moved, sizeof moved);
+}
+
+/* Sets source s to its rows after modifiers. */
+static void modify(cdna_wave *w, const cdna_op *op, int s, cdna_lanes *x) {
   const cdna_modifiers *m = op->modifiers;
   const cdna_source *source = &op->s[s];
   const uint32_t *from = cdna_rows(w, source, s);
   uint32_t *row = w->temporary[s];
   const int n = source->width < 1 ? 1 : source->width > CDNA_ROWS_MAX ? CDNA_ROWS_MAX : source->width;
-  const bool words = m->packed && !m->mix && source->width == 2;
-  if (words && !m->dpp) {
-    const bool as_is = m->high >> s & 1 && !(m->low >> s & 1) && !((m->negate | m->negate_high) >> s & 1);
-    if (as_is) return from;
-    pack_words(from, row, m, s);
-    return row;
-  }
   if (m->dpp && s == 0) {
-    for (int r = 0; r < n; r++) {
-      uint32_t moved[CDNA_LANES];
-      for (int l = 0; l < CDNA_LANES; l++) {
-        const int lane = m->lane[l];
-        const bool on = lane >= 0 && cdna_exec(w) >> lane & 1;
-        moved[l] = on ? from[r * CDNA_LANES + lane] : 0;
-      }
-      memcpy(row + r * CDNA_LANES, moved, sizeof moved);
-    }
-  } else if (from != row) {
-    memcpy(row, from, (size_t)n * CDNA_LANES * sizeof *row);
+    for (int r = 0; r < n; r++) move_lanes(m, cdna_exec(w), from + r * CDNA_LANES, row + r * CDNA_LANES);
+    from = row;
   }
-  if (m->mix) {
+  x->s[s] = from;
+  if (m->packed && !m->mix && source->width == 2) {
+    choose_words(w, op, s, from, x);
+    return;
+  }
+  const cdna_adjustment a = adjustment_of(m, s);
+  if (!m->mix && !m->packed && !is_changing(&a)) return;
+  if (from != row) memcpy(row, from, (size_t)n * CDNA_LANES * sizeof *row);
+  x->s[s] = row;
+  uint32_t *upper = m->kinds[s] == 64 ? row + CDNA_LANES : row;
+  if (m->mix)
     mix(row, m, w->mode, s);
-  } else if (m->packed) {
-    if (words)
-      pack_words(row, row, m, s);
-    else
-      pack_halves(row, m, s);
-  } else {
-    if (m->half_result && m->low >> s & 1)
-      for (int l = 0; l < CDNA_LANES; l++) row[l] >>= 16;
-    if (m->select[s] < 6)
-      for (int l = 0; l < CDNA_LANES; l++) row[l] = selected(row[l], m->select[s], m->sign_extend >> s & 1);
-    each_sign(row, m, s);
-  }
-  return row;
+  else if (m->packed)
+    pack_halves(row, m, s);
+  else
+    w->kit->adjust(upper, upper, &a);
 }
 
 /* Clamp and scale of a result. A scaled result is flushed: denormals and -0 become 0. A clamped NaN becomes 0 with
@@ -241,58 +246,64 @@ static inline const uint32_t *source_rows(cdna_wave *w, const cdna_op *op, int s
   return from->kind == CDNA_ROW ? w->v[from->code] : from->kind == CDNA_CONSTANT ? from->row : cdna_rows(w, from, s);
 }
 
-static void run_short(cdna_wave *w, const cdna_op *op) {
-  cdna_lanes x;
-  const uint64_t exec = cdna_exec(w);
-  for (int s = 0; s < 3; s++) x.s[s] = source_rows(w, op, s);
-  x.imm = (uint32_t)op->imm;
-  x.mode = w->mode;
-  x.arch = w->program->object->arch;
-  if (exec == ~0ull) {
-    x.d = w->v[op->d];
-    op->lanes->run(&x);
-  } else {
-    x.d = w->temporary[3];
-    op->lanes->run(&x);
-    w->kit->blend(w->v[op->d], x.d, cdna_mask(w), op->d_width);
+static inline void run_short(cdna_wave *w, const cdna_op *op, uint64_t exec, cdna_lanes *x) {
+  for (int s = 0; s < 3; s++) {
+    x->s[s] = source_rows(w, op, s);
+    x->upper[s] = x->s[s] + CDNA_LANES;
   }
+  x->imm = (uint32_t)op->imm;
+  if (exec == ~0ull) {
+    x->d = w->v[op->d];
+    op->lanes->run(x);
+  } else {
+    x->d = w->temporary[3];
+    op->lanes->run(x);
+    w->kit->blend(w->v[op->d], x->d, cdna_mask(w), op->d_width);
+  }
+}
+
+/* Lanes that DPP writes: other lanes have nothing to read. */
+static uint64_t dpp_lanes_of(const cdna_modifiers *m, uint64_t exec) {
+  uint64_t valid = 0;
+  for (int l = 0; l < CDNA_LANES && !m->bound_control; l++)
+    if (m->lane[l] >= 0 && exec >> m->lane[l] & 1) valid |= 1ull << l;
+  return exec & m->dpp_enabled & (m->bound_control ? ~0ull : valid);
+}
+
+/* Writes the lanes that are on. */
+static void write_lanes(cdna_wave *w, const cdna_op *op, uint32_t *d, uint64_t on) {
+  uint32_t own[CDNA_LANES];
+  const uint32_t *mask = cdna_mask(w);
+  if (op->modifiers) finish_result(w, op, d);
+  if (op->flags & KEEPS_HIGH)
+    for (int l = 0; l < CDNA_LANES; l++) d[l] = (w->v[op->d][l] & 0xFFFF0000u) | (d[l] & 0xFFFF);
+  if (on != w->row_exec) w->kit->expand(own, on), mask = own;
+  w->kit->blend(w->v[op->d], d, mask, op->d_width);
 }
 
 static void run_long(cdna_wave *w, const cdna_op *op) {
   cdna_lanes x = {.d = w->temporary[3]};
   uint64_t on = cdna_exec(w);
   const cdna_modifiers *m = op->modifiers;
-  for (int s = 0; s < 3; s++)
-    if (op->s[s].kind != CDNA_NONE) x.s[s] = m ? modified(w, op, s) : cdna_rows(w, &op->s[s], s);
+  const cdna_result result = (cdna_result)op->lanes->result;
+  for (int s = 0; s < 3; s++) {
+    if (op->s[s].kind == CDNA_NONE) continue;
+    if (m)
+      modify(w, op, s, &x);
+    else
+      x.s[s] = source_rows(w, op, s), x.upper[s] = x.s[s] + CDNA_LANES;
+  }
   prepare(w, op, &x);
-  if (m && m->dpp) on &= m->dpp_enabled;
-  if (m && m->dpp && !m->bound_control) {
-    uint64_t valid = 0;
-    for (int l = 0; l < CDNA_LANES; l++)
-      if (m->lane[l] >= 0 && cdna_exec(w) >> m->lane[l] & 1) valid |= 1ull << l;
-    on &= valid;
-  }
+  if (m && m->dpp) on = dpp_lanes_of(m, on);
   /* With more than two rows, rows that are written first may be sources of later ones. */
-  const bool whole = on == ~0ull && op->lanes->result == CDNA_D && !op->lanes->keeps && !(op->flags & KEEPS_HIGH) &&
-                     op->d_width <= 2 && (!m || m->plain_result);
-  if (whole) {
-    x.d = w->v[op->d];
-    op->lanes->run(&x);
-    return;
-  }
+  const bool whole =
+      on == ~0ull && !op->lanes->keeps && !(op->flags & KEEPS_HIGH) && op->d_width <= 2 && (!m || m->plain_result);
+  if (whole) x.d = w->v[op->d];
   op->lanes->run(&x);
-  if (op->lanes->result != CDNA_MASK) {
-    if (m) finish_result(w, op, x.d);
-    if (op->flags & KEEPS_HIGH)
-      for (int l = 0; l < CDNA_LANES; l++) x.d[l] = (w->v[op->d][l] & 0xFFFF0000u) | (x.d[l] & 0xFFFF);
-    uint32_t mask[CDNA_LANES];
-    w->kit->expand(mask, on);
-    w->kit->blend(w->v[op->d], x.d, mask, op->d_width);
-  }
-  if (op->lanes->result != CDNA_D) {
-    write_mask(w, op, x.out, on);
-    if (op->flags & TO_EXEC) cdna_set_scalar64(w, CDNA_EXEC, x.out & on);
-  }
+  if (!whole && result != CDNA_MASK) write_lanes(w, op, x.d, on);
+  if (result == CDNA_D) return;
+  write_mask(w, op, x.out, on);
+  if (op->flags & TO_EXEC) cdna_set_scalar64(w, CDNA_EXEC, x.out & on);
 }
 
 /* MODE in the host's form: rounding, flush-to-zero and denormals-are-zero of MXCSR, for one instruction. */
@@ -349,11 +360,25 @@ static void run_any(cdna_wave *w, const cdna_op *op) {
     run_general(w, op);
 }
 
+/* Also executes instructions of the same kind that follow, as many as the wave may: none changes EXEC or MODE. */
 static void run_valu(cdna_wave *w, const cdna_op *op) {
-  if ((w->mode & (MODE_ROUNDING | CDNA_MODE_SKIP | CDNA_MODE_GPR_INDEX)) == MODE_DEFAULT)
-    run_short(w, op);
-  else
+  if ((w->mode & (MODE_ROUNDING | CDNA_MODE_SKIP | CDNA_MODE_GPR_INDEX)) != MODE_DEFAULT) {
     run_any(w, op);
+    return;
+  }
+  const cdna_op *const first = op;
+  const uint64_t exec = cdna_exec(w), more = w->more;
+  cdna_lanes x = {.mode = w->mode, .arch = w->program->object->arch};
+  uint64_t n = 0;
+  run_short(w, op, exec, &x);
+  for (const cdna_op *next = op + op->dwords; n < more && next->run == run_valu; next += next->dwords, n++) {
+    op = next;
+    w->did[op->kind] += op->amount;
+    run_short(w, op, exec, &x);
+  }
+  w->at += (size_t)(op - first);
+  w->pc = w->at + op->dwords;
+  w->instructions += n;
 }
 
 /* ---- decoding ---- */

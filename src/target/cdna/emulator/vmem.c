@@ -4,6 +4,7 @@
 #include "target/cdna/emulator/changes.h"
 #include "target/cdna/emulator/format.h"
 #include "target/cdna/emulator/observe.h"
+#include "target/cdna/emulator/places.h"
 
 typedef enum access_kind { LOAD, STORE, ATOMIC, LOAD_LDS, NOTHING } access_kind;
 
@@ -127,6 +128,18 @@ static inline uint8_t *reach_near(cdna_wave *w, uint64_t address, uint32_t bytes
   return cdna_reach(w, address, bytes, write, lane);
 }
 
+/* The bytes that all lanes access, if they are in the allocation that the wave used last. */
+static inline bool find_near(const cdna_wave *w, uint64_t base, const uint64_t at[CDNA_LANES], uint32_t bytes,
+                             bool write, cdna_places *out) {
+  const cdna_allocation *a = w->last;
+  if (!a || a->size < bytes || (write && (!a->writable || a->held))) return false;
+  const uint64_t shift = base - a->address, last = a->size - bytes;
+  uint64_t outside = 0; /* sizes are below 2^63: signs tell which is less */
+  for (int l = 0; l < CDNA_LANES; l++) outside |= (at[l] + shift) | (last - (at[l] + shift));
+  *out = (cdna_places){.base = (uint8_t *)((uintptr_t)a->data + shift), .far_at = at};
+  return !(outside >> 63);
+}
+
 /* Loads and stores of n dwords of each lane. Constant arguments: a loop for each. Lanes that are not `inside` load 0 and
  * store nothing. */
 static inline __attribute__((always_inline)) void access_dwords(cdna_wave *w, const cdna_op *op, access_kind kind,
@@ -134,6 +147,14 @@ static inline __attribute__((always_inline)) void access_dwords(cdna_wave *w, co
                                                                 const uint64_t at[CDNA_LANES], int n) {
   static const uint8_t zero[16];
   uint32_t(*v)[CDNA_LANES] = kind == STORE ? &w->v[op->s[1].code] : &w->v[op->d];
+  cdna_places near;
+  if ((exec & inside) == ~0ull && find_near(w, base, at, 4u * (uint32_t)n, kind == STORE, &near)) {
+    if (kind == STORE)
+      cdna_store_places(&near, (uint32_t(*const[])[CDNA_LANES]){v}, 1, n);
+    else
+      cdna_load_places(&near, v, n);
+    return;
+  }
   EACH_LANE(kind == STORE ? exec & inside : exec) {
     uint8_t *p =
         inside >> l & 1 ? reach_near(w, base + at[l], 4u * (uint32_t)n, kind == STORE, l) : (uint8_t *)(uintptr_t)zero;

@@ -140,6 +140,14 @@ static inline int32_t i(uint32_t v) { return (int32_t)v; }
 
 static void broadcast(uint32_t *row, uint32_t value) { LOOP row[l] = value; }
 
+static void adjust(uint32_t *row, const uint32_t *from, const cdna_adjustment *how) {
+  const cdna_adjustment a = *how;
+  if (a.is_signed)
+    LOOP row[l] = ((uint32_t)(i(from[l] << a.left) >> a.right) & a.keep) ^ a.flip;
+  else
+    LOOP row[l] = ((from[l] << a.left >> a.right) & a.keep) ^ a.flip;
+}
+
 static void expand(uint32_t *row, uint64_t mask) {
   const uint32_t half[2] = {(uint32_t)mask, (uint32_t)(mask >> 32)};
   for (int h = 0; h < 2; h++)
@@ -182,57 +190,83 @@ static inline float small_item(const cdna_items *x, uint32_t code) {
   return f((code & x->nan_mask) == x->nan ? 0x7FC00000u : value);
 }
 
-static inline uint32_t item_code(const cdna_items *x, int l) {
-  return (x->low[l] >> x->shift | (uint32_t)((uint64_t)x->high[l] << (32 - x->shift))) & x->mask;
+/* The codes of item e in 16 lanes: at bit `shift` of a row, perhaps continued in the next. */
+typedef struct item_place {
+  const uint32_t *low, *high;
+  int shift;
+  bool is_cut;
+} item_place;
+static inline item_place place_of(const cdna_items *x, int e, int lane) {
+  const int bit = e * x->spacing, shift = bit % 32;
+  const uint32_t *row = x->row + bit / 32 * CDNA_LANES + lane;
+  return (item_place){row, row + CDNA_LANES, shift, shift && x->mask << shift >> shift != x->mask};
+}
+static inline uint32_t item_code(const cdna_items *x, const item_place *p, int l) {
+  return (p->low[l] >> p->shift | (uint32_t)((uint64_t)p->high[l] << (32 - p->shift))) & x->mask;
 }
 
 /* Items of 4 and 6 bits are looked up by their magnitude: at most 32 values. */
 #ifdef __AVX512F__
-static void unpack_few(const cdna_items *x, float *out) {
+static inline void unpack_few(const cdna_items *x, const item_place *p, float *out) {
   const __m512 low = _mm512_loadu_ps(x->table), high = _mm512_loadu_ps(x->table + (x->bits == 6 ? 16 : 0));
-  const __m512i sign = _mm512_set1_epi32(INT32_MIN);
-  const __m128i right = _mm_cvtsi32_si128(x->shift), left = _mm_cvtsi32_si128(32 - x->shift),
-                up = _mm_cvtsi32_si128(32 - x->bits);
-  const bool is_cut = x->shift + x->bits > 32;
-  for (int l = 0; l < CDNA_LANES; l += 16) {
-    __m512i code = _mm512_srl_epi32(_mm512_loadu_si512(x->low + l), right);
-    if (is_cut) code = _mm512_or_si512(code, _mm512_sll_epi32(_mm512_loadu_si512(x->high + l), left));
-    const __m512 value = x->bits == 4 ? _mm512_permutexvar_ps(code, low) : _mm512_permutex2var_ps(low, code, high);
-    const __m512i signs = _mm512_and_si512(_mm512_sll_epi32(code, up), sign);
-    _mm512_storeu_ps(out + l, _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(value), signs)));
-  }
+  __m512i code = _mm512_srl_epi32(_mm512_loadu_si512(p->low), _mm_cvtsi32_si128(p->shift));
+  if (p->is_cut)
+    code = _mm512_or_si512(code, _mm512_sll_epi32(_mm512_loadu_si512(p->high), _mm_cvtsi32_si128(32 - p->shift)));
+  const __m512 value = x->bits == 4 ? _mm512_permutexvar_ps(code, low) : _mm512_permutex2var_ps(low, code, high);
+  const __m512i signs =
+      _mm512_and_si512(_mm512_sll_epi32(code, _mm_cvtsi32_si128(32 - x->bits)), _mm512_set1_epi32(INT32_MIN));
+  _mm512_storeu_ps(out, _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(value), signs)));
 }
 #endif
 
-static void unpack(const cdna_items *items, float *restrict out) {
-  const cdna_items form = *items, *x = &form;
-  const uint32_t *low = x->low;
-  const int shift = x->shift;
-  const bool is_cut = shift && x->mask << shift >> shift != x->mask;
-  switch (x->kind) {
+#define LOOP16 INDEPENDENT for (int l = 0; l < 16; l++)
+static inline __attribute__((always_inline)) void unpack16(const cdna_items *x, cdna_item_kind kind,
+                                                           const item_place *p, float *restrict out) {
+  const uint32_t *low = p->low;
+  const int shift = p->shift;
+  switch (kind) {
   case CDNA_ITEM_TABLE:
-    if (is_cut)
-      LOOP out[l] = x->table[item_code(x, l)];
+    if (p->is_cut)
+      LOOP16 out[l] = x->table[item_code(x, p, l)];
     else
-      LOOP out[l] = x->table[low[l] >> shift & x->mask];
+      LOOP16 out[l] = x->table[low[l] >> shift & x->mask];
     break;
-  case CDNA_ITEM_SMALL: {
+  case CDNA_ITEM_SMALL:
 #ifdef __AVX512F__
     if (x->bits <= 6) {
-      unpack_few(x, out);
+      unpack_few(x, p, out);
       break;
     }
 #endif
-    if (is_cut)
-      LOOP out[l] = small_item(x, item_code(x, l));
+    if (p->is_cut)
+      LOOP16 out[l] = small_item(x, item_code(x, p, l));
     else
-      LOOP out[l] = small_item(x, low[l] >> shift & x->mask);
+      LOOP16 out[l] = small_item(x, low[l] >> shift & x->mask);
     break;
+  case CDNA_ITEM_F16: LOOP16 out[l] = cdna_half_value(low[l] >> shift & 0xFFFF); break;
+  case CDNA_ITEM_BF16: LOOP16 out[l] = f(low[l] >> shift << 16); break;
+  case CDNA_ITEM_XF32: LOOP16 out[l] = f(low[l] & ~0x1FFFu); break;
+  case CDNA_ITEM_F32: memcpy(out, low, 16 * sizeof *out); break;
   }
-  case CDNA_ITEM_F16: LOOP out[l] = cdna_half_value(low[l] >> shift & 0xFFFF); break;
-  case CDNA_ITEM_BF16: LOOP out[l] = f(low[l] >> shift << 16); break;
-  case CDNA_ITEM_XF32: LOOP out[l] = f(low[l] & ~0x1FFFu); break;
-  case CDNA_ITEM_F32: memcpy(out, low, CDNA_LANES * sizeof *out); break;
+}
+static inline __attribute__((always_inline)) void unpack_kind(const cdna_items *items, cdna_item_kind kind,
+                                                              float *restrict out) {
+  const cdna_items x = *items;
+  for (int e = 0; e < x.n; e++)
+    for (int lane = 0; lane < CDNA_LANES; lane += 16) {
+      const item_place p = place_of(&x, e, lane);
+      unpack16(&x, kind, &p, out + x.at[lane * x.n + e]);
+    }
+}
+
+static void unpack(const cdna_items *x, float *restrict out) {
+  switch (x->kind) { /* a loop for each */
+  case CDNA_ITEM_TABLE: unpack_kind(x, CDNA_ITEM_TABLE, out); break;
+  case CDNA_ITEM_SMALL: unpack_kind(x, CDNA_ITEM_SMALL, out); break;
+  case CDNA_ITEM_F16: unpack_kind(x, CDNA_ITEM_F16, out); break;
+  case CDNA_ITEM_BF16: unpack_kind(x, CDNA_ITEM_BF16, out); break;
+  case CDNA_ITEM_XF32: unpack_kind(x, CDNA_ITEM_XF32, out); break;
+  case CDNA_ITEM_F32: unpack_kind(x, CDNA_ITEM_F32, out); break;
   }
 }
 
@@ -261,22 +295,27 @@ typedef struct columns16 {
 #define EACH_ROW _Pragma("GCC unroll 8") for (int r = 0; r < ROWS_AT_ONCE; r++)
 #endif
 /* The vector types alias any other. The loops over rows are unrolled, so that sums stay in registers. */
-static void multiply_columns(const cdna_product *x, const float *a, const float *b, const uint16_t *at, int j) {
-  columns16 sum[ROWS_AT_ONCE];
-  EACH_ROW sum[r] = LOAD16((const float *)(const void *)(x->c + at[r] + j));
-  for (int k = 0; k < x->k; k++) {
-    const columns16 right = LOAD16(b + k * x->n);
-    EACH_ROW sum[r] = FMA16(a[k * x->m + r], right, sum[r]);
+static void multiply_rows(const cdna_product *x, const float *a, const uint16_t *at) {
+  const float *c[ROWS_AT_ONCE];
+  float *d[ROWS_AT_ONCE];
+  const int depth = x->k, m = x->m, n = x->n;
+  EACH_ROW c[r] = (const float *)(const void *)(x->c + at[r]), d[r] = (float *)(void *)(x->d + at[r]);
+  for (int j = 0; j < n; j += 16) {
+    columns16 sum[ROWS_AT_ONCE];
+    EACH_ROW sum[r] = LOAD16(c[r] + j);
+    for (int k = 0; k < depth; k++) {
+      const columns16 right = LOAD16(x->b + k * n + j);
+      EACH_ROW sum[r] = FMA16(a[k * m + r], right, sum[r]);
+    }
+    EACH_ROW STORE16(d[r] + j, sum[r]);
   }
-  EACH_ROW STORE16((float *)(void *)(x->d + at[r] + j), sum[r]);
 }
 #endif
 
 static void multiply(const cdna_product *x) {
 #ifdef LOAD16
   if (x->m % ROWS_AT_ONCE == 0 && x->n % 16 == 0) {
-    for (int r = 0; r < x->m; r += ROWS_AT_ONCE)
-      for (int j = 0; j < x->n; j += 16) multiply_columns(x, x->a + r, x->b + j, x->at + r, j);
+    for (int r = 0; r < x->m; r += ROWS_AT_ONCE) multiply_rows(x, x->a + r, x->at + r);
     return;
   }
 #endif
@@ -313,6 +352,7 @@ const cdna_lane_kit KIT = {.isa = KIT_NAME,
                            .entry = entries,
                            .n = sizeof entries / sizeof *entries,
                            .broadcast = broadcast,
+                           .adjust = adjust,
                            .expand = expand,
                            .pack = pack,
                            .blend = blend,

@@ -179,25 +179,29 @@ FUNCTION(div_fixup_f32) {
   }
 }
 
-/* Packed f32: op_sel and op_sel_hi are applied by emulator/valu.c. */
+/* Packed f32: op_sel and op_sel_hi are in the choice of the rows. */
 #define PKF(name_, ...)                                                                                                \
+  static inline float name_##_item(float A, float B, float C) {                                                        \
+    (void)C;                                                                                                           \
+    return __VA_ARGS__;                                                                                                \
+  }                                                                                                                    \
   FUNCTION(name_) {                                                                                                    \
-    ROWS2;                                                                                                             \
-    INDEPENDENT for (int l = 0; l < 2 * CDNA_LANES; l++) {                                                             \
-      const float A = f(a[l]), B = f(b[l]);                                                                            \
-      d[l] = u(__VA_ARGS__);                                                                                           \
+    ROWS3;                                                                                                             \
+    const uint32_t *a2 = x->upper[0], *b2 = x->upper[1], *c2 = x->upper[2];                                            \
+    LOOP {                                                                                                             \
+      const float low = name_##_item(f(a[l]), f(b[l]), f(c[l])), high = name_##_item(f(a2[l]), f(b2[l]), f(c2[l]));    \
+      d[l] = u(low);                                                                                                   \
+      d[l + CDNA_LANES] = u(high);                                                                                     \
     }                                                                                                                  \
   }
 PKF(pk_add_f32, A + B)
 PKF(pk_mul_f32, A *B)
-FUNCTION(pk_fma_f32) {
-  ROWS3;
-  INDEPENDENT for (int l = 0; l < 2 * CDNA_LANES; l++) d[l] = u(fmaf(f(a[l]), f(b[l]), f(c[l])));
-}
+PKF(pk_fma_f32, fmaf(A, B, C))
 FUNCTION(pk_mov_b32) {
-  ROWS2;
+  uint32_t *d = x->d;
+  const uint32_t *a = x->s[0], *b = x->upper[1];
   LOOP {
-    const uint32_t low = a[l], high = b[l + CDNA_LANES];
+    const uint32_t low = a[l], high = b[l];
     d[l] = low;
     d[l + CDNA_LANES] = high;
   }

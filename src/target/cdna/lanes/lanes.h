@@ -20,10 +20,11 @@ enum { CDNA_ROWS_MAX = 4 }; /* dwords of a vector ALU operand */
 typedef struct cdna_lanes {
   uint32_t *d;
   const uint32_t *s[3];
-  const uint32_t *old; /* previous rows of the destination, for instructions that keep a part of it */
-  uint64_t in, out;    /* masks: carry or VCC in, comparison or carry out */
-  uint32_t imm;        /* op_sel, bitop3's table: parameters of the function */
-  uint32_t mode;       /* MODE */
+  const uint32_t *upper[3]; /* the second dword of packed f32; in other operands it follows the first */
+  const uint32_t *old;      /* previous rows of the destination, for instructions that keep a part of it */
+  uint64_t in, out;         /* masks: carry or VCC in, comparison or carry out */
+  uint32_t imm;             /* op_sel, bitop3's table: parameters of the function */
+  uint32_t mode;            /* MODE */
   cdna_arch arch;
 } cdna_lanes;
 
@@ -50,8 +51,10 @@ typedef enum cdna_item_kind {
   CDNA_ITEM_F32
 } cdna_item_kind;
 typedef struct cdna_items {
-  const uint32_t *low, *high;
-  int shift;
+  const uint32_t *row; /* of the first item; `n` items follow each other in the dwords of this row and the next ones */
+  int n, spacing;      /* bits from one item to the next */
+  /* Item e of lanes 16 q to 16 q + 15 is written to 16 floats, from at[16 * q * n + e] on. */
+  const uint16_t *at;
   uint32_t mask;
   cdna_item_kind kind;
   const float *table; /* the value of each code */
@@ -80,16 +83,25 @@ typedef struct cdna_fused {
   bool halves; /* even and odd k are summed separately */
 } cdna_fused;
 
+/* How a modifier changes the dwords of a row: a part is moved to the lowest bits and extended, then bits are cleared
+ * and flipped. */
+typedef struct cdna_adjustment {
+  int left, right; /* shifts: first `left`, then `right`, which extends the sign if `is_signed` */
+  bool is_signed;
+  uint32_t keep, flip;
+} cdna_adjustment;
+
 /* The functions of one instruction set, and operations of valu.c on rows. */
 typedef struct cdna_lane_kit {
   const char *isa;
   const cdna_lane_entry *entry;
   size_t n;
   void (*broadcast)(uint32_t *row, uint32_t value);
+  void (*adjust)(uint32_t *row, const uint32_t *from, const cdna_adjustment *);
   void (*expand)(uint32_t *row, uint64_t mask); /* all ones where the bit is set */
   uint64_t (*pack)(const uint32_t *row);        /* the sign bits */
   void (*blend)(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows);
-  void (*unpack)(const cdna_items *, float out[CDNA_LANES]);
+  void (*unpack)(const cdna_items *, float *out);
   /* d[i][j] = fma(a[k][i], b[k][j], ... c[i][j]) for k = 0, 1, ... */
   void (*multiply)(const cdna_product *);
   /* requires multiples of 16 columns, exponents of products between -100 and 100, and exponents of C below 120 */
