@@ -53,7 +53,7 @@ static void comment(gm_emitter *e, const tw_problem *problem, const tw_schedule 
   if (schedule->n == 0) tw_text_add(&e->out.text, " *     (empty: the plain kernel)\n");
   for (size_t i = 0; i < schedule->n; i++) tw_text_add(&e->out.text, " *     %s\n", schedule->step[i]);
   tw_text_add(&e->out.text, " * %s.\n", gm_plan_print(e->config, e->plan, text, sizeof text));
-  if (!e->plan->hardware_loop) {
+  if (!e->plan->levers.hardware_loop) {
     const int bank = gm_spad_bank_rows(e->config);
     tw_text_add(
         &e->out.text,
@@ -74,9 +74,9 @@ static void comment(gm_emitter *e, const tw_problem *problem, const tw_schedule 
 static void constants(gm_emitter *e) {
   const gm_gemm *g = e->g;
   const int d = e->config->dim;
-  if (e->plan->hardware_loop) return;
+  if (e->plan->levers.hardware_loop) return;
   tw_text_add(&e->out.text, "#define NONE 0xffffffffu /* no address */\n");
-  if (!e->plan->hoist[GM_ADDRESSES]) return;
+  if (!e->plan->levers.hoist[GM_ADDRESSES]) return;
   tw_text_add(&e->out.text, "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n");
   tw_text_add(&e->out.text, "#define FULL ((uint64_t)%d << 48 | (uint64_t)%d << 32)\n", d, d);
   tw_text_add(
@@ -109,7 +109,7 @@ static void config_loads_and_stores(gm_emitter *e) {
   const int d = e->config->dim;
   gm_line(e, "config_ld(%ld, 1.0f, %d, 2);", (long)g->ldb * g->input_bytes, d);
   gm_line(e, "config_ld(%ld, 1.0f, %d, 1);", (long)g->lda * g->input_bytes, d);
-  if (!e->plan->overwrite)
+  if (!e->plan->levers.overwrite)
     gm_line(e, "config_ld(%ld, 1.0f, %d, 0);", g->bias == TW_GEMM_BIAS_FULL ? (long)g->ldd * g->acc_bytes : 0L, d);
   char scale[40];
   gm_float_text(g->scale, scale, sizeof scale);
@@ -218,16 +218,17 @@ static void prologue(gm_emitter *e) {
     quick_prologue(e);
     return;
   }
-  gm_line(e, "/* the operands of the first step%s */", e->plan->prefetch > 1 ? "s" : "");
-  if (e->plan->prefetch > 1) gm_line(e, "for (int step = 0; step < %d && %s; step++) {", e->plan->prefetch, more);
+  gm_line(e, "/* the operands of the first step%s */", e->plan->levers.prefetch > 1 ? "s" : "");
+  if (e->plan->levers.prefetch > 1)
+    gm_line(e, "for (int step = 0; step < %d && %s; step++) {", e->plan->levers.prefetch, more);
   gm_emit_set_loads(e, &ahead);
   gm_emit_all_loads(e);
   advance(e);
-  if (e->plan->prefetch > 1) gm_line(e, "}");
+  if (e->plan->levers.prefetch > 1) gm_line(e, "}");
 }
 
 static const gm_operand_plan *operand_plan(const gm_emitter *e, char name) {
-  return name == 'a' ? &e->plan->a : &e->plan->b;
+  return name == 'a' ? &e->plan->levers.a : &e->plan->levers.b;
 }
 
 static const gm_operand_layout *operand_layout(const gm_emitter *e, char name) {
@@ -275,7 +276,7 @@ static void next_panel(gm_emitter *e, char name) {
 
 static void operands(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  const bool wide = p->hoist[GM_ADDRESSES];
+  const bool wide = p->levers.hoist[GM_ADDRESSES];
   const char *type = wide ? "uint64_t" : "const uint32_t", *full = wide ? "full + " : "";
   char a[128], b[128];
   gm_slot_text(&e->layout->a, "a_slot", a, sizeof a);
@@ -287,9 +288,9 @@ static void operands(gm_emitter *e) {
     return;
   }
   gm_line(e, "uint64_t c_more = full + c_at + 0x40000000; /* accumulates */");
-  if (p->overwrite && e->layout->tiles_k > 1)
+  if (p->levers.overwrite && e->layout->tiles_k > 1)
     gm_line(e, "uint64_t c_first = k ? c_more : full + c_at; /* the first step overwrites */");
-  else if (p->overwrite)
+  else if (p->levers.overwrite)
     gm_line(e, "uint64_t c_first = full + c_at; /* overwrites */");
 }
 
@@ -317,14 +318,14 @@ static void next_fill(gm_emitter *e) {
 /* One step along k: its loads (or a later step's), its pairs. */
 static void step(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  if (p->prefetch == 0) {
+  if (p->levers.prefetch == 0) {
     gm_emit_set_loads(e, &here);
     gm_emit_all_loads(e);
   } else {
-    if (!p->quick_start) next_loads(e, p->prefetch == 1 ? "for the next step" : "for the step after the next");
-    if (p->spread_loads == 0) gm_emit_all_loads(e);
+    if (!p->quick_start) next_loads(e, p->levers.prefetch == 1 ? "for the next step" : "for the step after the next");
+    if (p->levers.spread_loads == 0) gm_emit_all_loads(e);
   }
-  if (p->early_stores) {
+  if (p->levers.early_stores) {
     const bool last = e->layout->tiles_k == 1;
     if (!last) gm_line(e, "if (k + %d >= %d) { /* rows are complete after this step's pairs */", p->tile_k, e->g->kb);
     gm_emit_set_stores(e);
@@ -334,14 +335,14 @@ static void step(gm_emitter *e) {
   gm_emit_pairs(e);
   next_slot(e, 'b');
   next_slot(e, 'a');
-  if (p->prefetch > 0 && p->spread_loads > 0 && !gm_all_have_slots(e)) gm_emit_all_loads(e);
+  if (p->levers.prefetch > 0 && p->levers.spread_loads > 0 && !gm_all_have_slots(e)) gm_emit_all_loads(e);
   if (p->quick_start) next_loads(e, "during the next step");
 }
 
 static void steps(gm_emitter *e) {
   const gm_plan *p = e->plan;
   if (e->layout->tiles_k == 1) {
-    if (p->prefetch == 0) gm_line(e, "const int k = 0;");
+    if (p->levers.prefetch == 0) gm_line(e, "const int k = 0;");
     step(e);
     return;
   }
@@ -354,21 +355,21 @@ static void steps(gm_emitter *e) {
 
 static void tile(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  if (!p->hoist[GM_CONFIGS]) config_loads_and_stores(e);
-  if (gm_fills_ahead(p)) {
+  if (!p->levers.hoist[GM_CONFIGS]) config_loads_and_stores(e);
+  if (gm_fills_ahead(&p->levers)) {
     next_fill(e);
-  } else if (!p->overwrite) {
+  } else if (!p->levers.overwrite) {
     gm_emit_set_fill(e, &here, "c_at");
     gm_emit_all_fills(e);
   }
   tile_slot(e, 'b');
   tile_slot(e, 'a');
   steps(e);
-  if (p->spread_stores > 0) gm_emit_all_stores(e); /* stores that had no slot among the pairs */
-  if (gm_fills_ahead(p)) gm_emit_all_fills(e);
-  if (!p->early_stores) gm_emit_set_stores(e);
-  if (p->spread_stores == 0) gm_emit_all_stores(e);
-  if (p->c_buffers > 1) gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
+  if (p->levers.spread_stores > 0) gm_emit_all_stores(e); /* stores that had no slot among the pairs */
+  if (gm_fills_ahead(&p->levers)) gm_emit_all_fills(e);
+  if (!p->levers.early_stores) gm_emit_set_stores(e);
+  if (p->levers.spread_stores == 0) gm_emit_all_stores(e);
+  if (p->levers.c_buffers > 1) gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
 }
 
 static bool one_row_of_tiles(const gm_emitter *e) {
@@ -409,25 +410,25 @@ static void inner_j(gm_emitter *e) { j_loop(e, tile); }
 
 static void software(gm_emitter *e) {
   const gm_plan *p = e->plan;
-  if (p->hoist[GM_CONFIGS]) config_loads_and_stores(e);
+  if (p->levers.hoist[GM_CONFIGS]) config_loads_and_stores(e);
   gm_emit_move_variables(e);
-  if (!p->hoist[GM_CONFIGS]) config_loads_and_stores(e);
-  if (p->prefetch > 0) prologue(e);
+  if (!p->levers.hoist[GM_CONFIGS]) config_loads_and_stores(e);
+  if (p->levers.prefetch > 0) prologue(e);
   config_execute(e);
   declare_slot(e, 'b');
   declare_slot(e, 'a');
   gm_line(e, "uint64_t c_at = 0x80000000;");
-  if (p->hoist[GM_ADDRESSES]) {
+  if (p->levers.hoist[GM_ADDRESSES]) {
     gm_line(e, "uint64_t full = FULL;");
     gm_line(e, "KEEP(full);");
   }
-  if (gm_fills_ahead(p)) first_fill(e);
+  if (gm_fills_ahead(&p->levers)) first_fill(e);
   if (p->quick_start) first_loads(e);
   if (p->outer_is_i)
     i_loop(e, inner_j);
   else
     j_loop(e, inner_i);
-  if (p->spread_stores > 0 && !p->early_stores) gm_emit_all_stores(e);
+  if (p->levers.spread_stores > 0 && !p->levers.early_stores) gm_emit_all_stores(e);
 }
 
 tw_status gm_gemm_emit(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, char **source,
@@ -452,7 +453,7 @@ tw_status gm_gemm_emit(const tw_target *target, const tw_problem *problem, const
                             .columns = (long)gemm.k,
                             .stored_pitch = (long)gemm.ldb_stored,
                             .turned_pitch = (long)gemm.ldb});
-  if (plan.hardware_loop)
+  if (plan.levers.hardware_loop)
     gm_emit_hardware_loop(&e);
   else
     software(&e);

@@ -37,9 +37,9 @@ static chunk chunk_of(const gm_emitter *e, char name) {
   const bool bias = g->bias != TW_GEMM_BIAS_NONE, full = g->bias == TW_GEMM_BIAS_FULL;
   chunk c;
   switch (name) {
-  case 'a': c = (chunk){name, "mvin2", "a_from", "a_to", 'm', 'k', 0, 0, p->a.width, (long)g->lda}; break;
-  case 'b': c = (chunk){name, "mvin3", "b_from", "b_to", 'k', 'n', 0, 0, p->b.width, (long)g->ldb}; break;
-  case 'c': c = (chunk){name, "mvout", "c_to", "c_from", 'm', 'n', 0, 0, p->store_width, (long)g->ldc}; break;
+  case 'a': c = (chunk){name, "mvin2", "a_from", "a_to", 'm', 'k', 0, 0, p->levers.a.width, (long)g->lda}; break;
+  case 'b': c = (chunk){name, "mvin3", "b_from", "b_to", 'k', 'n', 0, 0, p->levers.b.width, (long)g->ldb}; break;
+  case 'c': c = (chunk){name, "mvout", "c_to", "c_from", 'm', 'n', 0, 0, p->levers.store_width, (long)g->ldc}; break;
   default: c = (chunk){name, "mvin", bias ? "d_from" : "0", "d_to", 'm', 'n', 0, 0, 1, full ? (long)g->ldd : 0};
   }
   if ((name == 'a' && g->a_transposed) || (name == 'b' && g->b_transposed)) {
@@ -101,7 +101,7 @@ static void elements_text(const gm_emitter *e, const gm_place *p, const chunk *c
 
 /* Do its addresses in the accelerator carry the size of a command? Then the core need not combine the two. */
 static bool is_sized(const gm_emitter *e, const chunk *c) {
-  return c->name != 'd' && e->plan->hoist[GM_ADDRESSES] && (columns_of(e, c) || c->col_tile <= c->width);
+  return c->name != 'd' && e->plan->levers.hoist[GM_ADDRESSES] && (columns_of(e, c) || c->col_tile <= c->width);
 }
 
 static void declare_size(gm_emitter *e, char name) {
@@ -120,7 +120,7 @@ static void declare_size(gm_emitter *e, char name) {
 /* On to the next row of blocks in the accumulator. */
 static void next_accumulator_row(gm_emitter *e, const chunk *c, int columns) {
   const int bank = e->layout->c_stride;
-  if (gm_rows_alternate(e->plan))
+  if (gm_rows_alternate(&e->plan->levers))
     gm_line(e, "%s += %s & %d ? %d : %d; /* banks in turn */", c->local, c->local, bank, columns - bank, bank);
   else
     gm_line(e, "%s += %d;", c->local, columns);
@@ -205,14 +205,14 @@ void gm_emit_move_variables(gm_emitter *e) {
   declare_loads(e, 'a');
   gm_line(e, "%s *c_to = &C[0][0];", e->g->output_type);
   declare_rows(e, 'c');
-  if (e->plan->overwrite) return;
+  if (e->plan->levers.overwrite) return;
   if (e->g->bias != TW_GEMM_BIAS_NONE) gm_line(e, "const %s *d_from = &D[0][0];", e->g->acc_type);
   declare_rows(e, 'd');
 }
 
 /* When does a step load a new chunk? */
 static void condition_text(const gm_emitter *e, char name, const gm_place *p, char *out, size_t size) {
-  const gm_operand_plan *o = name == 'a' ? &e->plan->a : &e->plan->b;
+  const gm_operand_plan *o = name == 'a' ? &e->plan->levers.a : &e->plan->levers.b;
   if (o->hold == GM_STREAM)
     snprintf(out, size, "1");
   else
@@ -287,7 +287,7 @@ void gm_emit_all_stores(gm_emitter *e) {
 void gm_emit_some_stores(gm_emitter *e) {
   gm_line(e, "if (c_left > %s) {", e->unready);
   move_row(e, 'c');
-  if (gm_fills_ahead(e->plan)) { /* the buffer that is stored now is filled for the next tile */
+  if (gm_fills_ahead(&e->plan->levers)) { /* the buffer that is stored now is filled for the next tile */
     gm_line(e, "} else if (d_left > 0) {");
     move_row(e, 'd');
   }
@@ -297,9 +297,9 @@ void gm_emit_some_stores(gm_emitter *e) {
 bool gm_all_have_slots(const gm_emitter *e) {
   const gm_plan *p = e->plan;
   const int trips[3] = {p->tile_m, p->tile_n, p->tile_k};
-  const gm_slots s = gm_plan_slots(p, p->spread_loads);
+  const gm_slots s = gm_plan_slots(p, p->levers.spread_loads);
   if (e->g->kb % p->tile_k) return false;
-  if (!gm_one_tile(e->layout) || p->prefetch != 1 || s.level < 0) return false;
+  if (!gm_one_tile(e->layout) || p->levers.prefetch != 1 || s.level < 0) return false;
   int inside = 1, outside = 1; /* trips of the loops that are unrolled, or inside the slots' loop */
   for (int l = 0; l < 3; l++)
     *(l < (s.level < 3 ? s.level : 3 - p->unroll) ? &outside : &inside) *= trips[p->loops[l] - 'i'];

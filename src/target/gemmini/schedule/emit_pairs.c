@@ -62,7 +62,7 @@ typedef int (*stride_of)(const gm_emitter *, int x);
 
 /* Rows of blocks of C in alternate accumulator banks? */
 static bool alternates(const gm_emitter *e, stride_of stride, int x) {
-  return stride == c_stride && x == I && gm_rows_alternate(e->plan);
+  return stride == c_stride && x == I && gm_rows_alternate(&e->plan->levers);
 }
 
 /* From the first block along `x` to the one of an unrolled loop. */
@@ -95,7 +95,7 @@ static void operand_text(char *out, size_t size, const char *name, int constant,
 static void pair_hoisted(nest *n, bool reused) {
   gm_emitter *e = n->e;
   char a[96], b[96], c[96];
-  const bool first_k = e->plan->overwrite && n->index[K] <= 0;
+  const bool first_k = e->plan->levers.overwrite && n->index[K] <= 0;
   operand_text(a, sizeof a, n->a, offset(n, a_stride, I, K), is_cut(n, I) ? cut_rows[I] : "",
                is_cut(n, K) ? cut_columns[K] : "");
   operand_text(b, sizeof b, n->b, offset(n, b_stride, J, K), is_cut(n, K) ? cut_rows[K] : "",
@@ -147,7 +147,7 @@ static void pair_plain(nest *n, bool reused) {
   extent_text(n, J, nn, sizeof nn);
   extent_text(n, K, k, sizeof k);
   const bool one_step = e->layout->tiles_k == 1;
-  if (!e->plan->overwrite || n->index[K] > 0)
+  if (!e->plan->levers.overwrite || n->index[K] > 0)
     snprintf(flag, sizeof flag, " | 0x40000000");
   else if (n->index[K] < 0)
     snprintf(flag, sizeof flag, " | (%skk ? 0x40000000 : 0)", one_step ? "" : "k + ");
@@ -163,7 +163,7 @@ static void pair_plain(nest *n, bool reused) {
 
 static void emit_pair(nest *n, bool reused) {
   const gm_plan *p = n->e->plan;
-  if (p->hoist[GM_ADDRESSES])
+  if (p->levers.hoist[GM_ADDRESSES])
     pair_hoisted(n, reused);
   else
     pair_plain(n, reused);
@@ -175,7 +175,7 @@ static void emit_pair(nest *n, bool reused) {
 /* Inside the loop over i of a step that stores its own rows: earlier rows are complete. */
 static void completed_before(const nest *n) {
   gm_emitter *e = n->e;
-  if (!e->plan->early_stores) return;
+  if (!e->plan->levers.early_stores) return;
   if (n->index[I] < 0)
     snprintf(e->unready, sizeof e->unready, "rows - ii");
   else
@@ -193,7 +193,7 @@ static void move_on(nest *n, char name[32], int x, stride_of stride, const char 
 /* The increment of the operands in a rolled loop, once per iteration. */
 static void enter_rolled(nest *n, int x) {
   gm_emitter *e = n->e;
-  if (!e->plan->hoist[GM_ADDRESSES]) return;
+  if (!e->plan->levers.hoist[GM_ADDRESSES]) return;
   const bool partial = n->v->partial[x];
   if (partial && x == I)
     gm_line(e, "const uint64_t cut_i = i + ii == %d ? CUT_M << 48 : 0;", e->g->mb - 1);
@@ -203,18 +203,18 @@ static void enter_rolled(nest *n, int x) {
   switch (x) {
   case I:
     move_on(n, n->a, I, a_stride, partial ? " - cut_i" : "");
-    if (e->plan->overwrite) move_on(n, n->c_first, I, c_stride, partial ? " - cut_i" : "");
+    if (e->plan->levers.overwrite) move_on(n, n->c_first, I, c_stride, partial ? " - cut_i" : "");
     move_on(n, n->c_more, I, c_stride, partial ? " - cut_i" : "");
     return;
   case J:
     move_on(n, n->b, J, b_stride, partial ? " - (cut_j << 32)" : "");
-    if (e->plan->overwrite) move_on(n, n->c_first, J, c_stride, partial ? " - (cut_j << 32)" : "");
+    if (e->plan->levers.overwrite) move_on(n, n->c_first, J, c_stride, partial ? " - (cut_j << 32)" : "");
     move_on(n, n->c_more, J, c_stride, partial ? " - (cut_j << 32)" : "");
     return;
   default:
     move_on(n, n->a, K, a_stride, partial ? " - (cut_k << 32)" : "");
     move_on(n, n->b, K, b_stride, partial ? " - (cut_k << 48)" : "");
-    if (e->plan->overwrite) {
+    if (e->plan->levers.overwrite) {
       gm_line(e, "uint64_t %.28s_k = kk ? %s : %s;", n->c_first, n->c_more, n->c_first);
       strcat(n->c_first, "_k");
     }
@@ -256,8 +256,9 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
 
 /* Before unrolled code: makes the compiler compute sums where they are used, instead of in advance with spills. */
 static void keep_operands(nest *n) {
-  if (n->e->plan->hoist[GM_ADDRESSES])
-    gm_line(n->e, n->e->plan->overwrite ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
+  if (n->e->plan->levers.hoist[GM_ADDRESSES])
+    gm_line(n->e,
+            n->e->plan->levers.overwrite ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
             n->a, n->b, n->c_more, n->c_first);
 }
 
@@ -298,8 +299,8 @@ static void emit_level(nest *n, int level, bool reused) {
 static void emit_variant(gm_emitter *e, const variant *v) {
   const gm_plan *p = e->plan;
   nest n = {.e = e, .v = v, .a = "a", .b = "b", .c_first = "c_first", .c_more = "c_more"};
-  n.loads = gm_plan_slots(p, p->spread_loads);
-  n.stores = gm_plan_slots(p, p->spread_stores);
+  n.loads = gm_plan_slots(p, p->levers.spread_loads);
+  n.stores = gm_plan_slots(p, p->levers.spread_stores);
   emit_level(&n, 0, false);
 }
 

@@ -23,29 +23,31 @@ static int count_row_tiles(const gm_plan *plan, int blocks) {
   return tiles;
 }
 
-static gm_operand_use use_of(const gm_plan *plan, const gm_layout *l, char name) {
+static gm_operand operand_of(const gm_plan *plan, gm_layout *l, char name) {
   const bool is_a = name == 'A';
-  return (gm_operand_use){
+  return (gm_operand){
+      .plan = is_a ? &plan->levers.a : &plan->levers.b,
+      .layout = is_a ? &l->a : &l->b,
       .name = name,
       .outer = is_a == plan->outer_is_i,
       .outer_step = is_a ? "order ij" : "order ji",
       .tiles = is_a ? l->tiles_m : l->tiles_n,
       .steps = l->tiles_k,
-      .prefetch = plan->prefetch,
+      .prefetch = plan->levers.prefetch,
   };
 }
 
 static tw_status place_accumulator(const gm_config *config, const gm_plan *plan, gm_layout *l, tw_error *error) {
-  const bool alternate = gm_rows_alternate(plan);
-  const int bank = gm_acc_bank_rows(config), parts = alternate ? 2 : plan->c_buffers;
+  const bool alternate = gm_rows_alternate(&plan->levers);
+  const int bank = gm_acc_bank_rows(config), parts = alternate ? 2 : plan->levers.c_buffers;
   l->c_rows = (alternate ? gm_ceil_div(plan->tile_m, 2) : plan->tile_m) * plan->tile_n * config->dim;
-  l->c_stride = plan->c_split ? bank : l->c_rows;
+  l->c_stride = plan->levers.c_split ? bank : l->c_rows;
   l->acc_bytes = (size_t)l->c_rows * parts * config->dim * gm_acc_bytes(config);
-  if (plan->c_split && config->acc_banks < 2)
+  if (plan->levers.c_split && config->acc_banks < 2)
     return tw_fail(error, TW_USAGE, "%s has one accumulator bank", config->name);
   if (alternate && (bank & (bank - 1)))
     return tw_fail(error, TW_USAGE, "rows in alternate banks require banks of 2^x rows (found %d)", bank);
-  const int room = plan->c_split && parts > 1 ? bank : gm_acc_rows(config) / parts;
+  const int room = plan->levers.c_split && parts > 1 ? bank : gm_acc_rows(config) / parts;
   if (l->c_rows > room)
     return tw_fail(error, TW_USAGE,
                    "a tile of C needs %d accumulator rows, but each of the %d %s has %d; use smaller tiles", l->c_rows,
@@ -69,8 +71,8 @@ static tw_status check_hardware_loop(const gm_config *config, const gm_gemm *g, 
   return TW_OK;
 }
 
-/* Checks levers that are only legal together with others. */
-static tw_status check_levers(const gm_config *config, const gm_gemm *g, const gm_plan *plan, tw_error *error) {
+/* The rules of gemm's own steps. */
+static tw_status check_loops(const gm_plan *plan, tw_error *error) {
   const int bound[3] = {plan->tile_m, plan->tile_n, plan->tile_k};
   int body = 1;
   bool i_unrolled = false;
@@ -85,49 +87,35 @@ static tw_status check_levers(const gm_config *config, const gm_gemm *g, const g
   if (plan->reuse_weights && plan->loops[2] != 'i')
     return tw_fail(error, TW_USAGE,
                    "weights are reused only when i is the innermost loop; use 'loops kji' or 'loops jki'");
-  if (plan->spread_loads > 0 && plan->prefetch == 0)
-    return tw_fail(error, TW_USAGE, "spread loads require a prefetch; use 'prefetch 1'");
-  if (plan->quick_start && !(plan->prefetch == 1 && plan->hoist[GM_ADDRESSES]))
+  if (plan->quick_start && !(plan->levers.prefetch == 1 && plan->levers.hoist[GM_ADDRESSES]))
     return tw_fail(error, TW_USAGE,
                    "a quick start requires loads one step ahead and hoisted addresses; use 'pipeline' before it");
-  if (plan->spread_stores > 0 && plan->c_buffers < 2 && !plan->early_stores)
-    return tw_fail(error, TW_USAGE, "spread stores require two buffers of C; use 'buffers c=2'");
-  if (plan->early_stores && (plan->loops[0] != 'i' || plan->spread_stores == 0))
+  if (plan->levers.early_stores && (plan->loops[0] != 'i' || plan->levers.spread_stores == 0))
     return tw_fail(error, TW_USAGE,
                    "a row pipeline requires i as the outermost loop and spread stores; use 'loops ikj' and 'spread "
                    "stores=16'");
-  if (gm_fills_ahead(plan) && (plan->spread_stores == 0 || plan->c_buffers < 2))
-    return tw_fail(
-        error, TW_USAGE,
-        "'fill prefetch' requires two buffers of C and spread stores; use 'buffers c=2' and 'spread stores=16'");
-  if (plan->overwrite && g->bias != TW_GEMM_BIAS_NONE)
-    return tw_fail(error, TW_USAGE,
-                   "overwrite cannot be combined with a bias, which initializes the accumulator; remove it");
-  if (plan->taper && plan->a.hold == GM_WHOLE && !plan->outer_is_i)
+  if (plan->taper && plan->levers.a.hold == GM_WHOLE && !plan->outer_is_i)
     return tw_fail(error, TW_USAGE, "taper cannot be combined with 'order ji' and a resident A; remove one");
-  if (plan->store_width < 1 || plan->store_width > gm_widest_store(config, g))
-    return tw_fail(error, TW_USAGE, "an mvout moves %d to %d columns", config->dim,
-                   config->dim * gm_widest_store(config, g));
   return TW_OK;
 }
 
-tw_status gm_plan_layout(const gm_config *config, const gm_gemm *g, const gm_plan *plan, gm_layout *l,
-                         tw_error *error) {
+tw_status gm_plan_layout(const void *context, const void *checked, tw_error *error) {
+  const gm_plan_context *c = context;
+  const gm_config *config = c->levers.config;
+  const gm_gemm *g = c->gemm;
+  const gm_plan *plan = checked;
+  gm_layout *l = c->layout;
   *l = (gm_layout){
       .tiles_m = count_row_tiles(plan, g->mb),
       .tiles_n = gm_ceil_div(g->nb, plan->tile_n),
       .tiles_k = gm_ceil_div(g->kb, plan->tile_k),
+      .a.chunk_rows = plan->tile_m * plan->tile_k * config->dim,
+      .b.chunk_rows = plan->tile_k * plan->tile_n * config->dim,
   };
-  if (plan->hardware_loop) return check_hardware_loop(config, g, plan, error);
-  const gm_operand_use a = use_of(plan, l, 'A'), b = use_of(plan, l, 'B');
-  tw_status status = check_levers(config, g, plan, error);
-  if (status == TW_OK) status = gm_operand_check(config, &plan->a, &a, error);
-  if (status == TW_OK) status = gm_operand_check(config, &plan->b, &b, error);
-  if (status != TW_OK) return status;
-  l->a.chunk_rows = plan->tile_m * plan->tile_k * config->dim;
-  l->b.chunk_rows = plan->tile_k * plan->tile_n * config->dim;
-  l->a.slots = gm_operand_slots(&plan->a, &a);
-  l->b.slots = gm_operand_slots(&plan->b, &b);
-  status = gm_operands_place(config, &plan->a, &plan->b, &l->a, &l->b, &l->spad_bytes, error);
+  if (plan->levers.hardware_loop) return check_hardware_loop(config, g, plan, error);
+  const gm_operand a = operand_of(plan, l, 'A'), b = operand_of(plan, l, 'B');
+  tw_status status = check_loops(plan, error);
+  if (status == TW_OK) status = gm_levers_check(&c->levers, &plan->levers, error);
+  if (status == TW_OK) status = gm_operands_place(config, &a, &b, &l->spad_bytes, error);
   return status != TW_OK ? status : place_accumulator(config, plan, l, error);
 }

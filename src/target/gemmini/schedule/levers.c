@@ -47,19 +47,61 @@ bool gm_read_width(const void *context, const tw_argument *argument, const char 
   return gm_read_blocks(c->config, text, stores ? c->widest_store : gm_widest_load(c->config), width);
 }
 
-void gm_pipeline_operands(gm_operand_plan *a, gm_operand_plan *b) {
-  gm_operand_plan *const operand[] = {a, b};
+gm_levers gm_levers_plain(const gm_config *config) {
+  const gm_operand_plan streamed = {.hold = GM_STREAM, .buffers = 1, .width = gm_widest_load(config)};
+  return (gm_levers){.a = streamed, .b = streamed, .c_buffers = 1, .store_width = 1};
+}
+
+/* Levers that only pay together: prefetching needs a second buffer. A second buffer without prefetching gains little.
+ * Loads into the bank that is being read cost as much as they save. */
+void gm_pipeline(const void *context, void *levers) {
+  const gm_lever_context *c = context;
+  gm_levers *l = levers;
+  gm_operand_plan *const operand[] = {&l->a, &l->b};
   for (int o = 0; o < 2; o++) {
     operand[o]->buffers = gm_max(operand[o]->buffers, 2);
     operand[o]->n_banks = 2;
     for (int i = 0; i < 2; i++) operand[o]->bank[i] = 2 * i + o;
   }
+  l->c_buffers = 2;
+  l->c_split = c->config->acc_banks > 1;
+  l->prefetch = 1;
+  l->overwrite = !c->has_bias;
+  l->fill_ahead = c->has_bias;
+  l->store_width = c->widest_store;
+  l->hoist[GM_CONFIGS] = l->hoist[GM_ADDRESSES] = true;
+  l->spread_loads = l->spread_stores = 16;
 }
 
 tw_status gm_then_four_banks(const void *context, void *plan, unsigned given, tw_error *error) {
   const gm_lever_context *c = context;
   (void)plan, (void)given;
   return c->config->spad_banks >= 4 ? TW_OK : tw_fail(error, TW_USAGE, "requires four scratchpad banks");
+}
+
+tw_status gm_levers_check(const gm_lever_context *c, const gm_levers *l, tw_error *error) {
+  if (l->spread_loads > 0 && l->prefetch == 0)
+    return tw_fail(error, TW_USAGE, "spread loads require a prefetch; use 'prefetch 1'");
+  if (l->spread_stores > 0 && l->c_buffers < 2 && !l->early_stores)
+    return tw_fail(error, TW_USAGE, "spread stores require two buffers of C; use 'buffers c=2'");
+  if (gm_fills_ahead(l) && (l->spread_stores == 0 || l->c_buffers < 2))
+    return tw_fail(
+        error, TW_USAGE,
+        "'fill prefetch' requires two buffers of C and spread stores; use 'buffers c=2' and 'spread stores=16'");
+  if (l->overwrite && c->has_bias)
+    return tw_fail(error, TW_USAGE,
+                   "overwrite cannot be combined with a bias, which initializes the accumulator; remove it");
+  if (l->store_width < 1 || l->store_width > c->widest_store)
+    return tw_fail(error, TW_USAGE, "an mvout moves %d to %d columns", c->config->dim,
+                   c->config->dim * c->widest_store);
+  return TW_OK;
+}
+
+char *gm_levers_print(const gm_levers *l, char buffer[120]) {
+  snprintf(buffer, 120, "A %s (%d), B %s (%d), C in %d buffer%s; loads %d step%s ahead", gm_hold_name(l->a.hold),
+           l->a.buffers, gm_hold_name(l->b.hold), l->b.buffers, l->c_buffers, l->c_buffers == 1 ? "" : "s", l->prefetch,
+           l->prefetch == 1 ? "" : "s");
+  return buffer;
 }
 
 /* ---- offers ---- */
@@ -107,13 +149,13 @@ static void offer_spread(tw_menu_builder *m, bool loads, bool stores) {
   }
 }
 
-void gm_offer_levers(tw_menu_builder *m, const gm_lever_context *c, bool loads, bool stores, bool fills) {
+void gm_offer_levers(tw_menu_builder *m, const gm_lever_context *c, const gm_levers *l) {
   const int dim = c->config->dim;
   offer_buffers(m);
   offer_banks(m, c->config);
   offer_widths(m, dim, gm_widest_load(c->config) * dim, c->widest_store * dim);
   tw_menu_offer_language(m);
-  if (fills)
+  if (!l->overwrite)
     tw_menu_offer(m, "fill", "load zeros or bias during the previous tile, not between two tiles", "fill prefetch");
-  offer_spread(m, loads, stores);
+  offer_spread(m, l->spread_loads > 0, l->spread_stores > 0);
 }

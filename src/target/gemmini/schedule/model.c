@@ -62,7 +62,7 @@ static double load_cycles(const model *m, bool cold, double elements, int rows) 
 }
 
 static double store_cycles(const model *m, int rows, int columns) {
-  const int wide = gm_min(m->p->store_width * m->config->dim, columns);
+  const int wide = gm_min(m->p->levers.store_width * m->config->dim, columns);
   return gm_store_cycles(m->config, rows, columns, wide, m->g->output_bytes);
 }
 
@@ -80,7 +80,7 @@ static double pairs_cycles(const model *m, int rows, int nb, int kb) {
   if (m->g->b_transposed) pair *= transposed_b;
   if (p->reuse_weights && (m->conflict || m->g->b_transposed))
     pair = (pair + (rows - 1.0) * gm_larger(m->config->dim, least_rows)) / rows;
-  double instructions = pair_instructions + (p->hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions);
+  double instructions = pair_instructions + (p->levers.hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions);
   if (p->unroll < 3) {
     const int bound[3] = {rows, nb, kb};
     double body = 1;
@@ -110,13 +110,15 @@ static step_loads loads_of(model *m, const step_place *x) {
   const bool at = m->g->a_transposed, bt = m->g->b_transposed;
   step_loads l = {0};
   if (x->load_b) {
-    l.b = load_cycles(m, x->cold_b, (double)ke * ne, (bt ? ne : ke) * gm_ceil_div(bt ? x->kb : x->nb, m->p->b.width));
+    l.b = load_cycles(m, x->cold_b, (double)ke * ne,
+                      (bt ? ne : ke) * gm_ceil_div(bt ? x->kb : x->nb, m->p->levers.b.width));
     if (x->cold_b) l.b += gm_cold_cycles(m->config, &m->lines, (double)ke * ne * m->g->input_bytes);
     m->loaded += (double)ke * ne * m->g->input_bytes;
     l.b_rows = bt ? x->nb : x->kb;
   }
   if (x->load_a) {
-    l.a = load_cycles(m, x->cold_a, (double)me * ke, (at ? ke : me) * gm_ceil_div(at ? x->rows : x->kb, m->p->a.width));
+    l.a = load_cycles(m, x->cold_a, (double)me * ke,
+                      (at ? ke : me) * gm_ceil_div(at ? x->rows : x->kb, m->p->levers.a.width));
     if (x->cold_a) l.a += gm_cold_cycles(m->config, &m->lines, (double)me * ke * m->g->input_bytes);
     m->loaded += (double)me * ke * m->g->input_bytes;
     l.a_rows = at ? x->kb : x->rows;
@@ -128,7 +130,7 @@ static step_loads loads_of(model *m, const step_place *x) {
  * began at `from`, one every `spread_loads` pairs; loads without a slot follow the pairs in sequence. */
 static double last_load(const model *m, const step_place *x, const step_loads *l, double from, double lead) {
   const int spread = m->load_spread, rows = l->a_rows + l->b_rows, d = m->config->dim;
-  if (m->p->spread_loads == 0) return from;
+  if (m->p->levers.spread_loads == 0) return from;
   const double pairs = (double)x->rows * x->nb * x->kb, places = spread ? floor(pairs / spread) : 0;
   if (rows <= places) return from + (double)rows * spread * d - lead + (l->a + l->b) / rows;
   const double left = gm_smaller(rows - places, l->a_rows), left_b = rows - places - left;
@@ -140,10 +142,11 @@ static double last_load(const model *m, const step_place *x, const step_loads *l
 static double blocked(const model *m, const step_place *x, const step_loads *l, double lead) {
   const gm_plan *p = m->p;
   const double pairs = (double)x->rows * x->nb * x->kb;
-  const double spacing = p->spread_loads ? gm_smaller(m->load_spread, pairs) * m->config->dim : 0;
+  const double spacing = p->levers.spread_loads ? gm_smaller(m->load_spread, pairs) * m->config->dim : 0;
   const double behind_b = gm_larger(0, l->b - l->b_rows * spacing),
                behind_a = gm_larger(0, behind_b + l->a - l->a_rows * spacing);
-  const double mvins = l->a_rows * ceil((double)x->kb / p->a.width) + l->b_rows * ceil((double)x->nb / p->b.width);
+  const double mvins =
+      l->a_rows * ceil((double)x->kb / p->levers.a.width) + l->b_rows * ceil((double)x->nb / p->levers.b.width);
   return gm_larger(0, gm_larger(behind_a, behind_b) - m->config->rs_load * (l->a + l->b) / gm_larger(1, mvins) - lead);
 }
 
@@ -158,30 +161,32 @@ static double behind_last_load(const model *m, const step_place *x) {
 /* The stores of a tile that is complete at `end`. Returns the cycle at which the array may continue. */
 static double finish_tile(model *m, const step_place *x, double pairs_of_step, double end, double lead) {
   const gm_plan *p = m->p;
-  const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
+  const int d = m->config->dim, slot = p->levers.c_buffers > 1 ? (int)(x->t & 1) : 0;
   const int rows = extent(m->g->m, x->i, x->rows, d), columns = extent(m->g->n, x->j, x->nb, d);
   const double written = (double)rows * columns * m->g->output_bytes;
   const double cycles = gm_tile_store_cycles(m->config, &m->lines, store_cycles(m, rows, columns), written,
                                              m->g->output_bytes, x->t > 0 ? m->loaded : 0);
   m->loaded = 0;
-  const double commands = x->rows * ceil((double)x->nb / p->store_width);
-  const double complete = p->early_stores ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
+  const double commands = x->rows * ceil((double)x->nb / p->levers.store_width);
+  const double complete =
+      p->levers.early_stores ? end - pairs_of_step * (x->rows - 1) / x->rows : end; /* its first row */
   m->store_free = gm_larger(gm_larger(m->store_free, complete) + cycles, end + cycles / x->rows);
-  if (p->spread_stores == 0) { /* a burst: all commands beyond the store entries block later ones */
+  if (p->levers.spread_stores == 0) { /* a burst: all commands beyond the store entries block later ones */
     end =
         gm_larger(end, m->store_free - cycles * m->config->rs_store / gm_larger(m->config->rs_store, commands) - lead);
   } else {
     const int spread = m->store_spread;
-    const double pairs = (double)x->rows * x->nb * (p->early_stores ? x->kb : m->g->kb),
+    const double pairs = (double)x->rows * x->nb * (p->levers.early_stores ? x->kb : m->g->kb),
                  places = spread ? ceil(pairs / spread) : 0;
     m->store_free = gm_larger(m->store_free, complete + gm_smaller(x->rows, places) * spread * d);
     if (places < x->rows) /* the remainder bursts at the end of the tile that has the places */
       end += cycles * (x->rows - places) / x->rows;
-    if (!p->c_split || (p->early_stores && p->c_buffers > 1)) end += rows * (double)x->nb * acc_conflict;
+    if (!p->levers.c_split || (p->levers.early_stores && p->levers.c_buffers > 1))
+      end += rows * (double)x->nb * acc_conflict;
   }
-  m->stored[slot] = p->early_stores && p->c_buffers == 1
+  m->stored[slot] = p->levers.early_stores && p->levers.c_buffers == 1
                         ? complete + store_latency + cycles / x->rows /* its first row */
-                        : m->store_free + (p->c_buffers > 1 ? 0 : store_latency);
+                        : m->store_free + (p->levers.c_buffers > 1 ? 0 : store_latency);
   return end;
 }
 
@@ -197,7 +202,7 @@ static double fill_cycles(const model *m, const step_place *x) {
 
 static void walk_step(model *m, const step_place *x) {
   const gm_plan *p = m->p;
-  const int d = m->config->dim, slot = p->c_buffers > 1 ? (int)(x->t & 1) : 0;
+  const int d = m->config->dim, slot = p->levers.c_buffers > 1 ? (int)(x->t & 1) : 0;
   const step_loads l = loads_of(m, x);
   const double before = m->array_free, loads = l.a + l.b;
   const int load_rows = l.a_rows + l.b_rows;
@@ -205,47 +210,48 @@ static void walk_step(model *m, const step_place *x) {
    * `prefetch` steps before this one. Other loads follow the previous step's pairs; if there is a single buffer,
    * they also wait for its last reader. */
   const double lead = 0.5 * m->config->rs_execute * d;
-  const bool waits = p->prefetch == 0 && (p->a.buffers == 1 || p->b.buffers == 1);
-  const double from = p->prefetch > 0 ? m->begin[x->s % 3] : waits ? before : before - lead;
+  const bool waits = p->levers.prefetch == 0 && (p->levers.a.buffers == 1 || p->levers.b.buffers == 1);
+  const double from = p->levers.prefetch > 0 ? m->begin[x->s % 3] : waits ? before : before - lead;
   double start = before, load_end = 0, stolen_rows = 0;
   if (loads > 0) {
     const double load_start = gm_larger(m->load_free, from);
     m->load_free = load_start + loads;
-    if (p->prefetch > 0 && x->s >= p->prefetch) m->load_free = gm_larger(m->load_free, last_load(m, x, &l, from, lead));
+    if (p->levers.prefetch > 0 && x->s >= p->levers.prefetch)
+      m->load_free = gm_larger(m->load_free, last_load(m, x, &l, from, lead));
     load_end = m->load_free + load_latency;
     /* loads that arrive after the step began take cycles from the bank that is being read */
     const double late = gm_smaller(1, gm_larger(0, load_end - before) / loads);
-    if (p->prefetch > 0 && x->s >= p->prefetch)
+    if (p->levers.prefetch > 0 && x->s >= p->levers.prefetch)
       stolen_rows = late * d * ((x->load_a ? (double)x->rows * x->kb : 0) + (x->load_b ? (double)x->kb * x->nb : 0));
     start =
         gm_larger(start, m->load_free - l.a * (1 - 1.0 / gm_max(1, l.a_rows)) + load_latency); /* B, then a row of A */
   }
-  if (p->prefetch > 0) {
+  if (p->levers.prefetch > 0) {
     const double in_one_bank = (m->a_steals && x->load_a ? (double)x->rows * x->kb * d : 0) +
                                (m->b_steals && x->load_b ? (double)x->kb * x->nb * d : 0);
     stolen_rows = gm_larger(stolen_rows, in_one_bank);
   }
   double pairs = pairs_cycles(m, x->rows, x->nb, x->kb) + stolen_rows * stolen;
   const double core = step_instructions + move_instructions * load_rows;
-  if (p->unroll == 0 || !p->hoist[GM_ADDRESSES]) pairs += core;
+  if (p->unroll == 0 || !p->levers.hoist[GM_ADDRESSES]) pairs += core;
   /* the tile's accumulator buffer must be stored, and filled unless the first product overwrites it */
   if (x->first_k) {
     start = gm_larger(start, m->stored[slot]);
     const double fill = fill_cycles(m, x);
-    if (gm_fills_ahead(p) && x->t > 0) {
+    if (gm_fills_ahead(&p->levers) && x->t > 0) {
       const double spacing = m->store_spread * d;
       m->load_free += fill;
       start += gm_larger(0, fill - x->rows * spacing - m->config->rs_load * fill / (x->rows * x->nb) - lead);
-    } else if (!p->overwrite) {
+    } else if (!p->levers.overwrite) {
       start += fill;
     }
-    if (!p->hoist[GM_CONFIGS]) start += gm_config_cycles();
+    if (!p->levers.hoist[GM_CONFIGS]) start += gm_config_cycles();
   }
   double end = gm_larger(start + pairs, loads > 0 ? load_end + pairs * behind_last_load(m, x) : 0);
-  if (p->prefetch > 0 && x->s >= p->prefetch) end += blocked(m, x, &l, lead);
+  if (p->levers.prefetch > 0 && x->s >= p->levers.prefetch) end += blocked(m, x, &l, lead);
   if (x->last_k) end = finish_tile(m, x, pairs, end, lead);
   m->array_free = end;
-  m->begin[(x->s + p->prefetch) % 3] = start;
+  m->begin[(x->s + p->levers.prefetch) % 3] = start;
 }
 
 static double walk(model *m) {
@@ -268,8 +274,8 @@ static double walk(model *m) {
         step_place x = {.s = s, .t = t, .i = i, .rows = rows, .j = j, .nb = nb, .k = k, .kb = depth};
         x.first_k = k == 0;
         x.last_k = k + p->tile_k >= g->kb;
-        x.load_a = p->a.hold == GM_STREAM || j == 0;
-        x.load_b = p->b.hold == GM_STREAM || i == 0;
+        x.load_a = p->levers.a.hold == GM_STREAM || j == 0;
+        x.load_b = p->levers.b.hold == GM_STREAM || i == 0;
         x.cold_a = j == 0 || m->cold_again_a;
         x.cold_b = i == 0 || m->cold_again_b;
         walk_step(m, &x);
@@ -287,7 +293,8 @@ static double code_cycles(const model *m) {
   const int bound[3] = {p->tile_m, p->tile_n, p->tile_k};
   double body = 1;
   for (int l = 3 - p->unroll; l < 3; l++) body *= bound[p->loops[l] - 'i'];
-  return gm_code_cycles(body * (pair_instructions + (p->hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions)) + 250);
+  return gm_code_cycles(body * (pair_instructions + (p->levers.hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions)) +
+                        250);
 }
 
 /* Time to transpose B first (emit_turn.c). It is read cold and written as whole lines; the two hardly overlap in
@@ -336,12 +343,14 @@ double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan 
       bytes_between(g, p->outer_is_i ? (double)p->tile_m * d : (double)g->m, (double)p->tile_n * d) > config->l2_bytes;
   m.cold_again_b =
       bytes_between(g, (double)p->tile_m * d, p->outer_is_i ? (double)g->n : (double)p->tile_n * d) > config->l2_bytes;
-  if (p->hardware_loop) return hardware_loop(&m) + turn_cycles(&m);
-  m.conflict = bank_of(config, l->a.base) == bank_of(config, l->b.base) && p->a.n_banks == 0;
-  m.a_steals = p->a.n_banks == 0 || one_bank_for_all_slots(config, &l->a) || (p->a.n_banks == 1 && l->a.slots > 1);
-  m.b_steals = p->b.n_banks == 0 || one_bank_for_all_slots(config, &l->b) || (p->b.n_banks == 1 && l->b.slots > 1);
-  m.load_spread = gm_plan_slots(p, p->spread_loads).pairs;
-  m.store_spread = gm_plan_slots(p, p->spread_stores).pairs;
+  if (p->levers.hardware_loop) return hardware_loop(&m) + turn_cycles(&m);
+  m.conflict = bank_of(config, l->a.base) == bank_of(config, l->b.base) && p->levers.a.n_banks == 0;
+  m.a_steals =
+      p->levers.a.n_banks == 0 || one_bank_for_all_slots(config, &l->a) || (p->levers.a.n_banks == 1 && l->a.slots > 1);
+  m.b_steals =
+      p->levers.b.n_banks == 0 || one_bank_for_all_slots(config, &l->b) || (p->levers.b.n_banks == 1 && l->b.slots > 1);
+  m.load_spread = gm_plan_slots(p, p->levers.spread_loads).pairs;
+  m.store_spread = gm_plan_slots(p, p->levers.spread_stores).pairs;
   return walk(&m) + code_cycles(&m) + turn_cycles(&m);
 }
 

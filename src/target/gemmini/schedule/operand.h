@@ -40,27 +40,24 @@ typedef struct gm_operand_layout {
   int banks, bank_stride; /* slot s is at base + s % banks * bank_stride + s / banks * chunk_rows */
 } gm_operand_layout;
 
-/* How the loops use an operand. */
-typedef struct gm_operand_use {
-  char name;              /* 'A' or 'B' */
-  bool outer;             /* the outer of the two loops over tiles indexes it */
-  const char *outer_step; /* the step that changes the order: "order ij" */
-  int tiles;              /* trip count of the loop that indexes it */
-  int steps;              /* steps along the summed dimensions, for each tile */
-  int prefetch;           /* number of steps by which loads precede their use */
-} gm_operand_use;
+/* An operand in its loops. */
+typedef struct gm_operand {
+  const gm_operand_plan *plan;
+  gm_operand_layout *layout; /* chunk_rows is given */
+  char name;                 /* 'A' or 'B' */
+  bool outer;                /* the outer of the two loops over tiles indexes it */
+  const char *outer_step;    /* the step that changes the order: "order ij" */
+  int tiles;                 /* trip count of the loop that indexes it */
+  int steps;                 /* steps along the summed dimensions, for each tile */
+  int prefetch;              /* number of steps by which loads precede their use */
+} gm_operand;
 
 /* The word of the step: "panel". */
 const char *gm_hold_name(gm_hold);
 /* Blocks of the widest mvin into the scratchpad. */
 int gm_widest_load(const gm_config *);
-/* Checks that the plan is possible in these loops. */
-tw_status gm_operand_check(const gm_config *, const gm_operand_plan *, const gm_operand_use *, tw_error *);
-/* Slots that the operand needs. */
-int gm_operand_slots(const gm_operand_plan *, const gm_operand_use *);
-/* Fills base, banks and bank_stride of both layouts, whose chunk_rows and slots are set. *bytes is their total size. */
-tw_status gm_operands_place(const gm_config *, const gm_operand_plan *a, const gm_operand_plan *b,
-                            gm_operand_layout *la, gm_operand_layout *lb, size_t *bytes, tw_error *);
+/* The rules of an operand. Fills both layouts; *bytes is their total size. */
+tw_status gm_operands_place(const gm_config *, const gm_operand *a, const gm_operand *b, size_t *bytes, tw_error *);
 /* Row of a slot. */
 int gm_slot_row(const gm_operand_layout *, int slot);
 /* The same in C: "slot % 2 * 8192 + slot / 2 * 512". */

@@ -24,14 +24,11 @@
 static void plain(const gm_config *config, const gm_gemm *g, gm_plan *plan) {
   const int wide = gm_widest_load(config);
   *plan = (gm_plan){
+      .levers = gm_levers_plain(config),
       .tile_m = 1,
       .tile_n = gm_min(wide, g->nb),
       .tile_k = gm_min(wide, g->kb),
       .outer_is_i = true,
-      .a = {.hold = GM_STREAM, .buffers = 1, .width = wide},
-      .b = {.hold = GM_STREAM, .buffers = 1, .width = wide},
-      .c_buffers = 1,
-      .store_width = 1,
       .loops = "kij",
   };
 }
@@ -65,7 +62,7 @@ static bool read_flags(const void *context, const tw_argument *argument, const c
 /* An operand that is resident along the old outer loop cannot stay resident along the new one. */
 static tw_status then_let_go(const void *context, void *plan, unsigned given, tw_error *error) {
   gm_plan *p = plan;
-  gm_operand_plan *inner = p->outer_is_i ? &p->b : &p->a;
+  gm_operand_plan *inner = p->outer_is_i ? &p->levers.b : &p->levers.a;
   (void)context, (void)given, (void)error;
   if (inner->hold == GM_PANEL) inner->hold = GM_STREAM;
   return TW_OK;
@@ -79,28 +76,12 @@ static tw_status then_reload(const void *context, void *plan, unsigned given, tw
   return TW_OK;
 }
 
-/* Levers that only pay together: prefetching needs a second buffer. A second buffer without prefetching gains little.
- * Loads into the bank that is being read cost as much as they save. */
-static void pipeline(const void *context, void *plan) {
-  const gm_plan_context *c = context;
-  gm_plan *p = plan;
-  gm_pipeline_operands(&p->a, &p->b);
-  p->c_buffers = 2;
-  p->c_split = c->levers.config->acc_banks > 1;
-  p->prefetch = 1;
-  p->overwrite = c->gemm->bias == TW_GEMM_BIAS_NONE;
-  p->fill_ahead = !p->overwrite;
-  p->store_width = c->levers.widest_store;
-  p->hoist[GM_CONFIGS] = p->hoist[GM_ADDRESSES] = true;
-  p->spread_loads = p->spread_stores = 16;
-}
-
 static void row_pipeline(const void *context, void *plan) {
   gm_plan *p = plan;
-  pipeline(context, plan);
-  p->c_buffers = 1;
-  p->early_stores = true;
-  p->fill_ahead = p->reuse_weights = false;
+  gm_pipeline(context, &p->levers);
+  p->levers.c_buffers = 1;
+  p->levers.early_stores = true;
+  p->levers.fill_ahead = p->reuse_weights = false;
   memcpy(p->loops, "ikj", 4);
   p->unroll = 1;
 }
@@ -128,7 +109,8 @@ static const tw_verb verbs[] = {
     {TW_VERB("reuse", "reuse weights, reuse weights kji", "Keep a block of B in the array while i runs.", 1,
              TW_CHOICE("", gm_plan, reuse_weights, 1, "weights"), TW_READ("", gm_plan, loops, read_loops))},
     {TW_VERB("hoist", "hoist configs, hoist addresses, hoist all",
-             "Move configuration or address arithmetic out of the loops.", 1, FLAGS(hoist, "configs|addresses|all")),
+             "Move configuration or address arithmetic out of the loops.", 1,
+             FLAGS(levers.hoist, "configs|addresses|all")),
      .offers = "configs, addresses, all",
      .why = "set configuration once, not for every tile; compute addresses once, each compute adds small constants"},
     {TW_FLAG("taper", "Halve the height of the last tiles, so that the final store is short.", gm_plan, taper),
@@ -137,45 +119,36 @@ static const tw_verb verbs[] = {
              quick_start)},
     {TW_VERB("pipeline", "pipeline m=128 n=64 k=64 loads=16 stores=16",
              "Double-buffer every operand in separate banks, prefetch one step and spread loads and stores.", 0, TILE,
-             GM_SPREAD(gm_plan)),
-     .first = pipeline, .then = gm_then_four_banks},
+             GM_SPREAD),
+     .first = gm_pipeline, .then = gm_then_four_banks},
     {TW_VERB("row_pipeline", "row_pipeline m=128 n=128 k=32 loads=8 stores=8",
              "Pipeline with one buffer of C: store each row of blocks when it is complete, banks in turn.", 0, TILE,
-             GM_SPREAD(gm_plan)),
+             GM_SPREAD),
      .first = row_pipeline, .then = gm_then_four_banks},
     {TW_VERB("hardware_loop", "hardware_loop m=128 n=64 k=64", "Use the hardware loop gemmini_loop_ws for each tile.",
              0, TILE),
-     .sets = TW_FIELD(gm_plan, hardware_loop)},
-    GM_LEVERS(gm_plan),
+     .sets = TW_FIELD(gm_plan, levers.hardware_loop)},
+    GM_LEVERS,
 };
 const tw_language gm_plan_language = {TW_LANGUAGE("gemm on Gemmini", verbs)};
 
 gm_plan_context gm_plan_context_of(const gm_config *config, const gm_gemm *gemm, gm_layout *layout) {
-  return (gm_plan_context){{config, gm_widest_store(config, gemm)}, gemm, layout};
-}
-
-static tw_status legal(const void *context, const void *plan, tw_error *error) {
-  const gm_plan_context *c = context;
-  return gm_plan_layout(c->levers.config, c->gemm, plan, c->layout, error);
+  return (gm_plan_context){{config, gm_widest_store(config, gemm), gemm->bias != TW_GEMM_BIAS_NONE}, gemm, layout};
 }
 
 tw_status gm_plan_from(const gm_config *config, const gm_gemm *gemm, const tw_schedule *schedule, gm_plan *plan,
                        gm_layout *layout, tw_error *error) {
   gm_plan_context c = gm_plan_context_of(config, gemm, layout);
   plain(config, gemm, plan);
-  return tw_steps_apply(&gm_plan_language, &c, schedule, plan, legal, error);
+  return tw_steps_apply(&gm_plan_language, &c, schedule, plan, gm_plan_layout, error);
 }
 
 char *gm_plan_print(const gm_config *config, const gm_plan *p, char *buffer, size_t size) {
   const int d = config->dim;
-  if (p->hardware_loop)
-    snprintf(buffer, size, "hardware loop over %d x %d x %d tiles (m x n x k), order %s", p->tile_m * d, p->tile_n * d,
-             p->tile_k * d, p->outer_is_i ? "ij" : "ji");
-  else
-    snprintf(buffer, size,
-             "%d x %d x %d tiles (m x n x k), order %s; A %s (%d), B %s (%d), C in %d buffer%s; loads %d step%s ahead",
-             p->tile_m * d, p->tile_n * d, p->tile_k * d, p->outer_is_i ? "ij" : "ji", gm_hold_name(p->a.hold),
-             p->a.buffers, gm_hold_name(p->b.hold), p->b.buffers, p->c_buffers, p->c_buffers == 1 ? "" : "s",
-             p->prefetch, p->prefetch == 1 ? "" : "s");
+  char levers[120];
+  snprintf(buffer, size, "%s%d x %d x %d tiles (m x n x k), order %s%s%s",
+           p->levers.hardware_loop ? "hardware loop over " : "", p->tile_m * d, p->tile_n * d, p->tile_k * d,
+           p->outer_is_i ? "ij" : "ji", p->levers.hardware_loop ? "" : "; ",
+           p->levers.hardware_loop ? "" : gm_levers_print(&p->levers, levers));
   return buffer;
 }

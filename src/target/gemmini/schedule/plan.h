@@ -41,34 +41,17 @@ typedef struct gm_gemm {
 } gm_gemm;
 tw_status gm_gemm_from(const gm_config *, const tw_problem *, gm_gemm *, tw_error *);
 
-enum { GM_CONFIGS, GM_ADDRESSES }; /* of gm_plan.hoist */
-
 typedef struct gm_plan {
+  gm_levers levers;
   int tile_m, tile_n, tile_k; /* blocks */
   bool outer_is_i;            /* order of the tile loops: ij or ji; k is always innermost */
-  gm_operand_plan a, b;
-  int c_buffers;      /* 1 or 2 tiles of C in the accumulator */
-  bool c_split;       /* the two are in different accumulator banks */
-  int store_width;    /* width of an mvout in blocks */
-  bool overwrite;     /* the first step along k overwrites, so that no fill is needed (not with bias) */
-  bool fill_ahead;    /* a fill happens during the previous tile, after its stores */
-  int prefetch;       /* steps between a load and its use; 0: loads are immediately before their use */
-  int spread_loads;   /* pairs from one row of loads to the next; 0: all before the pairs */
-  int spread_stores;  /* likewise for the stores of the previous tile; 0: tiles are stored when complete */
-  char loops[4];      /* order inside a step, outermost first: a permutation of "ijk" */
-  int unroll;         /* innermost loops of `loops` that are unrolled: 0 to 3 */
-  bool reuse_weights; /* i is innermost: B stays in the array, later pairs preload without B */
-  /* configs: once, not for every tile; addresses: operands are computed once with their size fields, and pairs add
-   * small constants */
-  bool hoist[2];
-  /* a row of blocks is stored as soon as it is complete, not during the next tile. If there is one buffer and c_split,
-   * rows of blocks alternate between two accumulator banks, so that stores do not read the bank that is written */
-  bool early_stores;
-  bool taper; /* the last tiles have half the height each time, so that few stores remain at the end */
+  char loops[4];              /* order inside a step, outermost first: a permutation of "ijk" */
+  int unroll;                 /* innermost loops of `loops` that are unrolled: 0 to 3 */
+  bool reuse_weights;         /* i is innermost: B stays in the array, later pairs preload without B */
+  bool taper;                 /* the last tiles have half the height each time, so that few stores remain at the end */
   /* the core prepares a step's loads before the step, and the first ones bring a row of A before B: little code is
    * fetched, and little loaded, between the first load and the first compute */
   bool quick_start;
-  bool hardware_loop; /* gemmini_loop_ws does everything inside the tile loops */
 } gm_plan;
 
 /* The place of all data, and the number of all operations: derived from a plan. */
@@ -83,7 +66,7 @@ typedef struct gm_layout {
 /* Blocks of the first step along k. All other steps have tile_k blocks, except that the last one may be shorter. If rows
  * are stored early, the first one is the shorter one, because the stores need a long last step. */
 static inline int gm_first_depth(const gm_plan *p, const gm_gemm *g) {
-  return p->early_stores ? (g->kb - 1) % p->tile_k + 1 : p->tile_k;
+  return p->levers.early_stores ? (g->kb - 1) % p->tile_k + 1 : p->tile_k;
 }
 
 static inline bool gm_one_tile(const gm_layout *l) { return l->tiles_m == 1 && l->tiles_n == 1; }
@@ -91,9 +74,7 @@ static inline bool gm_one_tile(const gm_layout *l) { return l->tiles_m == 1 && l
 /* Height of a tile with `left` block rows from its top on. `last`: it is in the last column of tiles. */
 int gm_plan_tile_rows(const gm_plan *, int left, bool last);
 
-static inline bool gm_fills_ahead(const gm_plan *p) { return p->fill_ahead && !p->overwrite; }
-
-static inline bool gm_rows_alternate(const gm_plan *p) { return p->early_stores && p->c_split && p->c_buffers == 1; }
+static inline bool gm_rows_alternate(const gm_levers *l) { return l->early_stores && l->c_split && l->c_buffers == 1; }
 
 /* Slots for loads (stores) if one comes every `spread` pairs. */
 gm_slots gm_plan_slots(const gm_plan *, int spread);
@@ -106,8 +87,8 @@ typedef struct gm_plan_context {
 } gm_plan_context;
 extern const tw_language gm_plan_language;
 gm_plan_context gm_plan_context_of(const gm_config *, const gm_gemm *, gm_layout *);
-/* True if the plan is legal; then fills the layout. */
-tw_status gm_plan_layout(const gm_config *, const gm_gemm *, const gm_plan *, gm_layout *, tw_error *);
+/* The rules of a plan; fills the context's layout. */
+tw_status gm_plan_layout(const void *context, const void *plan, tw_error *);
 /* Replays a schedule; every prefix of it must be legal. */
 tw_status gm_plan_from(const gm_config *, const gm_gemm *, const tw_schedule *, gm_plan *, gm_layout *, tw_error *);
 

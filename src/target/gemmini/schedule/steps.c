@@ -12,9 +12,7 @@ typedef struct menu {
 
 static double judge(const void *context, const void *plan) {
   const gm_plan_context *c = context;
-  const gm_config *config = c->levers.config;
-  if (gm_plan_layout(config, c->gemm, plan, c->layout, NULL) != TW_OK) return 0;
-  return gm_plan_predict(config, c->gemm, plan, c->layout);
+  return gm_plan_layout(c, plan, NULL) == TW_OK ? gm_plan_predict(c->levers.config, c->gemm, plan, c->layout) : 0;
 }
 
 /* A problem so small that the cycles before the first compute are several percent. */
@@ -59,7 +57,7 @@ static void order(menu *m) {
   const bool i = m->plan->outer_is_i;
   tw_menu_offer(&m->base, "loop order", "the operand of the outer loop is reused; the other operand streams",
                 "order %s", i ? "ji" : "ij");
-  if (m->plan->hardware_loop) return;
+  if (m->plan->levers.hardware_loop) return;
   tw_menu_offer(&m->base, "keep_resident", panel, "keep_resident %s=panel", i ? "a" : "b");
   tw_menu_offer(&m->base, "keep_resident", both, "keep_resident %s=panel %s=whole", i ? "a" : "b", i ? "b" : "a");
 }
@@ -116,8 +114,7 @@ static void offer_others(menu *m) {
   tw_menu_offer_all(&m->base, sizeof offers / sizeof *offers, offers);
   if (is_small(m->g))
     tw_menu_offer(&m->base, "quick start", "less code and fewer loads before the first compute", "quick_start");
-  gm_offer_levers(&m->base, m->base.context, m->plan->spread_loads > 0, m->plan->spread_stores > 0,
-                  !m->plan->overwrite);
+  gm_offer_levers(&m->base, m->base.context, &m->plan->levers);
 }
 
 tw_status gm_gemm_steps(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, tw_menu *out,
@@ -145,9 +142,9 @@ tw_status gm_gemm_steps(const tw_target *target, const tw_problem *problem, cons
             .plan = &plan};
   tiles(&m);
   order(&m);
-  if (!plan.hardware_loop) offer_others(&m), hardware_loop(&m);
+  if (!plan.levers.hardware_loop) offer_others(&m), hardware_loop(&m);
   /* the two exclude each other: the later one would undo the steps after the earlier one */
-  if (!plan.hardware_loop && !plan.early_stores) pipeline(&m);
-  if (!plan.hardware_loop && (plan.early_stores || plan.prefetch == 0)) row_pipeline(&m);
+  if (!plan.levers.hardware_loop && !plan.levers.early_stores) pipeline(&m);
+  if (!plan.levers.hardware_loop && (plan.levers.early_stores || plan.levers.prefetch == 0)) row_pipeline(&m);
   return tw_menu_finish(&m.base, out, error);
 }

@@ -58,6 +58,7 @@ typedef struct gm_conv {
 tw_status gm_conv_from(const gm_config *, const tw_problem *, gm_conv *, tw_error *);
 
 typedef struct gm_conv_plan {
+  gm_levers levers;
   int tile_n;         /* images of a tile: more than one where it has all of their pixels */
   int tile_p, tile_q; /* rows, columns of a tile of the output */
   int tile_k, tile_c; /* blocks */
@@ -65,19 +66,10 @@ typedef struct gm_conv_plan {
   int pack;           /* columns of the kernel in a block: 1, or more if all their channels fit */
   bool unfold;        /* columns of the kernel have separate planes of pixels; tiles are one row */
   bool pixels_outer;  /* order pk: all k for a tile of pixels; kp: all pixels for a tile of k */
-  gm_operand_plan a, b;
-  int c_buffers;
-  bool c_split;                              /* the buffers are in different accumulator banks */
-  int store_width;                           /* width of an mvout in blocks */
-  bool overwrite;                            /* the first run overwrites, so that no fill is needed (not with bias) */
-  bool fill_ahead;                           /* a fill happens during the previous tile, after its stores */
-  int prefetch, spread_loads, spread_stores; /* as in plan.h */
-  bool even;                                 /* blocks of pixels of equal height */
+  bool even;          /* blocks of pixels of equal height */
   char loops[5];      /* order of the blocks of weights of a step, outermost first: a permutation of "rsck" */
   int unroll;         /* pairs of one row of pixels (1) or of a whole run (2) are straight code */
-  bool hoist_configs; /* configuration once, not for every tile */
   bool turn;          /* weights [k][r][s][c] are first transposed to [r][s][c][k] (emit_turn.h) */
-  bool hardware_loop; /* the hardware loop does everything inside the tile loops (hardware.h) */
 } gm_conv_plan;
 
 /* The problem after the weights were transposed. */
@@ -122,8 +114,8 @@ typedef struct gm_conv_context {
 } gm_conv_context;
 extern const tw_language gm_conv_language;
 gm_conv_context gm_conv_context_of(const gm_config *, const gm_conv *, gm_conv_layout *);
-/* True if the plan is legal; then fills the layout. */
-tw_status gm_conv_layout_of(const gm_config *, const gm_conv *, const gm_conv_plan *, gm_conv_layout *, tw_error *);
+/* The rules of a plan; fills the context's layout. */
+tw_status gm_conv_layout_of(const void *context, const void *plan, tw_error *);
 /* Replays a schedule; every prefix of the schedule must be legal. */
 tw_status gm_conv_replay(const gm_config *, const gm_conv *, const tw_schedule *, gm_conv_plan *, gm_conv_layout *,
                          tw_error *);
@@ -133,7 +125,6 @@ char *gm_conv_print(const gm_config *, const gm_conv_plan *, char *buffer, size_
 /* The analytic model: cycles of a legal plan (model.c). */
 double gm_conv_predict_plan(const gm_config *, const gm_conv *, const gm_conv_plan *, const gm_conv_layout *);
 
-static inline bool gm_conv_fills_ahead(const gm_conv_plan *p) { return p->fill_ahead && !p->overwrite; }
 /* Blocks of the widest mvout. */
 static inline int gm_conv_widest_store(const gm_config *c, const gm_conv *v) {
   if (v->output_bytes > v->input_bytes)

@@ -24,9 +24,9 @@ static void comment(gm_conv_emitter *e, const tw_problem *problem, const tw_sche
   tw_text_add(t, "/* %s on %s, from the schedule\n", text, e->config->name);
   if (schedule->n == 0) tw_text_add(t, " *     (empty: the plain kernel)\n");
   for (size_t i = 0; i < schedule->n; i++) tw_text_add(t, " *     %s\n", schedule->step[i]);
-  const char *end = e->plan->hardware_loop ? ". */" : ".";
+  const char *end = e->plan->levers.hardware_loop ? ". */" : ".";
   tw_text_add(t, " * %s%s\n", gm_conv_print(e->config, e->plan, text, sizeof text), end);
-  if (e->plan->hardware_loop) return;
+  if (e->plan->levers.hardware_loop) return;
   tw_text_add(
       t,
       " * A, pixels of the input: %d slot%s of %d x %d pixels x %d blocks from row %d (bank %d); a pixel is a row for "
@@ -41,7 +41,7 @@ static void comment(gm_conv_emitter *e, const tw_problem *problem, const tw_sche
 }
 
 static void constants(gm_conv_emitter *e) {
-  if (e->plan->hardware_loop && !e->plan->turn) return;
+  if (e->plan->levers.hardware_loop && !e->plan->turn) return;
   const int d = e->config->dim;
   tw_text *t = &e->out.text;
   tw_text_add(
@@ -103,7 +103,7 @@ static void config_loads_and_stores(gm_conv_emitter *e) {
              e->layout->a_channels, e->plan->pack, e->plan->pack);
   else
     gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 1); /* pixels */", pixel, e->layout->a_channels);
-  if (!e->plan->overwrite)
+  if (!e->plan->levers.overwrite)
     gm_write(&e->out, "config_ld(0, 1.0f, %d, 0); /* %s */", e->config->dim, v->bias ? "bias" : "zeros");
   char scale[40];
   gm_float_text(v->scale, scale, sizeof scale);
@@ -172,10 +172,10 @@ static bool more_text(const gm_conv_emitter *e, char *out, size_t size) {
 
 static void prologue(gm_conv_emitter *e) {
   char more[32];
-  const bool any = more_text(e, more, sizeof more), loop = any && e->plan->prefetch > 1;
+  const bool any = more_text(e, more, sizeof more), loop = any && e->plan->levers.prefetch > 1;
   gm_write(&e->out, "int ln = 0, ly = 0, lx = 0, lk = 0, lr = 0, lc = 0;");
   gm_write(&e->out, "/* the operands of the first step%s */", loop ? "s" : "");
-  if (loop) gm_write(&e->out, "for (int step = 0; step < %d && %s; step++) {", e->plan->prefetch, more);
+  if (loop) gm_write(&e->out, "for (int step = 0; step < %d && %s; step++) {", e->plan->levers.prefetch, more);
   gm_conv_emit_set_loads(e, &ahead);
   gm_conv_emit_first_loads(e);
   if (any) advance(e);
@@ -185,7 +185,7 @@ static void prologue(gm_conv_emitter *e) {
 /* ---- slots ---- */
 
 static const gm_operand_plan *operand_plan(const gm_conv_emitter *e, char name) {
-  return name == 'a' ? &e->plan->a : &e->plan->b;
+  return name == 'a' ? &e->plan->levers.a : &e->plan->levers.b;
 }
 
 static const gm_operand_layout *operand_layout(const gm_conv_emitter *e, char name) {
@@ -239,7 +239,7 @@ static void operands(gm_conv_emitter *e) {
   gm_slot_text(&l->b, "b_slot", b, sizeof b);
   gm_write(&e->out, "uint64_t a_at = BLOCK(%d) + %s;", l->block, a);
   gm_write(&e->out, "uint64_t b_at = BLOCK(%d) + %s;", gm_conv_weights_high(e), b);
-  if (gm_conv_steps_each(l) > 1 && e->plan->overwrite)
+  if (gm_conv_steps_each(l) > 1 && e->plan->levers.overwrite)
     gm_write(&e->out, "const int step = %s;", l->chunks_r == 1 ? "c" : l->chunks_c == 1 ? "r" : "r + c");
 }
 
@@ -247,22 +247,22 @@ static void step(gm_conv_emitter *e) {
   const gm_conv_plan *p = e->plan;
   char more[32];
   const bool any = more_text(e, more, sizeof more);
-  if (p->prefetch == 0) {
+  if (p->levers.prefetch == 0) {
     gm_conv_emit_set_loads(e, &here);
     gm_conv_emit_all_loads(e);
   } else if (any) {
     gm_write(&e->out, "if (%s) { /* loads for %s */", more,
-             p->prefetch == 1 ? "the next step" : "the step after the next");
+             p->levers.prefetch == 1 ? "the next step" : "the step after the next");
     gm_conv_emit_set_loads(e, &ahead);
     advance(e);
     gm_write(&e->out, "}");
-    if (p->spread_loads == 0) gm_conv_emit_all_loads(e);
+    if (p->levers.spread_loads == 0) gm_conv_emit_all_loads(e);
   }
   operands(e);
   gm_conv_emit_runs(e);
   next_slot(e, 'b');
   next_slot(e, 'a');
-  if (p->prefetch > 0 && p->spread_loads > 0 && any) gm_conv_emit_all_loads(e);
+  if (p->levers.prefetch > 0 && p->levers.spread_loads > 0 && any) gm_conv_emit_all_loads(e);
 }
 
 /* The block of k of the tile after this one, and whether there is one. */
@@ -304,16 +304,16 @@ static void tile(gm_conv_emitter *e) {
   char text[256];
   axis a[AXES];
   axes_of(e, a);
-  if (!p->hoist_configs) config_loads_and_stores(e);
+  if (!p->levers.hoist[GM_CONFIGS]) config_loads_and_stores(e);
   gm_conv_rows_text(e, "y", text, sizeof text);
   gm_write(&e->out, "const int rows = %s;", text);
   gm_conv_columns_text(e, "x", text, sizeof text);
   if (e->v->pool || e->layout->tiles_x > 1) gm_write(&e->out, "const int columns = %s;", text);
-  if (gm_conv_fills_ahead(p)) {
+  if (gm_fills_ahead(&p->levers)) {
     next_k_text(e, text, sizeof text);
     gm_write(&e->out, "const int next_k = %s;", text);
     gm_conv_emit_set_fill(e, "c_at ^ C_OTHER", "next_k");
-  } else if (!p->overwrite) {
+  } else if (!p->levers.overwrite) {
     gm_conv_emit_set_fill(e, "c_at", "k");
     gm_conv_emit_all_fill(e);
   }
@@ -324,11 +324,11 @@ static void tile(gm_conv_emitter *e) {
   step(e);
   close_loop(e, &a[5]);
   close_loop(e, &a[4]);
-  if (p->spread_stores > 0) gm_conv_emit_all_stores(e); /* stores of the previous tile that had no slot */
-  if (gm_conv_fills_ahead(p)) gm_conv_emit_all_fill(e);
+  if (p->levers.spread_stores > 0) gm_conv_emit_all_stores(e); /* stores of the previous tile that had no slot */
+  if (gm_fills_ahead(&p->levers)) gm_conv_emit_all_fill(e);
   gm_conv_emit_set_stores(e);
-  if (p->spread_stores == 0) gm_conv_emit_all_stores(e);
-  if (p->c_buffers > 1) gm_write(&e->out, "c_at ^= C_OTHER;");
+  if (p->levers.spread_stores == 0) gm_conv_emit_all_stores(e);
+  if (p->levers.c_buffers > 1) gm_write(&e->out, "c_at ^= C_OTHER;");
 }
 
 /* The loops over the tiles that index A (n, y, x) or B (k). */
@@ -354,22 +354,22 @@ static void software_pipeline(gm_conv_emitter *e) {
   gm_write(&e->out, "/* what is still to be moved: where from, where to, how much */");
   gm_conv_emit_load_variables(e);
   gm_conv_emit_store_variables(e);
-  if (p->prefetch > 0) prologue(e);
+  if (p->levers.prefetch > 0) prologue(e);
   gm_write(&e->out, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, %d, false, %s);", e->layout->a_stride,
            e->v->transposed ? "true" : "false");
   declare_slot(e, 'b');
   declare_slot(e, 'a');
   gm_write(&e->out, "uint64_t c_at = 0x80000000;");
-  if (p->c_buffers > 1)
+  if (p->levers.c_buffers > 1)
     gm_write(&e->out, "const uint64_t C_OTHER = %d; /* the two accumulator buffers differ in it */",
              e->layout->c_stride);
-  if (gm_conv_fills_ahead(p)) {
+  if (gm_fills_ahead(&p->levers)) {
     gm_write(&e->out, "/* the bias of the first tile */");
     gm_conv_emit_set_fill(e, "c_at", "0");
     gm_conv_emit_all_fill(e);
   }
   tile_loops(e, p->pixels_outer, inner_loops);
-  if (p->spread_stores > 0) gm_conv_emit_all_stores(e);
+  if (p->levers.spread_stores > 0) gm_conv_emit_all_stores(e);
 }
 
 tw_status gm_conv2d_emit(const tw_target *target, const tw_problem *problem, const tw_schedule *schedule, char **source,
@@ -387,7 +387,7 @@ tw_status gm_conv2d_emit(const tw_target *target, const tw_problem *problem, con
   constants(&e);
   signature(&e);
   if (plan.turn) turn_weights(&e);
-  (plan.hardware_loop ? gm_conv_emit_hardware_loop : software_pipeline)(&e);
+  (plan.levers.hardware_loop ? gm_conv_emit_hardware_loop : software_pipeline)(&e);
   gm_write(&e.out, "fence();");
   gm_write(&e.out, "}");
   *source = tw_text_take(&e.out.text);

@@ -83,10 +83,10 @@ static void condition_text(const gm_conv_emitter *e, char name, const gm_conv_pl
   const gm_conv_layout *l = e->layout;
   out[0] = '\0';
   if (name == 'a') {
-    if (e->plan->a.hold != GM_STREAM && l->tiles_k > 1) snprintf(out, size, "%s == 0", p->k);
+    if (e->plan->levers.a.hold != GM_STREAM && l->tiles_k > 1) snprintf(out, size, "%s == 0", p->k);
     return;
   }
-  if (e->plan->b.hold == GM_STREAM) return;
+  if (e->plan->levers.b.hold == GM_STREAM) return;
   size_t n = 0;
   const struct {
     const char *place;
@@ -160,7 +160,7 @@ static void set_a(gm_conv_emitter *e, const gm_conv_place *p) {
 /* The mvins of `columns` columns from column `at`: all channels. */
 static void load_columns(gm_conv_emitter *e, const char *from, const char *at, const char *columns) {
   const gm_conv_layout *l = e->layout;
-  const int d = e->config->dim, step = gm_min(e->plan->a.width, e->plan->tile_c) * d, bytes = e->v->input_bytes;
+  const int d = e->config->dim, step = gm_min(e->plan->levers.a.width, e->plan->tile_c) * d, bytes = e->v->input_bytes;
   const bool zeros = strcmp(from, "0") == 0;
   char to[96], more[96];
   const int channels = fixed_c(e);
@@ -320,7 +320,8 @@ static void unit_b(gm_conv_emitter *e) {
   const gm_conv *v = e->v;
   const gm_conv_plan *plan = e->plan;
   const int d = e->config->dim, bytes = v->input_bytes;
-  const int columns = (v->transposed ? plan->tile_c : plan->tile_k) * d, step = gm_min(plan->b.width * d, columns);
+  const int columns = (v->transposed ? plan->tile_c : plan->tile_k) * d,
+            step = gm_min(plan->levers.b.width * d, columns);
   const int fixed = v->transposed ? fixed_c(e) : fixed_k(e);
   char rows[96];
   b_rows_text(e, rows, sizeof rows);
@@ -392,7 +393,7 @@ void gm_conv_emit_some_loads(gm_conv_emitter *e) {
   unit_a(e);
   LINE("} else if (b_left > 0) {");
   unit_b(e);
-  if (gm_conv_fills_ahead(e->plan)) {
+  if (gm_fills_ahead(&e->plan->levers)) {
     LINE("} else if (d_left > 0 && c_left == 0) {");
     gm_conv_emit_fill_unit(e);
   }

@@ -205,7 +205,7 @@ static void operands(runs *n) {
   later_text(e, later, sizeof later);
   LINE("uint64_t A = a_at%s;", a);
   LINE("uint64_t B = b_at%s%s;", b, cuts);
-  if (!p->overwrite)
+  if (!p->levers.overwrite)
     LINE("uint64_t C = BLOCK(%d) + (c_at | 0x40000000)%s; /* accumulates */", l->block, c);
   else if (*later)
     LINE("uint64_t C = BLOCK(%d) + (%s ? c_at | 0x40000000 : c_at)%s; /* the first overwrites */", l->block, later, c);
@@ -235,8 +235,8 @@ static runs runs_of(gm_conv_emitter *e, int columns) {
   const gm_conv_layout *l = e->layout;
   runs n = {.e = e, .columns = columns, .blocks = gm_ceil_div(columns, l->block)};
   n.head = columns - (n.blocks - 1) * l->block;
-  n.loads = gm_conv_slots(e->plan, l, e->plan->spread_loads);
-  n.stores = gm_conv_slots(e->plan, l, e->plan->spread_stores);
+  n.loads = gm_conv_slots(e->plan, l, e->plan->levers.spread_loads);
+  n.stores = gm_conv_slots(e->plan, l, e->plan->levers.spread_stores);
   return n;
 }
 

@@ -13,7 +13,7 @@ void gm_conv_emit_store_variables(gm_conv_emitter *e) {
   LINE("int c_left = 0;");
   if (!e->v->pool) LINE("int c_column = 0, c_columns = 0; /* of the row of the tile that is stored */");
   if (!fixed_k(e)) LINE("int c_channels = 0;");
-  if (e->plan->overwrite) return;
+  if (e->plan->levers.overwrite) return;
   LINE("uint64_t d_from = 0, d_to = 0;");
   LINE("int d_left = 0;");
   if (!fixed_k(e)) LINE("int d_channels = 0;");
@@ -75,7 +75,7 @@ static void unit_pooled(gm_conv_emitter *e) {
 static void unit_c(gm_conv_emitter *e) {
   const gm_conv *v = e->v;
   const gm_conv_layout *l = e->layout;
-  const int d = e->config->dim, columns = e->plan->tile_k * d, step = gm_min(e->plan->store_width * d, columns);
+  const int d = e->config->dim, columns = e->plan->tile_k * d, step = gm_min(e->plan->levers.store_width * d, columns);
   const long pixel = (long)v->k * v->output_bytes;
   if (v->pool) {
     unit_pooled(e);
@@ -157,7 +157,7 @@ void gm_conv_emit_all_fill(gm_conv_emitter *e) {
 void gm_conv_emit_some_stores(gm_conv_emitter *e) {
   LINE("if (c_left > 0) {");
   unit_c(e);
-  if (gm_conv_fills_ahead(e->plan) && e->plan->spread_loads == 0) {
+  if (gm_fills_ahead(&e->plan->levers) && e->plan->levers.spread_loads == 0) {
     LINE("} else if (d_left > 0) {");
     gm_conv_emit_fill_unit(e);
   }

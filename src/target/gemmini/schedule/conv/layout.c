@@ -75,34 +75,17 @@ gm_slots gm_conv_slots(const gm_conv_plan *p, const gm_conv_layout *l, int sprea
 }
 
 static tw_status place_accumulator(const gm_config *config, const gm_conv_plan *p, gm_conv_layout *l, tw_error *error) {
-  l->c_stride = p->c_split ? gm_acc_bank_rows(config) : l->c_rows;
-  l->acc_bytes = (size_t)l->c_rows * (size_t)(p->c_buffers * config->dim * gm_acc_bytes(config));
-  if (p->c_split && config->acc_banks < 2) return tw_fail(error, TW_USAGE, "%s has one accumulator bank", config->name);
-  const int room = p->c_split && p->c_buffers > 1 ? gm_acc_bank_rows(config) : gm_acc_rows(config) / p->c_buffers;
+  l->c_stride = p->levers.c_split ? gm_acc_bank_rows(config) : l->c_rows;
+  l->acc_bytes = (size_t)l->c_rows * (size_t)(p->levers.c_buffers * config->dim * gm_acc_bytes(config));
+  if (p->levers.c_split && config->acc_banks < 2)
+    return tw_fail(error, TW_USAGE, "%s has one accumulator bank", config->name);
+  const int room = p->levers.c_split && p->levers.c_buffers > 1 ? gm_acc_bank_rows(config)
+                                                                : gm_acc_rows(config) / p->levers.c_buffers;
   if (l->c_rows > room)
     return tw_fail(
         error, TW_USAGE,
         "a tile of the output needs %d accumulator rows, but each of the %d buffers has %d; use smaller tiles",
-        l->c_rows, p->c_buffers, room);
-  return TW_OK;
-}
-
-/* Checks levers that are only legal together with others. */
-static tw_status check_levers(const gm_config *config, const gm_conv *v, const gm_conv_plan *p, tw_error *error) {
-  if (p->spread_loads > 0 && p->prefetch == 0)
-    return tw_fail(error, TW_USAGE, "spread loads require a prefetch; use 'prefetch 1'");
-  if (p->spread_stores > 0 && p->c_buffers < 2)
-    return tw_fail(error, TW_USAGE, "spread stores require two buffers of C; use 'buffers c=2'");
-  if (p->overwrite && v->bias)
-    return tw_fail(error, TW_USAGE,
-                   "overwrite cannot be combined with a bias, which initializes the accumulator; remove it");
-  if (gm_conv_fills_ahead(p) && p->spread_stores == 0)
-    return tw_fail(
-        error, TW_USAGE,
-        "'fill prefetch' requires two buffers of C and spread stores; use 'buffers c=2' and 'spread stores=16'");
-  if (p->store_width < 1 || p->store_width > gm_conv_widest_store(config, v))
-    return tw_fail(error, TW_USAGE, "an mvout %smoves %d to %d columns", v->pool ? "that pools " : "", config->dim,
-                   config->dim * gm_conv_widest_store(config, v));
+        l->c_rows, p->levers.c_buffers, room);
   return TW_OK;
 }
 
@@ -155,7 +138,7 @@ static tw_status check_packing(const gm_config *config, const gm_conv *v, const 
   if (v->transposed)
     return tw_fail(error, TW_USAGE, "pack requires weight_layout=rsck, or 'transpose weights' before it");
   const int pairs = gm_ceil_div(config->rs_execute, 2);
-  if (p->prefetch == 0 || p->spread_loads < pairs)
+  if (p->levers.prefetch == 0 || p->levers.spread_loads < pairs)
     return tw_fail(error, TW_USAGE,
                    "packed pixels require loads before their use and at least %d pairs apart; use 'pipeline loads=%d'",
                    pairs, pairs);
@@ -166,7 +149,7 @@ static tw_status check_packing(const gm_config *config, const gm_conv *v, const 
  * which it begins, and no further (ReservationStation.scala:242-252). Data in the next bank could be overwritten. */
 static bool straddles_banks(const gm_config *config, const gm_conv_plan *p, const gm_conv_layout *l) {
   const int bank = gm_acc_bank_rows(config);
-  for (int i = 0; i < p->c_buffers; i++)
+  for (int i = 0; i < p->levers.c_buffers; i++)
     if (i * l->c_stride / bank != (i * l->c_stride + l->c_rows - 1) / bank) return true;
   return false;
 }
@@ -189,39 +172,28 @@ static tw_status check_pooling(const gm_config *config, const gm_conv *v, const 
 }
 
 static tw_status place_operands(const gm_config *config, const gm_conv_plan *p, gm_conv_layout *l, tw_error *error) {
-  const gm_operand_use a = {.name = 'A',
-                            .outer = p->pixels_outer,
-                            .outer_step = "order pk",
-                            .tiles = gm_conv_pixel_tiles(l),
-                            .steps = gm_conv_steps_each(l),
-                            .prefetch = p->prefetch};
-  const gm_operand_use b = {.name = 'B',
-                            .outer = !p->pixels_outer,
-                            .outer_step = "order kp",
-                            .tiles = l->tiles_k,
-                            .steps = gm_conv_steps_each(l),
-                            .prefetch = p->prefetch};
+  const int steps = gm_conv_steps_each(l), prefetch = p->levers.prefetch, tiles = gm_conv_pixel_tiles(l);
+  const gm_operand a = {&p->levers.a, &l->a, 'A', p->pixels_outer, "order pk", tiles, steps, prefetch},
+                   b = {&p->levers.b, &l->b, 'B', !p->pixels_outer, "order kp", l->tiles_k, steps, prefetch};
   const int64_t a_rows = (int64_t)p->tile_c * l->planes * l->chunk_h * l->chunk_w + l->a_before;
   const int64_t b_rows = (int64_t)p->tile_r * l->taps * p->tile_c * p->tile_k * config->dim;
   const int spad = gm_spad_rows(config);
   if (a_rows > spad || b_rows > spad)
     return tw_fail(error, TW_USAGE, "a step's chunks do not fit the scratchpad; use smaller tiles");
-  if (p->a.hold == GM_WHOLE && (int64_t)a.tiles * a.steps > spad)
+  if (p->levers.a.hold == GM_WHOLE && (int64_t)tiles * steps > spad)
     return tw_fail(error, TW_USAGE,
-                   "%d tiles of pixels do not fit the scratchpad; use larger tiles, or keep less resident", a.tiles);
-  tw_status status = gm_operand_check(config, &p->a, &a, error);
-  if (status == TW_OK) status = gm_operand_check(config, &p->b, &b, error);
-  if (status != TW_OK) return status;
+                   "%d tiles of pixels do not fit the scratchpad; use larger tiles, or keep less resident", tiles);
   l->a.chunk_rows = (int)a_rows;
   l->b.chunk_rows = (int)b_rows;
-  l->a.slots = gm_operand_slots(&p->a, &a);
-  l->b.slots = gm_operand_slots(&p->b, &b);
-  return gm_operands_place(config, &p->a, &p->b, &l->a, &l->b, &l->spad_bytes, error);
+  return gm_operands_place(config, &a, &b, &l->spad_bytes, error);
 }
 
-tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const gm_conv_plan *p, gm_conv_layout *l,
-                            tw_error *error) {
-  const gm_conv turned = gm_conv_turned(given, p), *v = &turned;
+tw_status gm_conv_layout_of(const void *context, const void *plan, tw_error *error) {
+  const gm_conv_context *c = context;
+  const gm_config *config = c->levers.config;
+  const gm_conv_plan *p = plan;
+  gm_conv_layout *l = c->layout;
+  const gm_conv turned = gm_conv_turned(c->conv, p), *v = &turned;
   *l = (gm_conv_layout){
       .tiles_n = gm_ceil_div(v->n, p->tile_n),
       .tiles_y = gm_ceil_div(v->out_h, p->tile_p),
@@ -230,9 +202,9 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const
       .chunks_r = gm_ceil_div(v->r, p->tile_r),
       .chunks_c = gm_ceil_div(v->cb, p->tile_c),
   };
-  if (p->turn && !given->transposed)
+  if (p->turn && !c->conv->transposed)
     return tw_fail(error, TW_USAGE, "transpose weights has no effect with weight_layout=rsck; remove it");
-  if (p->hardware_loop) return gm_conv_hardware_check(config, v, p, l, error);
+  if (p->levers.hardware_loop) return gm_conv_hardware_check(config, v, p, l, error);
   const int64_t tile = (int64_t)p->tile_n * p->tile_p * p->tile_q * p->tile_k;
   if (tile > gm_acc_rows(config))
     return tw_fail(
@@ -251,7 +223,7 @@ tw_status gm_conv_layout_of(const gm_config *config, const gm_conv *given, const
   if (status != TW_OK) return status;
   if (p->unfold) unfold(v, p, l);
   shape_tile(config, v, p, l);
-  status = check_levers(config, v, p, error);
+  status = gm_levers_check(&c->levers, &p->levers, error);
   if (status == TW_OK) status = check_images(v, p, l, error);
   if (status == TW_OK) status = check_packing(config, v, p, error);
   if (status == TW_OK) status = place_accumulator(config, p, l, error);

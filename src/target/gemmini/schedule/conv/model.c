@@ -79,11 +79,11 @@ static gm_walk_step step_of(model *m, const tile *t, int r, int c) {
   const bool pixels_first = t->n == 0 && t->y == 0 && t->x == 0;
   gm_walk_step x = {.first = r == 0 && c == 0, .last = r + p->tile_r >= v->r && c + p->tile_c >= v->cb};
   x.pairs = runs * t->rows * gm_ceil_div(t->columns, l->block);
-  if (p->a.hold == GM_STREAM || t->k == 0) {
+  if (p->levers.a.hold == GM_STREAM || t->k == 0) {
     const double rows =
                      p->unfold ? l->planes * l->chunk_h : p->tile_n * ((t->rows / p->tile_n - 1) * l->row_step + taps),
                  columns = p->unfold ? l->chunk_w : (t->columns - 1) * l->a_stride + v->s + p->pack - 1;
-    const int wide = gm_min(p->a.width * d, channels);
+    const int wide = gm_min(p->levers.a.width * d, channels);
     const double pixels = rows * columns, pieces = ceil((double)channels / wide);
     x.a =
         gm_load_cycles(m->config, t->k == 0 || m->cold_again, pixels * channels * bytes, pixels * pieces, wide * bytes);
@@ -95,9 +95,9 @@ static gm_walk_step step_of(model *m, const tile *t, int r, int c) {
     x.rows += pixels * blocks_c * p->pack;
     x.stolen += m->a_steals ? pixels * blocks_c * p->pack : 0;
   }
-  if (p->b.hold == GM_STREAM || pixels_first) {
+  if (p->levers.b.hold == GM_STREAM || pixels_first) {
     const double rows = (double)taps * v->s * (v->transposed ? outs : channels);
-    const int columns = v->transposed ? channels : outs, wide = gm_min(p->b.width * d, columns);
+    const int columns = v->transposed ? channels : outs, wide = gm_min(p->levers.b.width * d, columns);
     const double pieces = ceil((double)columns / wide);
     x.b = gm_load_cycles(m->config, pixels_first || m->cold_again, rows * columns * bytes, rows * pieces, wide * bytes);
     if (pixels_first || m->cold_again) x.b += gm_cold_cycles(m->config, &m->lines, rows * columns * bytes);
@@ -108,7 +108,7 @@ static gm_walk_step step_of(model *m, const tile *t, int r, int c) {
     x.stolen += m->b_steals ? rows * gm_ceil_div(columns, d) : 0;
   }
   const double array = runs * run_cycles(m, t->rows, t->columns), core = core_cycles(m, t, runs, &x);
-  x.cycles = p->prefetch ? gm_larger(array, core) : array + step_instructions;
+  x.cycles = p->levers.prefetch ? gm_larger(array, core) : array + step_instructions;
   return x;
 }
 
@@ -120,7 +120,7 @@ static void add_tile(model *m, const tile *t, gm_walk_step *x) {
   const int d = m->config->dim, outs = gm_min(v->k - t->k * d, p->tile_k * d),
             blocks = gm_ceil_div(t->columns, l->block);
   const double units = v->pool ? t->blocks_k : (double)t->rows * blocks;
-  if (!p->overwrite) {
+  if (!p->levers.overwrite) {
     x->fill = gm_fill_cycles(v->bias, (double)l->c_rows);
     x->fill_mvins = (double)l->c_rows / d;
   }
@@ -132,7 +132,7 @@ static void add_tile(model *m, const tile *t, gm_walk_step *x) {
     x->stores = gm_larger(windows * v->pool * v->pool, gm_store_cycles(m->config, windows, d, d, v->output_bytes));
     x->store_commands = t->blocks_k;
   } else {
-    const int wide = gm_min(p->store_width * d, outs);
+    const int wide = gm_min(p->levers.store_width * d, outs);
     x->stores = gm_store_cycles(m->config, (double)t->rows * t->columns, outs, wide, v->output_bytes);
     x->store_commands = units * gm_ceil_div(outs, wide);
     if (x->last) { /* cycles of the stores of a whole tile */
@@ -214,24 +214,26 @@ double gm_conv_predict_plan(const gm_config *config, const gm_conv *given, const
                             const gm_conv_layout *l) {
   const gm_conv turned = gm_conv_turned(given, p), *v = &turned;
   const double turn = p->turn ? turn_cycles(config, v) : 0;
-  if (p->hardware_loop) return turn + gm_conv_hardware_predict(config, v, p);
+  if (p->levers.hardware_loop) return turn + gm_conv_hardware_predict(config, v, p);
   model m = {.config = config, .v = v, .p = p, .l = l};
-  m.conflict = p->a.n_banks == 0 && l->a.base / gm_spad_bank_rows(config) == l->b.base / gm_spad_bank_rows(config);
-  m.a_steals = one_bank(config, &p->a, &l->a);
+  m.conflict =
+      p->levers.a.n_banks == 0 && l->a.base / gm_spad_bank_rows(config) == l->b.base / gm_spad_bank_rows(config);
+  m.a_steals = one_bank(config, &p->levers.a, &l->a);
   m.b_steals = false; /* only one pair of a run reads weights */
   m.cold_again = cold_again(&m);
-  const gm_slots loads = gm_conv_slots(p, l, p->spread_loads), stores = gm_conv_slots(p, l, p->spread_stores);
+  const gm_slots loads = gm_conv_slots(p, l, p->levers.spread_loads),
+                 stores = gm_conv_slots(p, l, p->levers.spread_stores);
   m.walk.plan = (gm_walk_plan){.config = config,
-                               .prefetch = p->prefetch,
-                               .single = p->a.buffers == 1 || p->b.buffers == 1,
-                               .spread_loads = p->spread_loads > 0,
-                               .spread_stores = p->spread_stores > 0,
-                               .fill_ahead = gm_conv_fills_ahead(p),
-                               .c_split = p->c_split,
-                               .c_double = p->c_buffers > 1,
+                               .prefetch = p->levers.prefetch,
+                               .single = p->levers.a.buffers == 1 || p->levers.b.buffers == 1,
+                               .spread_loads = p->levers.spread_loads > 0,
+                               .spread_stores = p->levers.spread_stores > 0,
+                               .fill_ahead = gm_fills_ahead(&p->levers),
+                               .c_split = p->levers.c_split,
+                               .c_double = p->levers.c_buffers > 1,
                                .load_pairs = loads.pairs,
                                .store_pairs = stores.pairs,
-                               .per_tile = p->hoist_configs ? 0 : gm_config_cycles()};
+                               .per_tile = p->levers.hoist[GM_CONFIGS] ? 0 : gm_config_cycles()};
   const double straight = (double)l->blocks * (p->unroll == 2 ? l->rows : 1);
   return turn + walk(&m) + gm_code_cycles(straight * pair_instructions * (p->unroll == 1 && l->rows > 1 ? 2 : 1) + 300);
 }

@@ -27,6 +27,7 @@
 static void plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan) {
   const int wide = gm_widest_load(config), half = gm_spad_rows(config) / 2, d = config->dim;
   *plan = (gm_conv_plan){
+      .levers = gm_levers_plain(config),
       .tile_p = 1,
       .tile_q = gm_min(v->out_w, d),
       .tile_k = gm_min(wide, v->kb),
@@ -34,10 +35,6 @@ static void plain(const gm_config *config, const gm_conv *v, gm_conv_plan *plan)
       .tile_r = 1,
       .pack = 1,
       .pixels_outer = true,
-      .a = {.hold = GM_STREAM, .buffers = 1, .width = wide},
-      .b = {.hold = GM_STREAM, .buffers = 1, .width = wide},
-      .c_buffers = 1,
-      .store_width = 1,
       .loops = "rsck",
       .unroll = 1,
       .tile_n = 1,
@@ -77,25 +74,10 @@ static bool read_loops(const void *context, const tw_argument *argument, const c
 /* An operand that is resident along the old outer loop cannot stay resident along the new one. */
 static tw_status then_let_go(const void *context, void *plan, unsigned given, tw_error *error) {
   gm_conv_plan *p = plan;
-  gm_operand_plan *inner = p->pixels_outer ? &p->b : &p->a;
+  gm_operand_plan *inner = p->pixels_outer ? &p->levers.b : &p->levers.a;
   (void)context, (void)given, (void)error;
   if (inner->hold == GM_PANEL) inner->hold = GM_STREAM;
   return TW_OK;
-}
-
-/* Levers that only pay together: see the same step for gemm. */
-static void pipeline(const void *context, void *plan) {
-  const gm_conv_context *c = context;
-  gm_conv_plan *p = plan;
-  gm_pipeline_operands(&p->a, &p->b);
-  p->c_buffers = 2;
-  p->c_split = c->levers.config->acc_banks > 1;
-  p->prefetch = 1;
-  p->overwrite = !c->conv->bias;
-  p->fill_ahead = !p->overwrite;
-  p->store_width = c->levers.widest_store;
-  p->hoist_configs = true;
-  p->spread_loads = p->spread_stores = 16;
 }
 
 #define SIZE(name_, field_) TW_READ(name_, gm_conv_plan, field_, read_size)
@@ -124,7 +106,8 @@ static const tw_verb verbs[] = {
     {TW_VERB("unroll", "unroll rows, unroll runs",
              "Unroll the products of one row of pixels (rows) or of one block of weights (runs).", 1,
              WORD(unroll, 1, "rows|runs"))},
-    {TW_VERB("hoist", "hoist configs", "Move configuration out of the loops.", 1, WORD(hoist_configs, 1, "configs")),
+    {TW_VERB("hoist", "hoist configs", "Move configuration out of the loops.", 1,
+             WORD(levers.hoist[GM_CONFIGS], 1, "configs")),
      .offers = "configs", .why = "set configuration once, not for every tile"},
     {TW_VERB("transpose|turn", "transpose weights", "Transpose the weights once, before the convolution.", 1,
              WORD(turn, 1, "weights")),
@@ -132,48 +115,38 @@ static const tw_verb verbs[] = {
      .why = "the array transposes all weights once instead of every block, at the cost of low computes"},
     {TW_VERB("pipeline", "pipeline n=1 p=2 q=56 k=64 c=64 r=3 unfold=columns loads=16 stores=16",
              "Double-buffer every operand in separate banks, prefetch one step and spread loads and stores.", 0, TILE,
-             GM_SPREAD(gm_conv_plan)),
-     .first = pipeline, .then = gm_then_four_banks},
+             GM_SPREAD),
+     .first = gm_pipeline, .then = gm_then_four_banks},
     {TW_VERB("hardware_loop", "hardware_loop n=1 p=14 q=14 k=32 c=64 r=3",
              "Use the hardware loop gemmini_loop_conv for each tile.", 0, TILE),
-     .sets = TW_FIELD(gm_conv_plan, hardware_loop)},
-    GM_LEVERS(gm_conv_plan),
+     .sets = TW_FIELD(gm_conv_plan, levers.hardware_loop)},
+    GM_LEVERS,
 };
 const tw_language gm_conv_language = {TW_LANGUAGE("conv2d on Gemmini", verbs)};
 
 gm_conv_context gm_conv_context_of(const gm_config *config, const gm_conv *v, gm_conv_layout *layout) {
-  return (gm_conv_context){{config, gm_conv_widest_store(config, v)}, v, layout};
-}
-
-static tw_status legal(const void *context, const void *plan, tw_error *error) {
-  const gm_conv_context *c = context;
-  return gm_conv_layout_of(c->levers.config, c->conv, plan, c->layout, error);
+  return (gm_conv_context){{config, gm_conv_widest_store(config, v), v->bias}, v, layout};
 }
 
 tw_status gm_conv_replay(const gm_config *config, const gm_conv *v, const tw_schedule *schedule, gm_conv_plan *plan,
                          gm_conv_layout *layout, tw_error *error) {
   gm_conv_context c = gm_conv_context_of(config, v, layout);
   plain(config, v, plan);
-  return tw_steps_apply(&gm_conv_language, &c, schedule, plan, legal, error);
+  return tw_steps_apply(&gm_conv_language, &c, schedule, plan, gm_conv_layout_of, error);
 }
 
 char *gm_conv_print(const gm_config *config, const gm_conv_plan *p, char *buffer, size_t size) {
   const int d = config->dim;
-  if (p->hardware_loop) {
-    snprintf(buffer, size,
-             "hardware loop over tiles of %d image%s x %d x %d pixels x %d channels, steps of %d channels x %d rows of "
-             "the kernel",
-             p->tile_n, p->tile_n == 1 ? "" : "s", p->tile_p, p->tile_q, p->tile_k * d, p->tile_c * d, p->tile_r);
-    return buffer;
-  }
-  char images[32] = "";
-  if (p->tile_n > 1) snprintf(images, sizeof images, "%d images x ", p->tile_n);
-  snprintf(
-      buffer, size,
-      "tiles of %s%d x %d pixels x %d channels, steps of %d channels x %d rows of the kernel, order %s; A %s (%d), "
-      "B %s (%d), C in %d buffer%s; loads %d step%s ahead",
-      images, p->tile_p, p->tile_q, p->tile_k * d, p->tile_c * d, p->tile_r, p->pixels_outer ? "pk" : "kp",
-      gm_hold_name(p->a.hold), p->a.buffers, gm_hold_name(p->b.hold), p->b.buffers, p->c_buffers,
-      p->c_buffers == 1 ? "" : "s", p->prefetch, p->prefetch == 1 ? "" : "s");
+  const bool hardware = p->levers.hardware_loop;
+  char images[32] = "", levers[120];
+  if (p->tile_n > 1 || hardware) snprintf(images, sizeof images, "%d image%s x ", p->tile_n, p->tile_n == 1 ? "" : "s");
+  snprintf(buffer, size,
+           "%stiles of %s%d x %d pixels x %d channels, steps of %d channels x %d rows of the kernel%s%s%s%s",
+           hardware ? "hardware loop over " : "", images, p->tile_p, p->tile_q, p->tile_k * d, p->tile_c * d, p->tile_r,
+           hardware ? "" : ", order ",
+           hardware          ? ""
+           : p->pixels_outer ? "pk"
+                             : "kp",
+           hardware ? "" : "; ", hardware ? "" : gm_levers_print(&p->levers, levers));
   return buffer;
 }

@@ -13,9 +13,8 @@ typedef struct menu {
 
 static double judge(const void *context, const void *plan) {
   const gm_conv_context *c = context;
-  const gm_config *config = c->levers.config;
-  if (gm_conv_layout_of(config, c->conv, plan, c->layout, NULL) != TW_OK) return 0;
-  return gm_conv_predict_plan(config, c->conv, plan, c->layout);
+  return gm_conv_layout_of(c, plan, NULL) == TW_OK ? gm_conv_predict_plan(c->levers.config, c->conv, plan, c->layout)
+                                                   : 0;
 }
 
 /* The tile size nearest to `tile` that divides `length` evenly, so that no small tile remains. */
@@ -81,7 +80,7 @@ static void offer_tile(menu *m, int p, int q, int k) {
 }
 
 static void tiles(menu *m) {
-  for_tiles(m, m->plan->c_buffers, offer_tile);
+  for_tiles(m, m->plan->levers.c_buffers, offer_tile);
   tw_menu_offer(&m->base, "tile", "steps of all kernel rows load each pixel once", "tile r=%d", m->v->r);
   tw_menu_offer(&m->base, "tile", "steps of one kernel row need less scratchpad", "tile r=1");
 }
@@ -162,8 +161,7 @@ static void offer_others(menu *m) {
       {"unroll", "unroll rows", "a loop over rows of pixels: less code to fetch"},
   };
   tw_menu_offer_all(&m->base, sizeof offers / sizeof *offers, offers);
-  gm_offer_levers(&m->base, m->base.context, m->plan->spread_loads > 0, m->plan->spread_stores > 0,
-                  !m->plan->overwrite);
+  gm_offer_levers(&m->base, m->base.context, &m->plan->levers);
 }
 
 static const char hardware_why[] =
@@ -206,6 +204,6 @@ tw_status gm_conv2d_steps(const tw_target *target, const tw_problem *problem, co
             .v = &v,
             .plan = &plan};
   hardware_loop(&m);
-  if (!plan.hardware_loop) pipeline(&m), tiles(&m), order(&m), pack(&m), unfold(&m), offer_others(&m);
+  if (!plan.levers.hardware_loop) pipeline(&m), tiles(&m), order(&m), pack(&m), unfold(&m), offer_others(&m);
   return tw_menu_finish(&m.base, out, error);
 }
