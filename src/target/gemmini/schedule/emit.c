@@ -227,53 +227,6 @@ static void prologue(gm_emitter *e) {
   if (e->plan->levers.prefetch > 1) gm_line(e, "}");
 }
 
-static const gm_operand_plan *operand_plan(const gm_emitter *e, char name) {
-  return name == 'a' ? &e->plan->levers.a : &e->plan->levers.b;
-}
-
-static const gm_operand_layout *operand_layout(const gm_emitter *e, char name) {
-  return name == 'a' ? &e->layout->a : &e->layout->b;
-}
-
-static bool is_held(const gm_operand_plan *p) { return p->hold != GM_STREAM; }
-
-/* Does a tile's first slot change from tile to tile? Then `x_panel` is it. */
-static bool has_panels(const gm_emitter *e, char name) {
-  return is_held(operand_plan(e, name)) && operand_layout(e, name)->slots > e->layout->tiles_k;
-}
-
-static void declare_slot(gm_emitter *e, char name) {
-  if (has_panels(e, name))
-    gm_line(e, "uint64_t %c_panel = 0;", name);
-  else if (operand_layout(e, name)->slots > 1 && !is_held(operand_plan(e, name)))
-    gm_line(e, "uint64_t %c_slot = 0;", name);
-}
-
-static void tile_slot(gm_emitter *e, char name) {
-  if (has_panels(e, name))
-    gm_line(e, "uint64_t %c_slot = %c_panel;", name, name);
-  else if (operand_layout(e, name)->slots > 1 && is_held(operand_plan(e, name)))
-    gm_line(e, "uint64_t %c_slot = 0;", name);
-}
-
-static void next_slot(gm_emitter *e, char name) {
-  const int slots = operand_layout(e, name)->slots;
-  if (slots == 1 || (is_held(operand_plan(e, name)) && e->layout->tiles_k == 1)) return;
-  if (is_held(operand_plan(e, name)))
-    gm_line(e, "%c_slot++;", name);
-  else if (slots == 2)
-    gm_line(e, "%c_slot ^= 1;", name);
-  else
-    gm_line(e, "if (++%c_slot == %d) %c_slot = 0;", name, slots, name);
-}
-
-static void next_panel(gm_emitter *e, char name) {
-  const int slots = operand_layout(e, name)->slots;
-  if (!has_panels(e, name)) return;
-  gm_line(e, "%c_panel += %d;", name, e->layout->tiles_k);
-  gm_line(e, "if (%c_panel == %d) %c_panel = 0;", name, slots, name);
-}
-
 static void operands(gm_emitter *e) {
   const gm_plan *p = e->plan;
   const bool wide = p->levers.hoist[GM_ADDRESSES];
@@ -333,8 +286,7 @@ static void step(gm_emitter *e) {
   }
   operands(e);
   gm_emit_pairs(e);
-  next_slot(e, 'b');
-  next_slot(e, 'a');
+  gm_next_slots(&e->out, &e->slots);
   if (p->levers.prefetch > 0 && p->levers.spread_loads > 0 && !gm_all_have_slots(e)) gm_emit_all_loads(e);
   if (p->quick_start) next_loads(e, "during the next step");
 }
@@ -362,8 +314,7 @@ static void tile(gm_emitter *e) {
     gm_emit_set_fill(e, &here, "c_at");
     gm_emit_all_fills(e);
   }
-  tile_slot(e, 'b');
-  tile_slot(e, 'a');
+  gm_tile_slots(&e->out, &e->slots);
   steps(e);
   if (p->levers.spread_stores > 0) gm_emit_all_stores(e); /* stores that had no slot among the pairs */
   if (gm_fills_ahead(&p->levers)) gm_emit_all_fills(e);
@@ -379,7 +330,7 @@ static bool one_row_of_tiles(const gm_emitter *e) {
 static void i_loop(gm_emitter *e, void (*body)(gm_emitter *)) {
   char rows[256];
   rows_text(e, &here, rows, sizeof rows);
-  if (!e->plan->outer_is_i && has_panels(e, 'a')) gm_line(e, "a_panel = 0;");
+  if (!e->plan->outer_is_i && gm_has_panels(&e->slots, 'a')) gm_line(e, "a_panel = 0;");
   if (one_row_of_tiles(e)) {
     gm_line(e, "const int i = 0, rows = %d;", e->g->mb);
     body(e);
@@ -388,12 +339,12 @@ static void i_loop(gm_emitter *e, void (*body)(gm_emitter *)) {
   gm_line(e, "for (int i = 0, rows; i < %d; i += rows) {", e->g->mb);
   gm_line(e, "rows = %s;", rows);
   body(e);
-  next_panel(e, 'a');
+  gm_next_panel(&e->out, &e->slots, 'a');
   gm_line(e, "}");
 }
 
 static void j_loop(gm_emitter *e, void (*body)(gm_emitter *)) {
-  if (e->plan->outer_is_i && has_panels(e, 'b')) gm_line(e, "b_panel = 0;");
+  if (e->plan->outer_is_i && gm_has_panels(&e->slots, 'b')) gm_line(e, "b_panel = 0;");
   if (e->layout->tiles_n == 1) {
     gm_line(e, "const int j = 0;");
     body(e);
@@ -401,7 +352,7 @@ static void j_loop(gm_emitter *e, void (*body)(gm_emitter *)) {
   }
   gm_line(e, "for (int j = 0; j < %d; j += %d) {", e->g->nb, e->plan->tile_n);
   body(e);
-  next_panel(e, 'b');
+  gm_next_panel(&e->out, &e->slots, 'b');
   gm_line(e, "}");
 }
 
@@ -415,8 +366,7 @@ static void software(gm_emitter *e) {
   if (!p->levers.hoist[GM_CONFIGS]) config_loads_and_stores(e);
   if (p->levers.prefetch > 0) prologue(e);
   config_execute(e);
-  declare_slot(e, 'b');
-  declare_slot(e, 'a');
+  gm_declare_slots(&e->out, &e->slots);
   gm_line(e, "uint64_t c_at = 0x80000000;");
   if (p->levers.hoist[GM_ADDRESSES]) {
     gm_line(e, "uint64_t full = FULL;");
@@ -440,7 +390,12 @@ tw_status gm_gemm_emit(const tw_target *target, const tw_problem *problem, const
   tw_status status = gm_gemm_from(config, problem, &gemm, error);
   if (status == TW_OK) status = gm_plan_from(config, &gemm, schedule, &plan, &layout, error);
   if (status != TW_OK) return status;
-  gm_emitter e = {.config = config, .g = &gemm, .plan = &plan, .layout = &layout, .unready = "0"};
+  gm_emitter e = {.config = config,
+                  .g = &gemm,
+                  .plan = &plan,
+                  .layout = &layout,
+                  .slots = {&plan.levers, &layout.a, &layout.b, layout.tiles_k},
+                  .unready = "0"};
   comment(&e, problem, schedule);
   constants(&e);
   signature(&e);

@@ -2,6 +2,7 @@
 #ifndef TW_GEMMINI_EMIT_H
 #define TW_GEMMINI_EMIT_H
 
+#include "target/gemmini/schedule/emit_slots.h"
 #include "target/gemmini/schedule/plan.h"
 #include "target/gemmini/schedule/writer.h"
 
@@ -10,6 +11,7 @@ typedef struct gm_emitter {
   const gm_gemm *g;
   const gm_plan *plan;
   const gm_layout *layout;
+  gm_slot_names slots;
   gm_writer out;
   /* rows of blocks at the end of the tile of C that are not complete and may not be stored yet: "0" */
   char unready[24];

@@ -233,10 +233,7 @@ static void set_load(gm_emitter *e, char name, const gm_place *p) {
   gm_line(e, "%c_from = &%c[%s * %d][%s * %d];", name, toupper(name), place_of(p, c.row_dim), d, place_of(p, c.col_dim),
           d);
   set_rows(e, name, p, slot);
-  if (l->slots == 2)
-    gm_line(e, "%c_load ^= 1;", name);
-  else if (l->slots > 2)
-    gm_line(e, "if (++%c_load == %d) %c_load = 0;", name, l->slots, name);
+  gm_next_load(&e->out, name, l->slots);
   if (!always) gm_line(e, "}");
 }
 

@@ -80,16 +80,16 @@ double gm_code_cycles(double instructions) { return instructions * bytes_per_ins
 double gm_config_cycles(void) { return config_cycles; }
 
 /* Commands are accepted half a reservation station of pairs before they execute. */
-static double lead_of(const gm_walk *w) { return w->plan.config->rs_execute / 2.0 * w->plan.config->dim; }
+static double lead_of(const gm_walk *w) { return w->config->rs_execute / 2.0 * w->config->dim; }
 
 /* The end of the loads for this step, if only their slots among the pairs of the loading step limit them. Loads
  * without a slot follow the pairs in sequence. */
 static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
   const double units = x->a_units + x->b_units, loads = x->a + x->b,
                pair = w->took[loader] / gm_larger(1, w->pairs[loader]);
-  if (!w->plan.spread_loads || units == 0) return w->begin[loader];
-  const double places = w->plan.load_pairs ? floor(w->pairs[loader] / w->plan.load_pairs) : 0;
-  if (units <= places) return w->begin[loader] + units * w->plan.load_pairs * pair - lead_of(w) + loads / units;
+  if (!w->levers->spread_loads || units == 0) return w->begin[loader];
+  const double places = w->load_pairs ? floor(w->pairs[loader] / w->load_pairs) : 0;
+  if (units <= places) return w->begin[loader] + units * w->load_pairs * pair - lead_of(w) + loads / units;
   const double left_b = gm_smaller(units - places, x->b_units), left_a = units - places - left_b; /* A goes first */
   const double left = (left_b > 0 ? left_b * x->b / x->b_units : 0) + (left_a > 0 ? left_a * x->a / x->a_units : 0);
   return w->begin[loader] + w->took[loader] - lead_of(w) + left;
@@ -99,36 +99,38 @@ static double last_place(const gm_walk *w, const gm_walk_step *x, int loader) {
  * later command is accepted, and the array waits after the accepted pairs are done. */
 static double blocked(const gm_walk *w, const gm_walk_step *x, int loader) {
   const double pair = w->took[loader] / gm_larger(1, w->pairs[loader]), loads = x->a + x->b;
-  const double spacing = w->plan.spread_loads ? gm_smaller(w->plan.load_pairs, w->pairs[loader]) * pair : 0;
+  const double spacing = w->levers->spread_loads ? gm_smaller(w->load_pairs, w->pairs[loader]) * pair : 0;
   const double behind = loads - (x->a_units + x->b_units) * spacing;
-  return gm_larger(0, behind - w->plan.config->rs_load * loads / gm_larger(1, x->mvins) - lead_of(w));
+  return gm_larger(0, behind - w->config->rs_load * loads / gm_larger(1, x->mvins) - lead_of(w));
 }
 
 /* The stores of a tile that is complete at `end`. Returns the cycle at which the array may continue. */
 static double finish_tile(gm_walk *w, const gm_walk_step *x, double end) {
-  const gm_walk_plan *p = &w->plan;
-  const int slot = p->c_double ? (int)(w->t & 1) : 0, entries = p->config->rs_store;
+  const gm_levers *p = w->levers;
+  const int slot = p->c_buffers > 1 ? (int)(w->t & 1) : 0, entries = w->config->rs_store;
   w->store = gm_larger(w->store, end) + x->stores;
   if (!p->spread_stores) { /* a burst: all commands beyond the store entries block later ones */
     end = gm_larger(end, w->store - x->stores * entries / gm_larger(entries, x->store_commands) - lead_of(w));
   } else {
     const double pair = x->cycles / gm_larger(1, x->pairs),
-                 places = p->store_pairs ? ceil(x->pairs / p->store_pairs) : 0;
-    w->store = gm_larger(w->store, end + gm_smaller(x->store_units, places) * p->store_pairs * pair);
+                 places = w->store_pairs ? ceil(x->pairs / w->store_pairs) : 0;
+    w->store = gm_larger(w->store, end + gm_smaller(x->store_units, places) * w->store_pairs * pair);
     if (places < x->store_units) end += x->stores * (x->store_units - places) / x->store_units;
     if (!p->c_split) end += x->store_rows * acc_conflict;
   }
-  w->stored[slot] = w->store + (p->c_double ? 0 : store_latency);
+  w->stored[slot] = w->store + (p->c_buffers > 1 ? 0 : store_latency);
   return end;
 }
 
 void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
-  const gm_walk_plan *p = &w->plan;
+  const gm_levers *p = w->levers;
   const int loader = (int)((w->s + 4 - p->prefetch) & 3), now = (int)(w->s & 3);
-  const bool ahead = p->prefetch > 0 && w->s >= p->prefetch, filled = x->first && p->fill_ahead && w->t > 0;
+  const bool ahead = p->prefetch > 0 && w->s >= p->prefetch, filled = x->first && gm_fills_ahead(p) && w->t > 0;
   const double before = w->array, loads = x->a + x->b;
   /* Loads ahead are among the pairs of an earlier step; other loads follow the loads of the previous step. */
-  const double from = ahead ? w->begin[loader] : p->prefetch > 0 ? 0 : p->single ? before : before - lead_of(w);
+  const bool waits =
+      p->prefetch == 0 && (p->a.buffers == 1 || p->b.buffers == 1); /* for its only buffer's last reader */
+  const double from = ahead ? w->begin[loader] : p->prefetch > 0 ? 0 : waits ? before : before - lead_of(w);
   double start = before, rows = p->prefetch > 0 ? x->stolen : 0, loaded = 0;
   if (filled) w->load += x->fill; /* part of the loads of the previous tile */
   if (loads > 0) {
@@ -139,11 +141,12 @@ void gm_walk_add(gm_walk *w, const gm_walk_step *x) {
     if (ahead) rows = gm_larger(rows, gm_smaller(1, gm_larger(0, loaded - before) / loads) * x->rows);
     /* A is loaded before B, which comes in while it is used; but all loads stand before the pairs where they are not
      * ahead, and all but what the load entries hold are then done */
-    const double held = ahead ? 1 : gm_smaller(1, p->config->rs_load / gm_larger(1, x->mvins));
+    const double held = ahead ? 1 : gm_smaller(1, w->config->rs_load / gm_larger(1, x->mvins));
     start = gm_larger(start, loaded - x->b * held);
   }
   if (x->first) { /* the tile's accumulator buffer must be stored, and filled where nothing overwrites */
-    start = gm_larger(start, w->stored[p->c_double ? (int)(w->t & 1) : 0]) + p->per_tile;
+    start = gm_larger(start, w->stored[p->c_buffers > 1 ? (int)(w->t & 1) : 0]) +
+            (p->hoist[GM_CONFIGS] ? 0 : config_cycles);
     if (filled)
       start = gm_larger(start, w->load - loads);
     else

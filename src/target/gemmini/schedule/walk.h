@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "target/gemmini/config.h"
+#include "target/gemmini/schedule/levers.h"
 
 /* facts, "Further effects" 7: cold streams load at 6.8 bytes a cycle where the port has 8. */
 static const double cold_rate = 6.8;
@@ -21,16 +21,6 @@ static const double store_latency = 139;
 static const double stolen = 0.9;
 /* facts, "Stores": 16 mvouts concurrent with 64 computes that accumulate in their bank cost 1470 - 1097 cycles. */
 static const double acc_conflict = (1470.0 - 1097.0) / (16 * 16);
-
-/* Properties common to all steps. */
-typedef struct gm_walk_plan {
-  const gm_config *config;
-  int prefetch;
-  bool single; /* without prefetch: loads go into the only buffer and wait for its last reader */
-  bool spread_loads, spread_stores, fill_ahead, c_split, c_double;
-  double load_pairs, store_pairs; /* pairs between two slots; 0: no slots */
-  double per_tile;                /* cycles of configuration, at the start of every tile */
-} gm_walk_plan;
 
 typedef struct gm_walk_step {
   bool first, last;        /* of its tile */
@@ -45,7 +35,9 @@ typedef struct gm_walk_step {
 } gm_walk_step;
 
 typedef struct gm_walk {
-  gm_walk_plan plan;
+  const gm_config *config;
+  const gm_levers *levers;
+  double load_pairs, store_pairs;     /* pairs between two slots; 0: no slots */
   long s, t;                          /* steps and tiles so far */
   double array, load, store;          /* cycle at which each is free */
   double begin[4], took[4], pairs[4]; /* recent steps, by number modulo 4: start, cycles, pairs */

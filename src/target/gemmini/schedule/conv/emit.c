@@ -182,54 +182,6 @@ static void prologue(gm_conv_emitter *e) {
   if (loop) gm_write(&e->out, "}");
 }
 
-/* ---- slots ---- */
-
-static const gm_operand_plan *operand_plan(const gm_conv_emitter *e, char name) {
-  return name == 'a' ? &e->plan->levers.a : &e->plan->levers.b;
-}
-
-static const gm_operand_layout *operand_layout(const gm_conv_emitter *e, char name) {
-  return name == 'a' ? &e->layout->a : &e->layout->b;
-}
-
-static bool is_held(const gm_conv_emitter *e, char name) { return operand_plan(e, name)->hold != GM_STREAM; }
-
-/* Does a tile's first slot change from tile to tile? Then `x_panel` is it. */
-static bool has_panels(const gm_conv_emitter *e, char name) {
-  return is_held(e, name) && operand_layout(e, name)->slots > gm_conv_steps_each(e->layout);
-}
-
-static void declare_slot(gm_conv_emitter *e, char name) {
-  if (has_panels(e, name))
-    gm_write(&e->out, "uint64_t %c_panel = 0;", name);
-  else if (operand_layout(e, name)->slots > 1 && !is_held(e, name))
-    gm_write(&e->out, "uint64_t %c_slot = 0;", name);
-}
-
-static void tile_slot(gm_conv_emitter *e, char name) {
-  if (has_panels(e, name))
-    gm_write(&e->out, "uint64_t %c_slot = %c_panel;", name, name);
-  else if (operand_layout(e, name)->slots > 1 && is_held(e, name))
-    gm_write(&e->out, "uint64_t %c_slot = 0;", name);
-}
-
-static void next_slot(gm_conv_emitter *e, char name) {
-  const int slots = operand_layout(e, name)->slots;
-  if (slots == 1 || (is_held(e, name) && gm_conv_steps_each(e->layout) == 1)) return;
-  if (is_held(e, name))
-    gm_write(&e->out, "%c_slot++;", name);
-  else if (slots == 2)
-    gm_write(&e->out, "%c_slot ^= 1;", name);
-  else
-    gm_write(&e->out, "if (++%c_slot == %d) %c_slot = 0;", name, slots, name);
-}
-
-static void next_panel(gm_conv_emitter *e, char name) {
-  if (!has_panels(e, name)) return;
-  gm_write(&e->out, "%c_panel += %d;", name, gm_conv_steps_each(e->layout));
-  gm_write(&e->out, "if (%c_panel == %d) %c_panel = 0;", name, operand_layout(e, name)->slots, name);
-}
-
 /* ---- one step, one tile ---- */
 
 static void operands(gm_conv_emitter *e) {
@@ -260,8 +212,7 @@ static void step(gm_conv_emitter *e) {
   }
   operands(e);
   gm_conv_emit_runs(e);
-  next_slot(e, 'b');
-  next_slot(e, 'a');
+  gm_next_slots(&e->out, &e->slots);
   if (p->levers.prefetch > 0 && p->levers.spread_loads > 0 && any) gm_conv_emit_all_loads(e);
 }
 
@@ -317,8 +268,7 @@ static void tile(gm_conv_emitter *e) {
     gm_conv_emit_set_fill(e, "c_at", "k");
     gm_conv_emit_all_fill(e);
   }
-  tile_slot(e, 'b');
-  tile_slot(e, 'a');
+  gm_tile_slots(&e->out, &e->slots);
   open_loop(e, &a[4]);
   open_loop(e, &a[5]);
   step(e);
@@ -339,10 +289,10 @@ static void tile_loops(gm_conv_emitter *e, bool pixels, void (*body)(gm_conv_emi
   const axis k = {'k', p->tile_k, v->kb};
   const char name = pixels ? 'a' : 'b';
   const bool inner = pixels != p->pixels_outer;
-  if (inner && has_panels(e, name)) gm_write(&e->out, "%c_panel = 0;", name);
+  if (inner && gm_has_panels(&e->slots, name)) gm_write(&e->out, "%c_panel = 0;", name);
   for (int i = 0; i < (pixels ? 3 : 1); i++) open_loop(e, pixels ? &over[i] : &k);
   body(e);
-  next_panel(e, name);
+  gm_next_panel(&e->out, &e->slots, name);
   for (int i = (pixels ? 2 : 0); i >= 0; i--) close_loop(e, pixels ? &over[i] : &k);
 }
 
@@ -357,8 +307,7 @@ static void software_pipeline(gm_conv_emitter *e) {
   if (p->levers.prefetch > 0) prologue(e);
   gm_write(&e->out, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, %d, false, %s);", e->layout->a_stride,
            e->v->transposed ? "true" : "false");
-  declare_slot(e, 'b');
-  declare_slot(e, 'a');
+  gm_declare_slots(&e->out, &e->slots);
   gm_write(&e->out, "uint64_t c_at = 0x80000000;");
   if (p->levers.c_buffers > 1)
     gm_write(&e->out, "const uint64_t C_OTHER = %d; /* the two accumulator buffers differ in it */",
@@ -382,7 +331,11 @@ tw_status gm_conv2d_emit(const tw_target *target, const tw_problem *problem, con
   if (status == TW_OK) status = gm_conv_replay(config, &v, schedule, &plan, &layout, error);
   if (status != TW_OK) return status;
   v = gm_conv_turned(&v, &plan);
-  gm_conv_emitter e = {.config = config, .v = &v, .plan = &plan, .layout = &layout};
+  gm_conv_emitter e = {.config = config,
+                       .v = &v,
+                       .plan = &plan,
+                       .layout = &layout,
+                       .slots = {&plan.levers, &layout.a, &layout.b, gm_conv_steps_each(&layout)}};
   comment(&e, problem, schedule);
   constants(&e);
   signature(&e);

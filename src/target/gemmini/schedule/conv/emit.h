@@ -3,6 +3,7 @@
 #define TW_GEMMINI_CONV_EMIT_H
 
 #include "target/gemmini/schedule/conv/conv.h"
+#include "target/gemmini/schedule/emit_slots.h"
 #include "target/gemmini/schedule/writer.h"
 
 typedef struct gm_conv_emitter {
@@ -10,6 +11,7 @@ typedef struct gm_conv_emitter {
   const gm_conv *v;
   const gm_conv_plan *plan;
   const gm_conv_layout *layout;
+  gm_slot_names slots;
   gm_writer out;
 } gm_conv_emitter;
 

@@ -96,13 +96,6 @@ static void condition_text(const gm_conv_emitter *e, char name, const gm_conv_pl
     if (over[i].many) n += (size_t)snprintf(out + n, size - n, "%s%s == 0", n ? " && " : "", over[i].place);
 }
 
-static void next_load(gm_conv_emitter *e, char name, int slots) {
-  if (slots == 2)
-    LINE("%c_load ^= 1;", name);
-  else if (slots > 2)
-    LINE("if (++%c_load == %d) %c_load = 0;", name, slots, name);
-}
-
 /* Which columns of a chunk are pixels; the first column is a_first. */
 static void set_padding(gm_conv_emitter *e) {
   const gm_conv_layout *l = e->layout;
@@ -153,7 +146,7 @@ static void set_a(gm_conv_emitter *e, const gm_conv_place *p) {
     gm_conv_channels_text(e, e->plan->tile_c, v->c, p->c, text, sizeof text);
     LINE("a_channels = %s;", text);
   }
-  next_load(e, 'a', l->a.slots);
+  gm_next_load(&e->out, 'a', l->a.slots);
   if (*condition) LINE("}");
 }
 
@@ -297,7 +290,7 @@ static void set_b(gm_conv_emitter *e, const gm_conv_place *p) {
     else if (w.depth % w.high)
       LINE("b_last = %s + %s == %d ? %d : %d;", p->c, blocks_c, v->cb, v->c % d, d);
   }
-  next_load(e, 'b', l->b.slots);
+  gm_next_load(&e->out, 'b', l->b.slots);
   if (*condition) LINE("}");
 }
 

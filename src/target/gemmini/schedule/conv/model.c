@@ -221,19 +221,10 @@ double gm_conv_predict_plan(const gm_config *config, const gm_conv *given, const
   m.a_steals = one_bank(config, &p->levers.a, &l->a);
   m.b_steals = false; /* only one pair of a run reads weights */
   m.cold_again = cold_again(&m);
-  const gm_slots loads = gm_conv_slots(p, l, p->levers.spread_loads),
-                 stores = gm_conv_slots(p, l, p->levers.spread_stores);
-  m.walk.plan = (gm_walk_plan){.config = config,
-                               .prefetch = p->levers.prefetch,
-                               .single = p->levers.a.buffers == 1 || p->levers.b.buffers == 1,
-                               .spread_loads = p->levers.spread_loads > 0,
-                               .spread_stores = p->levers.spread_stores > 0,
-                               .fill_ahead = gm_fills_ahead(&p->levers),
-                               .c_split = p->levers.c_split,
-                               .c_double = p->levers.c_buffers > 1,
-                               .load_pairs = loads.pairs,
-                               .store_pairs = stores.pairs,
-                               .per_tile = p->levers.hoist[GM_CONFIGS] ? 0 : gm_config_cycles()};
+  m.walk = (gm_walk){.config = config,
+                     .levers = &p->levers,
+                     .load_pairs = gm_conv_slots(p, l, p->levers.spread_loads).pairs,
+                     .store_pairs = gm_conv_slots(p, l, p->levers.spread_stores).pairs};
   const double straight = (double)l->blocks * (p->unroll == 2 ? l->rows : 1);
   return turn + walk(&m) + gm_code_cycles(straight * pair_instructions * (p->unroll == 1 && l->rows > 1 ? 2 : 1) + 300);
 }
