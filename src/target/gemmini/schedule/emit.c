@@ -71,28 +71,6 @@ static void comment(gm_emitter *e, const tw_problem *problem, const tw_schedule 
   tw_text_add(&e->out.text, "#undef MIN\n#define MIN(x, y) ((x) < (y) ? (x) : (y))\n");
 }
 
-static void constants(gm_emitter *e) {
-  const gm_gemm *g = e->g;
-  const int d = e->config->dim;
-  if (e->plan->levers.hardware_loop) return;
-  tw_text_add(&e->out.text, "#define NONE 0xffffffffu /* no address */\n");
-  if (!e->plan->levers.hoist[GM_ADDRESSES]) return;
-  tw_text_add(&e->out.text, "/* Operands carry their size: rows << 48 | columns << 32 | address. */\n");
-  tw_text_add(&e->out.text, "#define FULL ((uint64_t)%d << 48 | (uint64_t)%d << 32)\n", d, d);
-  tw_text_add(
-      &e->out.text,
-      "/* A value that the compiler takes as it is: it adds to it, and does not make a constant of every sum. */\n"
-      "#define KEEP(x) asm volatile(\"\" : \"+r\"(x))\n");
-  const struct {
-    const char *name;
-    int64_t length;
-  } cut[] = {{"M", g->m}, {"N", g->n}, {"K", g->k}};
-  for (int x = 0; x < 3; x++)
-    if (cut[x].length % d)
-      tw_text_add(&e->out.text, "#define CUT_%s ((uint64_t)%d) /* what the last block lacks */\n", cut[x].name,
-                  d - (int)(cut[x].length % d));
-}
-
 static void signature(gm_emitter *e) {
   const gm_gemm *g = e->g;
   char d[64] = "";
@@ -227,26 +205,6 @@ static void prologue(gm_emitter *e) {
   if (e->plan->levers.prefetch > 1) gm_line(e, "}");
 }
 
-static void operands(gm_emitter *e) {
-  const gm_plan *p = e->plan;
-  const bool wide = p->levers.hoist[GM_ADDRESSES];
-  const char *type = wide ? "uint64_t" : "const uint32_t", *full = wide ? "full + " : "";
-  char a[128], b[128];
-  gm_slot_text(&e->layout->a, "a_slot", a, sizeof a);
-  gm_slot_text(&e->layout->b, "b_slot", b, sizeof b);
-  gm_line(e, "%s a = %s%s;", type, full, a);
-  gm_line(e, "%s b = %s%s;", type, full, b);
-  if (!wide) {
-    gm_line(e, "const uint32_t c = c_at;");
-    return;
-  }
-  gm_line(e, "uint64_t c_more = full + c_at + 0x40000000; /* accumulates */");
-  if (p->levers.overwrite && e->layout->tiles_k > 1)
-    gm_line(e, "uint64_t c_first = k ? c_more : full + c_at; /* the first step overwrites */");
-  else if (p->levers.overwrite)
-    gm_line(e, "uint64_t c_first = full + c_at; /* overwrites */");
-}
-
 /* Fills ahead: first the first tile, then always the next one. */
 static void first_fill(gm_emitter *e) {
   char rows[256];
@@ -284,7 +242,7 @@ static void step(gm_emitter *e) {
     gm_emit_set_stores(e);
     if (!last) gm_line(e, "}");
   }
-  operands(e);
+  e->addresses->operands(e);
   gm_emit_pairs(e);
   gm_next_slots(&e->out, &e->slots);
   if (p->levers.prefetch > 0 && p->levers.spread_loads > 0 && !gm_all_have_slots(e)) gm_emit_all_loads(e);
@@ -368,10 +326,7 @@ static void software(gm_emitter *e) {
   config_execute(e);
   gm_declare_slots(&e->out, &e->slots);
   gm_line(e, "uint64_t c_at = 0x80000000;");
-  if (p->levers.hoist[GM_ADDRESSES]) {
-    gm_line(e, "uint64_t full = FULL;");
-    gm_line(e, "KEEP(full);");
-  }
+  if (e->addresses->begin) e->addresses->begin(e);
   if (gm_fills_ahead(&p->levers)) first_fill(e);
   if (p->quick_start) first_loads(e);
   if (p->outer_is_i)
@@ -395,9 +350,11 @@ tw_status gm_gemm_emit(const tw_target *target, const tw_problem *problem, const
                   .plan = &plan,
                   .layout = &layout,
                   .slots = {&plan.levers, &layout.a, &layout.b, layout.tiles_k},
+                  .addresses = plan.levers.hoist[GM_ADDRESSES] ? &gm_hoisted : &gm_combined,
                   .unready = "0"};
   comment(&e, problem, schedule);
-  constants(&e);
+  if (!plan.levers.hardware_loop) tw_text_add(&e.out.text, "#define NONE 0xffffffffu /* no address */\n");
+  if (!plan.levers.hardware_loop && e.addresses->constants) e.addresses->constants(&e);
   signature(&e);
   if (gemm.turns_b)
     gm_emit_turn(&e.out, config,

@@ -6,16 +6,32 @@
 #include "target/gemmini/schedule/plan.h"
 #include "target/gemmini/schedule/writer.h"
 
-typedef struct gm_emitter {
+typedef struct gm_emitter gm_emitter;
+typedef struct gm_nest gm_nest; /* emit_nest.h */
+
+/* A way to give pairs their operands. Functions may be NULL: nothing to do. */
+typedef struct gm_addresses {
+  bool carry_sizes;                /* addresses have the size of a command in their high bits */
+  void (*constants)(gm_emitter *); /* macros, before the kernel */
+  void (*begin)(gm_emitter *);     /* before all loops */
+  void (*operands)(gm_emitter *);  /* of a step */
+  void (*enter)(gm_nest *, int x); /* in a rolled loop: its operands, once per iteration */
+  void (*keep)(gm_nest *);         /* before unrolled code */
+  void (*pair)(gm_nest *, bool reused);
+} gm_addresses;
+extern const gm_addresses gm_combined, gm_hoisted; /* emit_addresses.c */
+
+struct gm_emitter {
   const gm_config *config;
   const gm_gemm *g;
   const gm_plan *plan;
   const gm_layout *layout;
   gm_slot_names slots;
+  const gm_addresses *addresses;
   gm_writer out;
   /* rows of blocks at the end of the tile of C that are not complete and may not be stored yet: "0" */
   char unready[24];
-} gm_emitter;
+};
 
 /* One line of C, as gm_write. */
 void gm_line(gm_emitter *, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -101,7 +101,7 @@ static void elements_text(const gm_emitter *e, const gm_place *p, const chunk *c
 
 /* Do its addresses in the accelerator carry the size of a command? Then the core need not combine the two. */
 static bool is_sized(const gm_emitter *e, const chunk *c) {
-  return c->name != 'd' && e->plan->levers.hoist[GM_ADDRESSES] && (columns_of(e, c) || c->col_tile <= c->width);
+  return c->name != 'd' && e->addresses->carry_sizes && (columns_of(e, c) || c->col_tile <= c->width);
 }
 
 static void declare_size(gm_emitter *e, char name) {

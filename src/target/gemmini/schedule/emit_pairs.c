@@ -1,172 +1,16 @@
 /* emit_pairs.c - the computation of one step: a nest over the blocks of its chunks, one preload + compute each.
  *
  * Loops that are unrolled become straight code. An unrolled nest is emitted for every combination of full and last
- * chunks if blocks are partial or chunks have fewer blocks.
- *
- * With hoisted addresses an operand is one 64-bit number, rows << 48 | columns << 32 | address, made once; a block is
- * then an addition of a small constant, and a partial block a subtraction in the size fields. */
+ * chunks if blocks are partial or chunks have fewer blocks. */
 #include <stdio.h>
 #include <string.h>
 
-#include "target/gemmini/schedule/emit.h"
-
-/* One combination of chunk sizes. A bound of 0: known at run time only ("rows", "depth"). */
-typedef struct variant {
-  int bound[3];    /* blocks along i, j, k */
-  bool partial[3]; /* is the last block partial? Along i this is unknown until run time if bound[0] is 0 */
-} variant;
-
-typedef struct nest {
-  gm_emitter *e;
-  const variant *v;
-  int index[3];                               /* index of an unrolled loop; -1: a rolled loop, which has a variable */
-  char a[32], b[32], c_first[32], c_more[32]; /* names of the operands at this level */
-  int pairs;                                  /* pairs emitted in the unrolled body so far */
-  gm_slots loads, stores;
-} nest;
-
-enum { I, J, K };
-static const char *const variable[3] = {"ii", "jj", "kk"};
-
-static int tail(const gm_emitter *e, int x) {
-  const gm_gemm *g = e->g;
-  return (int)((x == I ? g->m : x == J ? g->n : g->k) % e->config->dim);
-}
+#include "target/gemmini/schedule/emit_nest.h"
 
 static int blocks_along(const gm_emitter *e, int x) { return x == I ? e->g->mb : x == J ? e->g->nb : e->g->kb; }
 
-/* Scratchpad rows from block to block. */
-static int a_stride(const gm_emitter *e, int x) {
-  const int d = e->config->dim;
-  if (e->g->a_transposed) return x == K ? e->plan->tile_m * d : d;
-  return x == I ? e->plan->tile_k * d : d;
-}
-
-static int b_stride(const gm_emitter *e, int x) {
-  const int d = e->config->dim;
-  if (e->g->b_transposed) return x == J ? e->plan->tile_k * d : d;
-  return x == K ? e->plan->tile_n * d : d;
-}
-
-static int c_stride(const gm_emitter *e, int x) { return x == I ? e->plan->tile_n * e->config->dim : e->config->dim; }
-
-/* Is the block at `x` of an unrolled loop the partial one? */
-static bool is_cut(const nest *n, int x) {
-  return n->index[x] >= 0 && n->v->partial[x] && n->v->bound[x] > 0 && n->index[x] == n->v->bound[x] - 1;
-}
-
-static const char *const cut_rows[3] = {"CUT_M << 48", "", "CUT_K << 48"};
-static const char *const cut_columns[3] = {"", "CUT_N << 32", "CUT_K << 32"};
-
-typedef int (*stride_of)(const gm_emitter *, int x);
-
-/* Rows of blocks of C in alternate accumulator banks? */
-static bool alternates(const gm_emitter *e, stride_of stride, int x) {
-  return stride == c_stride && x == I && gm_rows_alternate(&e->plan->levers);
-}
-
-/* From the first block along `x` to the one of an unrolled loop. */
-static int unrolled_offset(const nest *n, stride_of stride, int x) {
-  const int index = n->index[x] > 0 ? n->index[x] : 0;
-  if (!alternates(n->e, stride, x)) return index * stride(n->e, x);
-  return index / 2 * stride(n->e, x) + index % 2 * n->e->layout->c_stride;
-}
-
-static int offset(const nest *n, stride_of stride, int x, int y) {
-  return unrolled_offset(n, stride, x) + unrolled_offset(n, stride, y);
-}
-
-/* "ii * 64": likewise in a rolled loop. */
-static const char *rolled_offset(const gm_emitter *e, stride_of stride, int x, char out[64]) {
-  if (alternates(e, stride, x))
-    snprintf(out, 64, "(%s >> 1) * %d + (%s & 1) * %d", variable[x], stride(e, x), variable[x], e->layout->c_stride);
-  else
-    snprintf(out, 64, "%s * %d", variable[x], stride(e, x));
-  return out;
-}
-
-static void operand_text(char *out, size_t size, const char *name, int constant, const char *cut1, const char *cut2) {
-  size_t n = (size_t)snprintf(out, size, "%s", name);
-  if (constant) n += (size_t)snprintf(out + n, size - n, " + %d", constant);
-  if (*cut1) n += (size_t)snprintf(out + n, size - n, " - (%s)", cut1);
-  if (*cut2) snprintf(out + n, size - n, " - (%s)", cut2);
-}
-
-static void pair_hoisted(nest *n, bool reused) {
-  gm_emitter *e = n->e;
-  char a[96], b[96], c[96];
-  const bool first_k = e->plan->levers.overwrite && n->index[K] <= 0;
-  operand_text(a, sizeof a, n->a, offset(n, a_stride, I, K), is_cut(n, I) ? cut_rows[I] : "",
-               is_cut(n, K) ? cut_columns[K] : "");
-  operand_text(b, sizeof b, n->b, offset(n, b_stride, J, K), is_cut(n, K) ? cut_rows[K] : "",
-               is_cut(n, J) ? cut_columns[J] : "");
-  operand_text(c, sizeof c, first_k ? n->c_first : n->c_more, offset(n, c_stride, I, J),
-               is_cut(n, I) ? cut_rows[I] : "", is_cut(n, J) ? cut_columns[J] : "");
-  if (reused)
-    gm_line(e, "preload(NONE, %s, %d, %d, 0, 0);  compute_accumulated(%s, NONE, 0, 0, %d, %d);", c, e->config->dim,
-            e->config->dim, a, e->config->dim, e->config->dim);
-  else
-    gm_line(e, "preload(%s, %s, 0, 0, 0, 0);  compute_preloaded(%s, NONE, 0, 0, %d, %d);", b, c, a, e->config->dim,
-            e->config->dim);
-}
-
-/* " + kk * 64 + 16": the place of a block, from rolled and unrolled indices. */
-static void offset_text(const nest *n, stride_of stride, int x, int y, char *out, size_t size) {
-  size_t used = 0;
-  char rolled[64];
-  out[0] = '\0';
-  for (int t = 0; t < 2; t++) {
-    const int z = t == 0 ? x : y;
-    if (n->index[z] < 0)
-      used += (size_t)snprintf(out + used, size - used, " + %s", rolled_offset(n->e, stride, z, rolled));
-  }
-  if (offset(n, stride, x, y)) snprintf(out + used, size - used, " + %d", offset(n, stride, x, y));
-}
-
-/* Elements of the block at `x`. */
-static void extent_text(const nest *n, int x, char *out, size_t size) {
-  const int d = n->e->config->dim;
-  if (is_cut(n, x))
-    snprintf(out, size, "%d", tail(n->e, x));
-  else if (n->index[x] >= 0 || !n->v->partial[x])
-    snprintf(out, size, "%d", d);
-  else if (x == I)
-    snprintf(out, size, "(i + ii == %d ? %d : %d)", n->e->g->mb - 1, tail(n->e, I), d);
-  else
-    snprintf(out, size, "(%s == %d ? %d : %d)", variable[x], n->v->bound[x] - 1, tail(n->e, x), d);
-}
-
-static void pair_plain(nest *n, bool reused) {
-  gm_emitter *e = n->e;
-  const int d = e->config->dim;
-  char a[64], b[64], c[128], m[64], nn[64], k[64], flag[64];
-  offset_text(n, a_stride, I, K, a, sizeof a);
-  offset_text(n, b_stride, J, K, b, sizeof b);
-  offset_text(n, c_stride, I, J, c, sizeof c);
-  extent_text(n, I, m, sizeof m);
-  extent_text(n, J, nn, sizeof nn);
-  extent_text(n, K, k, sizeof k);
-  const bool one_step = e->layout->tiles_k == 1;
-  if (!e->plan->levers.overwrite || n->index[K] > 0)
-    snprintf(flag, sizeof flag, " | 0x40000000");
-  else if (n->index[K] < 0)
-    snprintf(flag, sizeof flag, " | (%skk ? 0x40000000 : 0)", one_step ? "" : "k + ");
-  else
-    snprintf(flag, sizeof flag, "%s", one_step ? "" : " | (k ? 0x40000000 : 0)");
-  if (reused)
-    gm_line(e, "preload(NONE, (c%s)%s, %d, %d, %s, %s);  compute_accumulated(a%s, NONE, %s, %s, %d, %d);", c, flag, d,
-            d, nn, m, a, k, m, d, d);
-  else
-    gm_line(e, "preload(b%s, (c%s)%s, %s, %s, %s, %s);  compute_preloaded(a%s, NONE, %s, %s, %d, %d);", b, c, flag, nn,
-            k, nn, m, a, k, m, d, d);
-}
-
 static void emit_pair(nest *n, bool reused) {
-  const gm_plan *p = n->e->plan;
-  if (p->levers.hoist[GM_ADDRESSES])
-    pair_hoisted(n, reused);
-  else
-    pair_plain(n, reused);
+  n->e->addresses->pair(n, reused);
   n->pairs++;
   if (n->stores.level == 3 && n->pairs % n->stores.every == n->stores.every / 2) gm_emit_some_stores(n->e);
   if (n->loads.level == 3 && n->pairs % n->loads.every == 0) gm_emit_some_loads(n->e);
@@ -182,44 +26,12 @@ static void completed_before(const nest *n) {
     snprintf(e->unready, sizeof e->unready, "rows - %d", n->index[I]);
 }
 
-/* A new name for an operand inside a rolled loop: the old one plus an offset. */
-static void move_on(nest *n, char name[32], int x, stride_of stride, const char *cut) {
-  char old[32], rolled[64];
-  memcpy(old, name, sizeof old);
-  snprintf(name, 32, "%.28s_%c", old, "ijk"[x]);
-  gm_line(n->e, "uint64_t %s = %s + %s%s;", name, old, rolled_offset(n->e, stride, x, rolled), cut);
+static void enter(nest *n, int x) {
+  if (n->e->addresses->enter) n->e->addresses->enter(n, x);
 }
 
-/* The increment of the operands in a rolled loop, once per iteration. */
-static void enter_rolled(nest *n, int x) {
-  gm_emitter *e = n->e;
-  if (!e->plan->levers.hoist[GM_ADDRESSES]) return;
-  const bool partial = n->v->partial[x];
-  if (partial && x == I)
-    gm_line(e, "const uint64_t cut_i = i + ii == %d ? CUT_M << 48 : 0;", e->g->mb - 1);
-  else if (partial)
-    gm_line(e, "const uint64_t cut_%c = %s == %d ? CUT_%c : 0;", "ijk"[x], variable[x], n -> v -> bound[x] - 1,
-            "MNK"[x]);
-  switch (x) {
-  case I:
-    move_on(n, n->a, I, a_stride, partial ? " - cut_i" : "");
-    if (e->plan->levers.overwrite) move_on(n, n->c_first, I, c_stride, partial ? " - cut_i" : "");
-    move_on(n, n->c_more, I, c_stride, partial ? " - cut_i" : "");
-    return;
-  case J:
-    move_on(n, n->b, J, b_stride, partial ? " - (cut_j << 32)" : "");
-    if (e->plan->levers.overwrite) move_on(n, n->c_first, J, c_stride, partial ? " - (cut_j << 32)" : "");
-    move_on(n, n->c_more, J, c_stride, partial ? " - (cut_j << 32)" : "");
-    return;
-  default:
-    move_on(n, n->a, K, a_stride, partial ? " - (cut_k << 32)" : "");
-    move_on(n, n->b, K, b_stride, partial ? " - (cut_k << 48)" : "");
-    if (e->plan->levers.overwrite) {
-      gm_line(e, "uint64_t %.28s_k = kk ? %s : %s;", n->c_first, n->c_more, n->c_first);
-      strcat(n->c_first, "_k");
-    }
-    return;
-  }
+static void keep(nest *n) {
+  if (n->e->addresses->keep) n->e->addresses->keep(n);
 }
 
 static int axis(const nest *n, int level) { return n->e->plan->loops[level] - 'i'; }
@@ -243,7 +55,7 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
             variable[x]);
   else
     gm_line(e, "for (int %s = %d; %s < %d; %s++) {", variable[x], from, variable[x], n->v->bound[x], variable[x]);
-  enter_rolled(n, x);
+  enter(n, x);
   if (x == I) completed_before(n);
   emit_level(n, level + 1, reused);
   if (n->stores.level == level) rolled_slot(e, x, n->stores.every, gm_emit_some_stores);
@@ -254,29 +66,21 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
   n->pairs = pairs;
 }
 
-/* Before unrolled code: makes the compiler compute sums where they are used, instead of in advance with spills. */
-static void keep_operands(nest *n) {
-  if (n->e->plan->levers.hoist[GM_ADDRESSES])
-    gm_line(n->e,
-            n->e->plan->levers.overwrite ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
-            n->a, n->b, n->c_more, n->c_first);
-}
-
 /* The first pair over i loads the weights; where that loop is rolled, this pair comes before it. */
 static void emit_first_of_reuse(nest *n) {
   const nest outside = *n;
   gm_line(n->e, "{");
   gm_line(n->e, "const int ii = 0;");
   n->index[I] = -1;
-  enter_rolled(n, I);
-  keep_operands(n);
+  enter(n, I);
+  keep(n);
   emit_pair(n, false);
   gm_line(n->e, "}");
   *n = outside;
 }
 
 static void emit_level(nest *n, int level, bool reused) {
-  if (level == 3 - n->e->plan->unroll) keep_operands(n);
+  if (level == 3 - n->e->plan->unroll) keep(n);
   if (level == 3) {
     emit_pair(n, reused);
     return;
@@ -298,7 +102,8 @@ static void emit_level(nest *n, int level, bool reused) {
 
 static void emit_variant(gm_emitter *e, const variant *v) {
   const gm_plan *p = e->plan;
-  nest n = {.e = e, .v = v, .a = "a", .b = "b", .c_first = "c_first", .c_more = "c_more"};
+  nest n = {
+      .e = e, .v = v, .overwrites = p->levers.overwrite, .a = "a", .b = "b", .c_first = "c_first", .c_more = "c_more"};
   n.loads = gm_plan_slots(p, p->levers.spread_loads);
   n.stores = gm_plan_slots(p, p->levers.spread_stores);
   emit_level(&n, 0, false);
