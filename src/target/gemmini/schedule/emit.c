@@ -3,7 +3,6 @@
  * The source is meant to be read: a comment with the schedule, then the loop structure of plan.h, specialized by the
  * plan. It uses only the short command macros (mvin2, preload, ...) of the machine. */
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +10,6 @@
 #include "target/gemmini/schedule/emit.h"
 #include "target/gemmini/schedule/emit_turn.h"
 #include "target/gemmini/schedule/family.h"
-
-void gm_line(gm_emitter *e, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  gm_write_list(&e->out, format, arguments);
-  va_end(arguments);
-}
 
 /* Rows of the tile at `place`: "gm_min(8, 49 - i)" or a constant. */
 static void rows_text(const gm_emitter *e, const gm_place *p, char *out, size_t size) {
@@ -48,10 +40,7 @@ const char *gm_depth_text(const gm_emitter *e, const gm_place *p, char out[48]) 
 
 static void comment(gm_emitter *e, const tw_problem *problem, const tw_schedule *schedule) {
   char text[512];
-  tw_problem_print(problem, text, sizeof text);
-  tw_text_add(&e->out.text, "/* %s on %s, from the schedule\n", text, e->config->name);
-  if (schedule->n == 0) tw_text_add(&e->out.text, " *     (empty: the plain kernel)\n");
-  for (size_t i = 0; i < schedule->n; i++) tw_text_add(&e->out.text, " *     %s\n", schedule->step[i]);
+  gm_write_schedule(&e->out, e->config, problem, schedule);
   tw_text_add(&e->out.text, " * %s.\n", gm_plan_print(e->config, e->plan, text, sizeof text));
   if (!e->plan->levers.hardware_loop) {
     const int bank = gm_spad_bank_rows(e->config);
@@ -76,31 +65,25 @@ static void signature(gm_emitter *e) {
   char d[64] = "";
   if (g->bias != TW_GEMM_BIAS_NONE)
     snprintf(d, sizeof d, "%s D[%ld][%ld], ", g->acc_type, g->bias == TW_GEMM_BIAS_ROW ? 1L : (long)g->m, (long)g->ldd);
-  gm_line(e, "void test(%s A[%ld][%ld], %s B%s[%ld][%ld], %s%s C[%ld][%ld]) {", g->input_type,
-          (long)(g->a_transposed ? g->k : g->m), (long)g->lda, g->input_type, g->turns_b ? "_stored" : "",
-          (long)(g->b_transposed || g->turns_b ? g->n : g->k), (long)(g->turns_b ? g->ldb_stored : g->ldb), d,
-          g->output_type, (long)g->m, (long)g->ldc);
+  LINE("void test(%s A[%ld][%ld], %s B%s[%ld][%ld], %s%s C[%ld][%ld]) {", g->input_type,
+       (long)(g->a_transposed ? g->k : g->m), (long)g->lda, g->input_type, g->turns_b ? "_stored" : "",
+       (long)(g->b_transposed || g->turns_b ? g->n : g->k), (long)(g->turns_b ? g->ldb_stored : g->ldb), d,
+       g->output_type, (long)g->m, (long)g->ldc);
 }
 
 static void config_loads_and_stores(gm_emitter *e) {
   const gm_gemm *g = e->g;
   const int d = e->config->dim;
-  gm_line(e, "config_ld(%ld, 1.0f, %d, 2);", (long)g->ldb * g->input_bytes, d);
-  gm_line(e, "config_ld(%ld, 1.0f, %d, 1);", (long)g->lda * g->input_bytes, d);
+  LINE("config_ld(%ld, 1.0f, %d, 2);", (long)g->ldb * g->input_bytes, d);
+  LINE("config_ld(%ld, 1.0f, %d, 1);", (long)g->lda * g->input_bytes, d);
   if (!e->plan->levers.overwrite)
-    gm_line(e, "config_ld(%ld, 1.0f, %d, 0);", g->bias == TW_GEMM_BIAS_FULL ? (long)g->ldd * g->acc_bytes : 0L, d);
-  char scale[40];
-  gm_float_text(g->scale, scale, sizeof scale);
-  if (g->relu || g->scale != 1.0)
-    gm_line(e, "gemmini_extended_config_st(%ld, %s, %s);", (long)g->ldc * g->output_bytes,
-            g->relu ? "RELU" : "NO_ACTIVATION", scale);
-  else
-    gm_line(e, "config_st(%ld);", (long)g->ldc * g->output_bytes);
+    LINE("config_ld(%ld, 1.0f, %d, 0);", g->bias == TW_GEMM_BIAS_FULL ? (long)g->ldd * g->acc_bytes : 0L, d);
+  gm_write_config_st(&e->out, (long)g->ldc * g->output_bytes, g->relu, g->scale);
 }
 
 static void config_execute(gm_emitter *e) {
-  gm_line(e, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, %s, %s);", e->g->a_transposed ? "true" : "false",
-          e->g->b_transposed ? "true" : "false");
+  LINE("config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, %s, %s);", e->g->a_transposed ? "true" : "false",
+       e->g->b_transposed ? "true" : "false");
 }
 
 /* Places of the step that computes, of the step for which operands are loaded, and of the tile that is filled. */
@@ -114,37 +97,37 @@ static void advance_tile(gm_emitter *e, const gm_place *p) {
   char rows[256];
   rows_text(e, p, rows, sizeof rows);
   if (!plan->outer_is_i) {
-    gm_line(e, "if ((%s += %s) >= %d) {", p->i, p->rows, e->g->mb);
-    gm_line(e, "%s = 0;", p->i);
-    gm_line(e, "%s += %d;", p->j, plan->tile_n);
-    gm_line(e, "}");
-    gm_line(e, "%s = %s;", p->rows, rows);
+    LINE("if ((%s += %s) >= %d) {", p->i, p->rows, e->g->mb);
+    LINE("%s = 0;", p->i);
+    LINE("%s += %d;", p->j, plan->tile_n);
+    LINE("}");
+    LINE("%s = %s;", p->rows, rows);
     return;
   }
   if (!one_column) {
-    gm_line(e, "if ((%s += %d) >= %d) {", p->j, plan->tile_n, e->g->nb);
-    gm_line(e, "%s = 0;", p->j);
+    LINE("if ((%s += %d) >= %d) {", p->j, plan->tile_n, e->g->nb);
+    LINE("%s = 0;", p->j);
   }
-  gm_line(e, "%s += %s;", p->i, p->rows);
-  gm_line(e, "%s = %s;", p->rows, rows);
-  if (!one_column) gm_line(e, "}");
+  LINE("%s += %s;", p->i, p->rows);
+  LINE("%s = %s;", p->rows, rows);
+  if (!one_column) LINE("}");
 }
 
 /* Advances to the next step for which operands are loaded, in the order of the computing loops. */
 static void advance(gm_emitter *e) {
   char depth[48];
   if (gm_one_tile(e->layout)) {
-    gm_line(e, "lk += %s;", gm_depth_text(e, &ahead, depth));
+    LINE("lk += %s;", gm_depth_text(e, &ahead, depth));
     return;
   }
   if (e->layout->tiles_k == 1) {
     advance_tile(e, &ahead);
     return;
   }
-  gm_line(e, "if ((lk += %s) >= %d) {", gm_depth_text(e, &ahead, depth), e->g->kb);
-  gm_line(e, "lk = 0;");
+  LINE("if ((lk += %s) >= %d) {", gm_depth_text(e, &ahead, depth), e->g->kb);
+  LINE("lk = 0;");
   advance_tile(e, &ahead);
-  gm_line(e, "}");
+  LINE("}");
 }
 
 /* Is there a step (or a tile, if the place has no k) here? */
@@ -160,10 +143,10 @@ static void more_text(const gm_emitter *e, const gm_place *p, char *out, size_t 
 static void next_loads(gm_emitter *e, const char *when) {
   char more[32];
   more_text(e, &ahead, more, sizeof more);
-  gm_line(e, "if (%s) { /* loads %s */", more, when);
+  LINE("if (%s) { /* loads %s */", more, when);
   gm_emit_set_loads(e, &ahead);
   advance(e);
-  gm_line(e, "}");
+  LINE("}");
 }
 
 /* The second step's loads are prepared before the first step's are issued: a line of code that the core fetches beside
@@ -180,37 +163,37 @@ static void first_loads(gm_emitter *e) {
   char rows[256], height[260];
   rows_text(e, &(gm_place){.i = "0", .j = "0"}, rows, sizeof rows);
   snprintf(height, sizeof height, "(%s)", rows);
-  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) gm_line(e, "KEEP(%s);", kept[i]);
-  gm_line(e, "{ /* the operands of the first step, a row of A before B */");
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) LINE("KEEP(%s);", kept[i]);
+  LINE("{ /* the operands of the first step, a row of A before B */");
   gm_emit_first_loads(e, &(gm_place){"0", "0", "0", height});
-  gm_line(e, "}");
+  LINE("}");
 }
 
 static void prologue(gm_emitter *e) {
   char rows[256], more[32];
   rows_text(e, &ahead, rows, sizeof rows);
   more_text(e, &ahead, more, sizeof more);
-  gm_line(e, "int li = 0, lj = 0, lk = 0;");
-  gm_line(e, "int lrows = %s;", rows);
+  LINE("int li = 0, lj = 0, lk = 0;");
+  LINE("int lrows = %s;", rows);
   if (e->plan->quick_start) {
     quick_prologue(e);
     return;
   }
-  gm_line(e, "/* the operands of the first step%s */", e->plan->levers.prefetch > 1 ? "s" : "");
+  LINE("/* the operands of the first step%s */", e->plan->levers.prefetch > 1 ? "s" : "");
   if (e->plan->levers.prefetch > 1)
-    gm_line(e, "for (int step = 0; step < %d && %s; step++) {", e->plan->levers.prefetch, more);
+    LINE("for (int step = 0; step < %d && %s; step++) {", e->plan->levers.prefetch, more);
   gm_emit_set_loads(e, &ahead);
   gm_emit_all_loads(e);
   advance(e);
-  if (e->plan->levers.prefetch > 1) gm_line(e, "}");
+  if (e->plan->levers.prefetch > 1) LINE("}");
 }
 
 /* Fills ahead: first the first tile, then always the next one. */
 static void first_fill(gm_emitter *e) {
   char rows[256];
   rows_text(e, &filled, rows, sizeof rows);
-  gm_line(e, "int fi = 0, fj = 0;");
-  gm_line(e, "int frows = %s;", rows);
+  LINE("int fi = 0, fj = 0;");
+  LINE("int frows = %s;", rows);
   gm_emit_set_fill(e, &filled, "c_at");
   gm_emit_all_fills(e);
   advance_tile(e, &filled);
@@ -220,10 +203,10 @@ static void next_fill(gm_emitter *e) {
   char more[32], to[32];
   more_text(e, &filled, more, sizeof more);
   snprintf(to, sizeof to, "c_at ^ %d", e->layout->c_stride);
-  gm_line(e, "if (%s) { /* what the next tile is filled with */", more);
+  LINE("if (%s) { /* what the next tile is filled with */", more);
   gm_emit_set_fill(e, &filled, to);
   advance_tile(e, &filled);
-  gm_line(e, "}");
+  LINE("}");
 }
 
 /* One step along k: its loads (or a later step's), its pairs. */
@@ -238,9 +221,9 @@ static void step(gm_emitter *e) {
   }
   if (p->levers.early_stores) {
     const bool last = e->layout->tiles_k == 1;
-    if (!last) gm_line(e, "if (k + %d >= %d) { /* rows are complete after this step's pairs */", p->tile_k, e->g->kb);
+    if (!last) LINE("if (k + %d >= %d) { /* rows are complete after this step's pairs */", p->tile_k, e->g->kb);
     gm_emit_set_stores(e);
-    if (!last) gm_line(e, "}");
+    if (!last) LINE("}");
   }
   e->addresses->operands(e);
   gm_emit_pairs(e);
@@ -252,15 +235,15 @@ static void step(gm_emitter *e) {
 static void steps(gm_emitter *e) {
   const gm_plan *p = e->plan;
   if (e->layout->tiles_k == 1) {
-    if (p->levers.prefetch == 0) gm_line(e, "const int k = 0;");
+    if (p->levers.prefetch == 0) LINE("const int k = 0;");
     step(e);
     return;
   }
   char depth[48];
-  gm_line(e, "for (int k = 0, depth; k < %d; k += depth) {", e->g->kb);
-  gm_line(e, "depth = %s;", gm_depth_text(e, &here, depth));
+  LINE("for (int k = 0, depth; k < %d; k += depth) {", e->g->kb);
+  LINE("depth = %s;", gm_depth_text(e, &here, depth));
   step(e);
-  gm_line(e, "}");
+  LINE("}");
 }
 
 static void tile(gm_emitter *e) {
@@ -278,40 +261,38 @@ static void tile(gm_emitter *e) {
   if (gm_fills_ahead(&p->levers)) gm_emit_all_fills(e);
   if (!p->levers.early_stores) gm_emit_set_stores(e);
   if (p->levers.spread_stores == 0) gm_emit_all_stores(e);
-  if (p->levers.c_buffers > 1) gm_line(e, "c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
+  if (p->levers.c_buffers > 1) LINE("c_at ^= %d; /* the other accumulator buffer */", e->layout->c_stride);
 }
 
-static bool one_row_of_tiles(const gm_emitter *e) {
-  return e->layout->tiles_m == 1 && (e->g->mb == 1 || !e->plan->taper || e->plan->outer_is_i);
-}
+static bool one_row_of_tiles(const gm_emitter *e) { return gm_plan_tile_rows(e->plan, e->g->mb, true) == e->g->mb; }
 
 static void i_loop(gm_emitter *e, void (*body)(gm_emitter *)) {
   char rows[256];
   rows_text(e, &here, rows, sizeof rows);
-  if (!e->plan->outer_is_i && gm_has_panels(&e->slots, 'a')) gm_line(e, "a_panel = 0;");
+  if (!e->plan->outer_is_i && gm_has_panels(&e->slots, 'a')) LINE("a_panel = 0;");
   if (one_row_of_tiles(e)) {
-    gm_line(e, "const int i = 0, rows = %d;", e->g->mb);
+    LINE("const int i = 0, rows = %d;", e->g->mb);
     body(e);
     return;
   }
-  gm_line(e, "for (int i = 0, rows; i < %d; i += rows) {", e->g->mb);
-  gm_line(e, "rows = %s;", rows);
+  LINE("for (int i = 0, rows; i < %d; i += rows) {", e->g->mb);
+  LINE("rows = %s;", rows);
   body(e);
   gm_next_panel(&e->out, &e->slots, 'a');
-  gm_line(e, "}");
+  LINE("}");
 }
 
 static void j_loop(gm_emitter *e, void (*body)(gm_emitter *)) {
-  if (e->plan->outer_is_i && gm_has_panels(&e->slots, 'b')) gm_line(e, "b_panel = 0;");
+  if (e->plan->outer_is_i && gm_has_panels(&e->slots, 'b')) LINE("b_panel = 0;");
   if (e->layout->tiles_n == 1) {
-    gm_line(e, "const int j = 0;");
+    LINE("const int j = 0;");
     body(e);
     return;
   }
-  gm_line(e, "for (int j = 0; j < %d; j += %d) {", e->g->nb, e->plan->tile_n);
+  LINE("for (int j = 0; j < %d; j += %d) {", e->g->nb, e->plan->tile_n);
   body(e);
   gm_next_panel(&e->out, &e->slots, 'b');
-  gm_line(e, "}");
+  LINE("}");
 }
 
 static void inner_i(gm_emitter *e) { i_loop(e, tile); }
@@ -325,7 +306,7 @@ static void software(gm_emitter *e) {
   if (p->levers.prefetch > 0) prologue(e);
   config_execute(e);
   gm_declare_slots(&e->out, &e->slots);
-  gm_line(e, "uint64_t c_at = 0x80000000;");
+  LINE("uint64_t c_at = 0x80000000;");
   if (e->addresses->begin) e->addresses->begin(e);
   if (gm_fills_ahead(&p->levers)) first_fill(e);
   if (p->quick_start) first_loads(e);
@@ -369,8 +350,8 @@ tw_status gm_gemm_emit(const tw_target *target, const tw_problem *problem, const
     gm_emit_hardware_loop(&e);
   else
     software(&e);
-  gm_line(&e, "fence();");
-  gm_line(&e, "}");
+  gm_write(&e.out, "fence();");
+  gm_write(&e.out, "}");
   *source = tw_text_take(&e.out.text);
   return *source ? TW_OK : tw_no_memory(error, "the kernel's source");
 }

@@ -33,9 +33,6 @@ struct gm_emitter {
   char unready[24];
 };
 
-/* One line of C, as gm_write. */
-void gm_line(gm_emitter *, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* Names of the variables of a place in the iteration space, for the step that computes and the step that loads. */
 typedef struct gm_place {
   const char *i, *j, *k, *rows; /* first block row, block column, block of k; height of the tile */

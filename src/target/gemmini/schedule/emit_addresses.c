@@ -75,11 +75,11 @@ static void pair_hoisted(nest *n, bool reused) {
   operand_text(c, sizeof c, first_k ? n->c_first : n->c_more, offset(n, c_stride, I, J),
                is_cut(n, I) ? cut_rows[I] : "", is_cut(n, J) ? cut_columns[J] : "");
   if (reused)
-    gm_line(e, "preload(NONE, %s, %d, %d, 0, 0);  compute_accumulated(%s, NONE, 0, 0, %d, %d);", c, e->config->dim,
-            e->config->dim, a, e->config->dim, e->config->dim);
+    LINE("preload(NONE, %s, %d, %d, 0, 0);  compute_accumulated(%s, NONE, 0, 0, %d, %d);", c, e->config->dim,
+         e->config->dim, a, e->config->dim, e->config->dim);
   else
-    gm_line(e, "preload(%s, %s, 0, 0, 0, 0);  compute_preloaded(%s, NONE, 0, 0, %d, %d);", b, c, a, e->config->dim,
-            e->config->dim);
+    LINE("preload(%s, %s, 0, 0, 0, 0);  compute_preloaded(%s, NONE, 0, 0, %d, %d);", b, c, a, e->config->dim,
+         e->config->dim);
 }
 
 /* " + kk * 64 + 16": the place of a block, from rolled and unrolled indices. */
@@ -126,24 +126,24 @@ static void pair_plain(nest *n, bool reused) {
   else
     snprintf(flag, sizeof flag, "%s", one_step ? "" : " | (k ? 0x40000000 : 0)");
   if (reused)
-    gm_line(e, "preload(NONE, (c%s)%s, %d, %d, %s, %s);  compute_accumulated(a%s, NONE, %s, %s, %d, %d);", c, flag, d,
-            d, nn, m, a, k, m, d, d);
+    LINE("preload(NONE, (c%s)%s, %d, %d, %s, %s);  compute_accumulated(a%s, NONE, %s, %s, %d, %d);", c, flag, d, d, nn,
+         m, a, k, m, d, d);
   else
-    gm_line(e, "preload(b%s, (c%s)%s, %s, %s, %s, %s);  compute_preloaded(a%s, NONE, %s, %s, %d, %d);", b, c, flag, nn,
-            k, nn, m, a, k, m, d, d);
+    LINE("preload(b%s, (c%s)%s, %s, %s, %s, %s);  compute_preloaded(a%s, NONE, %s, %s, %d, %d);", b, c, flag, nn, k, nn,
+         m, a, k, m, d, d);
 }
 
 static void declare_chunks(gm_emitter *e, const char *type, const char *full) {
   char a[128], b[128];
   gm_slot_text(&e->layout->a, "a_slot", a, sizeof a);
   gm_slot_text(&e->layout->b, "b_slot", b, sizeof b);
-  gm_line(e, "%s a = %s%s;", type, full, a);
-  gm_line(e, "%s b = %s%s;", type, full, b);
+  LINE("%s a = %s%s;", type, full, a);
+  LINE("%s b = %s%s;", type, full, b);
 }
 
 static void operands_combined(gm_emitter *e) {
   declare_chunks(e, "const uint32_t", "");
-  gm_line(e, "const uint32_t c = c_at;");
+  LINE("const uint32_t c = c_at;");
 }
 
 const gm_addresses gm_combined = {.operands = operands_combined, .pair = pair_plain};
@@ -165,17 +165,17 @@ static void constants_hoisted(gm_emitter *e) {
 }
 
 static void begin_hoisted(gm_emitter *e) {
-  gm_line(e, "uint64_t full = FULL;");
-  gm_line(e, "KEEP(full);");
+  LINE("uint64_t full = FULL;");
+  LINE("KEEP(full);");
 }
 
 static void operands_hoisted(gm_emitter *e) {
   declare_chunks(e, "uint64_t", "full + ");
-  gm_line(e, "uint64_t c_more = full + c_at + 0x40000000; /* accumulates */");
+  LINE("uint64_t c_more = full + c_at + 0x40000000; /* accumulates */");
   if (e->plan->levers.overwrite && e->layout->tiles_k > 1)
-    gm_line(e, "uint64_t c_first = k ? c_more : full + c_at; /* the first step overwrites */");
+    LINE("uint64_t c_first = k ? c_more : full + c_at; /* the first step overwrites */");
   else if (e->plan->levers.overwrite)
-    gm_line(e, "uint64_t c_first = full + c_at; /* overwrites */");
+    LINE("uint64_t c_first = full + c_at; /* overwrites */");
 }
 
 /* A new name for an operand inside a rolled loop: the old one plus an offset. */
@@ -183,7 +183,7 @@ static void move_on(nest *n, char name[32], int x, stride_of stride, const char 
   char old[32], rolled[64];
   memcpy(old, name, sizeof old);
   snprintf(name, 32, "%.28s_%c", old, "ijk"[x]);
-  gm_line(n->e, "uint64_t %s = %s + %s%s;", name, old, rolled_offset(n->e, stride, x, rolled), cut);
+  gm_write(&n->e->out, "uint64_t %s = %s + %s%s;", name, old, rolled_offset(n->e, stride, x, rolled), cut);
 }
 
 static void enter_hoisted(nest *n, int x) {
@@ -191,15 +191,14 @@ static void enter_hoisted(nest *n, int x) {
   const bool partial = n->v->partial[x];
   const char *cut = !partial ? "" : x == I ? " - cut_i" : x == J ? " - (cut_j << 32)" : " - (cut_k << 32)";
   if (partial && x == I)
-    gm_line(e, "const uint64_t cut_i = i + ii == %d ? CUT_M << 48 : 0;", e->g->mb - 1);
+    LINE("const uint64_t cut_i = i + ii == %d ? CUT_M << 48 : 0;", e->g->mb - 1);
   else if (partial)
-    gm_line(e, "const uint64_t cut_%c = %s == %d ? CUT_%c : 0;", "ijk"[x], variable[x], n -> v -> bound[x] - 1,
-            "MNK"[x]);
+    LINE("const uint64_t cut_%c = %s == %d ? CUT_%c : 0;", "ijk"[x], variable[x], n -> v -> bound[x] - 1, "MNK"[x]);
   if (x == K) {
     move_on(n, n->a, K, a_stride, cut);
     move_on(n, n->b, K, b_stride, partial ? " - (cut_k << 48)" : "");
     if (!n->overwrites) return;
-    gm_line(e, "uint64_t %.28s_k = kk ? %s : %s;", n->c_first, n->c_more, n->c_first);
+    LINE("uint64_t %.28s_k = kk ? %s : %s;", n->c_first, n->c_more, n->c_first);
     strcat(n->c_first, "_k");
     return;
   }
@@ -210,8 +209,8 @@ static void enter_hoisted(nest *n, int x) {
 
 /* Makes the compiler compute sums where they are used, instead of in advance with spills. */
 static void keep_hoisted(nest *n) {
-  gm_line(n->e, n->overwrites ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);", n->a, n->b,
-          n->c_more, n->c_first);
+  gm_write(&n->e->out, n->overwrites ? "KEEP(%s); KEEP(%s); KEEP(%s); KEEP(%s);" : "KEEP(%s); KEEP(%s); KEEP(%s);",
+           n->a, n->b, n->c_more, n->c_first);
 }
 
 const gm_addresses gm_hoisted = {true,          constants_hoisted, begin_hoisted, operands_hoisted,

@@ -39,33 +39,32 @@ void gm_emit_hardware_loop(gm_emitter *e) {
     snprintf(d_text, sizeof d_text, "k ? NULL : &D[i * %d][j * %d]", d, d);
   char scale[40];
   gm_float_text(g->scale, scale, sizeof scale);
-  gm_line(e, "gemmini_extended_config_st(%ld, %s, %s);", (long)g->ldc * g->output_bytes,
-          g->relu ? "RELU" : "NO_ACTIVATION", scale);
-  gm_line(e, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, %s, %s);", g->a_transposed ? "true" : "false",
-          g->b_transposed ? "true" : "false");
-  gm_line(e, "config_ld(%ld, 1.0f, %d, 0);", (long)g->lda * g->input_bytes, d);
-  gm_line(e, "config_ld(%ld, 1.0f, %d, 1);", (long)g->ldb * g->input_bytes, d);
-  gm_line(e, "config_ld(%ld, 1.0f, %d, 2);", ldd * g->acc_bytes, d);
+  LINE("gemmini_extended_config_st(%ld, %s, %s);", (long)g->ldc * g->output_bytes, g->relu ? "RELU" : "NO_ACTIVATION",
+       scale);
+  LINE("config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, %s, %s);", g->a_transposed ? "true" : "false",
+       g->b_transposed ? "true" : "false");
+  LINE("config_ld(%ld, 1.0f, %d, 0);", (long)g->lda * g->input_bytes, d);
+  LINE("config_ld(%ld, 1.0f, %d, 1);", (long)g->ldb * g->input_bytes, d);
+  LINE("config_ld(%ld, 1.0f, %d, 2);", ldd * g->acc_bytes, d);
   const char *i_loop = "for (int i = 0; i < %d; i += %d)", *j_loop = "for (int j = 0; j < %d; j += %d)";
   char line[2][64];
   snprintf(line[p->outer_is_i ? 0 : 1], sizeof line[0], i_loop, g->mb, p->tile_m);
   snprintf(line[p->outer_is_i ? 1 : 0], sizeof line[0], j_loop, g->nb, p->tile_n);
-  gm_line(e, "%s {", line[0]);
-  gm_line(e, "%s {", line[1]);
-  gm_line(e, "for (int k = 0; k < %d; k += %d) {", g->kb, p->tile_k);
-  gm_line(e, "const int mb = %s, nb = %s, kb = %s; /* blocks */", bound[0], bound[1], bound[2]);
-  gm_line(e, "const int m_pad = %s, n_pad = %s, k_pad = %s; /* elements */", padding[0], padding[1], padding[2]);
-  gm_line(e, "const %s *a = &A[%s * %d][%s * %d], *b = &B[%s * %d][%s * %d];", g->input_type,
-          g->a_transposed ? "k" : "i", d, g->a_transposed ? "i" : "k", d, g->b_transposed ? "j" : "k", d,
-          g->b_transposed ? "k" : "j", d);
-  gm_line(e, "%s *c = k + %d < %d ? NULL : &C[i * %d][j * %d];", g->output_type, p->tile_k, g->kb, d, d);
-  gm_line(e, "gemmini_loop_ws(mb, nb, kb, m_pad, n_pad, k_pad, a, b, %s, c, %ld, %ld, %ld, %ld,", d_text, (long)g->lda,
-          (long)g->ldb, ldd, (long)g->ldc);
+  LINE("%s {", line[0]);
+  LINE("%s {", line[1]);
+  LINE("for (int k = 0; k < %d; k += %d) {", g->kb, p->tile_k);
+  LINE("const int mb = %s, nb = %s, kb = %s; /* blocks */", bound[0], bound[1], bound[2]);
+  LINE("const int m_pad = %s, n_pad = %s, k_pad = %s; /* elements */", padding[0], padding[1], padding[2]);
+  LINE("const %s *a = &A[%s * %d][%s * %d], *b = &B[%s * %d][%s * %d];", g->input_type, g->a_transposed ? "k" : "i", d,
+       g->a_transposed ? "i" : "k", d, g->b_transposed ? "j" : "k", d, g->b_transposed ? "k" : "j", d);
+  LINE("%s *c = k + %d < %d ? NULL : &C[i * %d][j * %d];", g->output_type, p->tile_k, g->kb, d, d);
+  LINE("gemmini_loop_ws(mb, nb, kb, m_pad, n_pad, k_pad, a, b, %s, c, %ld, %ld, %ld, %ld,", d_text, (long)g->lda,
+       (long)g->ldb, ldd, (long)g->ldc);
   /* the loop adds to the accumulator: the bias, or the steps before along k */
-  gm_line(e, "  %s, %s, %s, false, %s, %s, 0, 0, false);", g->a_transposed ? "true" : "false",
-          g->b_transposed ? "true" : "false", g->wide_output ? "true" : "false",
-          g->bias == TW_GEMM_BIAS_NONE ? "k > 0" : "true", g->relu ? "RELU" : "NO_ACTIVATION");
-  gm_line(e, "}");
-  gm_line(e, "}");
-  gm_line(e, "}");
+  LINE("  %s, %s, %s, false, %s, %s, 0, 0, false);", g->a_transposed ? "true" : "false",
+       g->b_transposed ? "true" : "false", g->wide_output ? "true" : "false",
+       g->bias == TW_GEMM_BIAS_NONE ? "k > 0" : "true", g->relu ? "RELU" : "NO_ACTIVATION");
+  LINE("}");
+  LINE("}");
+  LINE("}");
 }

@@ -58,7 +58,7 @@ static int columns_of(const gm_emitter *e, const chunk *c) {
   const gm_layout *l = e->layout;
   const int64_t length = length_of(e, c->col_dim), most = (int64_t)c->col_tile * e->config->dim;
   const int tiles = c->col_dim == 'm' ? l->tiles_m : c->col_dim == 'n' ? l->tiles_n : l->tiles_k;
-  if (c->col_dim == 'm' && e->plan->taper) return 0;
+  if (c->col_dim == 'm' && gm_heights_differ(e->plan)) return 0;
   if (tiles == 1) return (int)length;
   /* several commands for a row: the first chunk is loaded in full width, so that they have constant sizes */
   const bool wide = c->col_dim == 'k' && length % e->config->dim == 0 && c->col_tile > c->width &&
@@ -91,7 +91,7 @@ static void elements_text(const gm_emitter *e, const gm_place *p, const chunk *c
   const int d = e->config->dim;
   const long length = (long)length_of(e, c->col_dim);
   char depth[48];
-  if (c->col_dim == 'm' && e->plan->taper)
+  if (c->col_dim == 'm' && gm_heights_differ(e->plan))
     snprintf(out, size, "MIN(%s * %d, %ld - %s * %d)", p->rows, d, length, p->i, d);
   else if (c->col_dim == 'k' && gm_first_depth(e->plan, e->g) < c->col_tile)
     snprintf(out, size, "MIN(%s * %d, %ld - %s * %d)", gm_depth_text(e, p, depth), d, length, p->k, d);
@@ -110,20 +110,20 @@ static void declare_size(gm_emitter *e, char name) {
             piece = gm_min(c.width * d, columns ? columns : c.width * d),
             less = columns ? piece - 1 - (columns - 1) % piece : 0;
   if (!is_sized(e, &c)) return;
-  gm_line(e, "uint64_t %c_size = (uint64_t)%d << 48 | (uint64_t)%d << 32;", name, d, piece);
-  gm_line(e, "KEEP(%c_size);", name);
+  LINE("uint64_t %c_size = (uint64_t)%d << 48 | (uint64_t)%d << 32;", name, d, piece);
+  LINE("KEEP(%c_size);", name);
   if (!less) return;
-  gm_line(e, "uint64_t %c_less = (uint64_t)%d << 32; /* the last command of a row moves less */", name, less);
-  gm_line(e, "KEEP(%c_less);", name);
+  LINE("uint64_t %c_less = (uint64_t)%d << 32; /* the last command of a row moves less */", name, less);
+  LINE("KEEP(%c_less);", name);
 }
 
 /* On to the next row of blocks in the accumulator. */
 static void next_accumulator_row(gm_emitter *e, const chunk *c, int columns) {
   const int bank = e->layout->c_stride;
   if (gm_rows_alternate(&e->plan->levers))
-    gm_line(e, "%s += %s & %d ? %d : %d; /* banks in turn */", c->local, c->local, bank, columns - bank, bank);
+    LINE("%s += %s & %d ? %d : %d; /* banks in turn */", c->local, c->local, bank, columns - bank, bank);
   else
-    gm_line(e, "%s += %d;", c->local, columns);
+    LINE("%s += %d;", c->local, columns);
 }
 
 /* Moves one row of blocks, and goes on to the next row. */
@@ -138,8 +138,8 @@ static void move_row(gm_emitter *e, char name) {
   else if (missing_rows(e, &c))
     snprintf(rows, sizeof rows, "%c_left == 1 ? %c_last : %d", name, name, d);
   if (!columns && !sized)
-    gm_line(e, "for (int x = 0; x < %c_columns; x += %d) %s(%s%s, %s + x, MIN(%d, %c_columns - x), %s);", name, step,
-            c.command, c.memory, zeros ? "" : " + x", c.local, step, name, rows);
+    LINE("for (int x = 0; x < %c_columns; x += %d) %s(%s%s, %s + x, MIN(%d, %c_columns - x), %s);", name, step,
+         c.command, c.memory, zeros ? "" : " + x", c.local, step, name, rows);
   for (int x = 0; x < end && (columns || sized); x += step) {
     const int part = gm_min(step, end - x);
     if (x && !zeros) snprintf(from, sizeof from, " + %d", x);
@@ -147,24 +147,24 @@ static void move_row(gm_emitter *e, char name) {
       snprintf(to, sizeof to, " - %c_less + %d", name, x);
     else if (x)
       snprintf(to, sizeof to, " + %d", x);
-    gm_line(e, "%s(%s%s, %s%s%s, %d, %s);", c.command, c.memory, from, c.local, cut, to, sized ? 0 : part, rows);
+    LINE("%s(%s%s, %s%s%s, %d, %s);", c.command, c.memory, from, c.local, cut, to, sized ? 0 : part, rows);
   }
-  if (c.pitch) gm_line(e, "%s += %ld;", c.memory, c.pitch * d);
-  gm_line(e, "%c_left--;", name);
+  if (c.pitch) LINE("%s += %ld;", c.memory, c.pitch * d);
+  LINE("%c_left--;", name);
   if (name == 'c' || name == 'd')
     next_accumulator_row(e, &c, c.col_tile * d);
   else
-    gm_line(e, "%s += %d;", c.local, c.col_tile * d);
+    LINE("%s += %d;", c.local, c.col_tile * d);
 }
 
 /* The variables of rows that are still to be moved; set_rows gives them their values. */
 static void declare_rows(gm_emitter *e, char name) {
   const chunk c = chunk_of(e, name);
   const bool sized = is_sized(e, &c);
-  gm_line(e, "uint64_t %s = 0;", c.local);
-  gm_line(e, "int %c_left = 0;", name);
-  if (!columns_of(e, &c) && !sized) gm_line(e, "int %c_columns = 0;", name);
-  if (missing_rows(e, &c)) gm_line(e, sized ? "uint64_t %c_cut = 0;" : "int %c_last = 0;", name);
+  LINE("uint64_t %s = 0;", c.local);
+  LINE("int %c_left = 0;", name);
+  if (!columns_of(e, &c) && !sized) LINE("int %c_columns = 0;", name);
+  if (missing_rows(e, &c)) LINE(sized ? "uint64_t %c_cut = 0;" : "int %c_last = 0;", name);
 }
 
 /* The rows of the chunk at a place; `at`: where it is in the accelerator. */
@@ -176,37 +176,37 @@ static void set_rows(gm_emitter *e, char name, const gm_place *p, const char *at
   blocks_text(e, p, c.row_dim, blocks, sizeof blocks);
   elements_text(e, p, &c, elements, sizeof elements);
   if (sized && differ)
-    gm_line(e, "%s = %c_size - ((uint64_t)(%d - %s) << 32) + %s;", c.local, name, c.width * d, elements, at);
+    LINE("%s = %c_size - ((uint64_t)(%d - %s) << 32) + %s;", c.local, name, c.width * d, elements, at);
   else if (sized)
-    gm_line(e, "%s = %c_size + %s;", c.local, name, at);
+    LINE("%s = %c_size + %s;", c.local, name, at);
   else
-    gm_line(e, "%s = %s;", c.local, at);
-  gm_line(e, "%c_left = %s;", name, blocks);
-  if (differ && !sized) gm_line(e, "%c_columns = %s;", name, elements);
+    LINE("%s = %s;", c.local, at);
+  LINE("%c_left = %s;", name, blocks);
+  if (differ && !sized) LINE("%c_columns = %s;", name, elements);
   if (missing && sized)
-    gm_line(e, "%c_cut = %s + %s == %d ? (uint64_t)%d << 48 : 0;", name, place_of(p, c.row_dim), blocks,
-            blocks_of(e, c.row_dim), missing);
+    LINE("%c_cut = %s + %s == %d ? (uint64_t)%d << 48 : 0;", name, place_of(p, c.row_dim), blocks,
+         blocks_of(e, c.row_dim), missing);
   else if (missing)
-    gm_line(e, "%c_last = %s + %s == %d ? %d : %d;", name, place_of(p, c.row_dim), blocks, blocks_of(e, c.row_dim),
-            d - missing, d);
+    LINE("%c_last = %s + %s == %d ? %d : %d;", name, place_of(p, c.row_dim), blocks, blocks_of(e, c.row_dim),
+         d - missing, d);
 }
 
 static void declare_loads(gm_emitter *e, char name) {
   const gm_operand_layout *l = name == 'a' ? &e->layout->a : &e->layout->b;
-  gm_line(e, "const %s *%c_from = &%c[0][0];", e->g->input_type, name, toupper(name));
+  LINE("const %s *%c_from = &%c[0][0];", e->g->input_type, name, toupper(name));
   declare_rows(e, name);
-  if (l->slots > 1) gm_line(e, "uint64_t %c_load = 0;", name);
+  if (l->slots > 1) LINE("uint64_t %c_load = 0;", name);
 }
 
 void gm_emit_move_variables(gm_emitter *e) {
   for (const char *name = "bac"; *name; name++) declare_size(e, *name);
-  gm_line(e, "/* rows of blocks still to move: where from, where to, how many */");
+  LINE("/* rows of blocks still to move: where from, where to, how many */");
   declare_loads(e, 'b');
   declare_loads(e, 'a');
-  gm_line(e, "%s *c_to = &C[0][0];", e->g->output_type);
+  LINE("%s *c_to = &C[0][0];", e->g->output_type);
   declare_rows(e, 'c');
   if (e->plan->levers.overwrite) return;
-  if (e->g->bias != TW_GEMM_BIAS_NONE) gm_line(e, "const %s *d_from = &D[0][0];", e->g->acc_type);
+  if (e->g->bias != TW_GEMM_BIAS_NONE) LINE("const %s *d_from = &D[0][0];", e->g->acc_type);
   declare_rows(e, 'd');
 }
 
@@ -229,12 +229,11 @@ static void set_load(gm_emitter *e, char name, const gm_place *p) {
   snprintf(slot_name, sizeof slot_name, "%c_load", name);
   gm_slot_text(l, slot_name, slot, sizeof slot);
   const bool always = strcmp(condition, "1") == 0;
-  if (!always) gm_line(e, "if (%s) {", condition);
-  gm_line(e, "%c_from = &%c[%s * %d][%s * %d];", name, toupper(name), place_of(p, c.row_dim), d, place_of(p, c.col_dim),
-          d);
+  if (!always) LINE("if (%s) {", condition);
+  LINE("%c_from = &%c[%s * %d][%s * %d];", name, toupper(name), place_of(p, c.row_dim), d, place_of(p, c.col_dim), d);
   set_rows(e, name, p, slot);
   gm_next_load(&e->out, name, l->slots);
-  if (!always) gm_line(e, "}");
+  if (!always) LINE("}");
 }
 
 void gm_emit_set_loads(gm_emitter *e, const gm_place *p) {
@@ -244,13 +243,13 @@ void gm_emit_set_loads(gm_emitter *e, const gm_place *p) {
 
 void gm_emit_all_loads(gm_emitter *e) {
   for (const char *name = "ba"; *name; name++) {
-    gm_line(e, "while (%c_left > 0) {", *name);
+    LINE("while (%c_left > 0) {", *name);
     move_row(e, *name);
-    gm_line(e, "}");
+    LINE("}");
   }
 }
 
-void gm_emit_no_loads(gm_emitter *e) { gm_line(e, "b_left = a_left = 0;"); }
+void gm_emit_no_loads(gm_emitter *e) { LINE("b_left = a_left = 0;"); }
 
 void gm_emit_first_loads(gm_emitter *e, const gm_place *p) {
   declare_loads(e, 'b');
@@ -261,34 +260,34 @@ void gm_emit_first_loads(gm_emitter *e, const gm_place *p) {
 }
 
 void gm_emit_some_loads(gm_emitter *e) {
-  gm_line(e, "if (b_left > 0) {");
+  LINE("if (b_left > 0) {");
   move_row(e, 'b');
-  gm_line(e, "} else if (a_left > 0) {");
+  LINE("} else if (a_left > 0) {");
   move_row(e, 'a');
-  gm_line(e, "}");
+  LINE("}");
 }
 
 void gm_emit_set_stores(gm_emitter *e) {
   static const gm_place here = {"i", "j", "k", "rows"};
   const int d = e->config->dim;
-  gm_line(e, "c_to = &C[i * %d][j * %d];", d, d);
+  LINE("c_to = &C[i * %d][j * %d];", d, d);
   set_rows(e, 'c', &here, e->g->wide_output ? "c_at + 0x20000000" : "c_at");
 }
 
 void gm_emit_all_stores(gm_emitter *e) {
-  gm_line(e, "while (c_left > 0) {");
+  LINE("while (c_left > 0) {");
   move_row(e, 'c');
-  gm_line(e, "}");
+  LINE("}");
 }
 
 void gm_emit_some_stores(gm_emitter *e) {
-  gm_line(e, "if (c_left > %s) {", e->unready);
+  LINE("if (c_left > %s) {", e->unready);
   move_row(e, 'c');
   if (gm_fills_ahead(&e->plan->levers)) { /* the buffer that is stored now is filled for the next tile */
-    gm_line(e, "} else if (d_left > 0) {");
+    LINE("} else if (d_left > 0) {");
     move_row(e, 'd');
   }
-  gm_line(e, "}");
+  LINE("}");
 }
 
 bool gm_all_have_slots(const gm_emitter *e) {
@@ -307,14 +306,14 @@ bool gm_all_have_slots(const gm_emitter *e) {
 void gm_emit_set_fill(gm_emitter *e, const gm_place *p, const char *to) {
   const int d = e->config->dim;
   if (e->g->bias == TW_GEMM_BIAS_ROW)
-    gm_line(e, "d_from = &D[0][%s * %d];", p->j, d);
+    LINE("d_from = &D[0][%s * %d];", p->j, d);
   else if (e->g->bias == TW_GEMM_BIAS_FULL)
-    gm_line(e, "d_from = &D[%s * %d][%s * %d];", p->i, d, p->j, d);
+    LINE("d_from = &D[%s * %d][%s * %d];", p->i, d, p->j, d);
   set_rows(e, 'd', p, to);
 }
 
 void gm_emit_all_fills(gm_emitter *e) {
-  gm_line(e, "while (d_left > 0) { /* %s */", e->g->bias == TW_GEMM_BIAS_NONE ? "zeros" : "bias");
+  LINE("while (d_left > 0) { /* %s */", e->g->bias == TW_GEMM_BIAS_NONE ? "zeros" : "bias");
   move_row(e, 'd');
-  gm_line(e, "}");
+  LINE("}");
 }

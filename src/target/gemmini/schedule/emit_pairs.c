@@ -40,9 +40,9 @@ static void emit_level(nest *n, int level, bool reused);
 
 /* A slot after every n-th iteration of a rolled loop. */
 static void rolled_slot(gm_emitter *e, int x, int every, void (*slot)(gm_emitter *)) {
-  if (every > 1) gm_line(e, "if (%s %% %d == %d) {", variable[x], every, every - 1);
+  if (every > 1) LINE("if (%s %% %d == %d) {", variable[x], every, every - 1);
   slot(e);
-  if (every > 1) gm_line(e, "}");
+  if (every > 1) LINE("}");
 }
 
 static void emit_rolled(nest *n, int level, int from, bool reused) {
@@ -51,16 +51,15 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
   const nest outside = *n;
   n->index[x] = -1;
   if (n->v->bound[x] == 0)
-    gm_line(e, "for (int %s = %d; %s < %s; %s++) {", variable[x], from, variable[x], x == I ? "rows" : "depth",
-            variable[x]);
+    LINE("for (int %s = %d; %s < %s; %s++) {", variable[x], from, variable[x], x == I ? "rows" : "depth", variable[x]);
   else
-    gm_line(e, "for (int %s = %d; %s < %d; %s++) {", variable[x], from, variable[x], n->v->bound[x], variable[x]);
+    LINE("for (int %s = %d; %s < %d; %s++) {", variable[x], from, variable[x], n->v->bound[x], variable[x]);
   enter(n, x);
   if (x == I) completed_before(n);
   emit_level(n, level + 1, reused);
   if (n->stores.level == level) rolled_slot(e, x, n->stores.every, gm_emit_some_stores);
   if (n->loads.level == level) rolled_slot(e, x, n->loads.every, gm_emit_some_loads);
-  gm_line(e, "}");
+  LINE("}");
   const int pairs = n->pairs;
   *n = outside;
   n->pairs = pairs;
@@ -69,13 +68,13 @@ static void emit_rolled(nest *n, int level, int from, bool reused) {
 /* The first pair over i loads the weights; where that loop is rolled, this pair comes before it. */
 static void emit_first_of_reuse(nest *n) {
   const nest outside = *n;
-  gm_line(n->e, "{");
-  gm_line(n->e, "const int ii = 0;");
+  gm_write(&n->e->out, "{");
+  gm_write(&n->e->out, "const int ii = 0;");
   n->index[I] = -1;
   enter(n, I);
   keep(n);
   emit_pair(n, false);
-  gm_line(n->e, "}");
+  gm_write(&n->e->out, "}");
   *n = outside;
 }
 
@@ -164,12 +163,12 @@ static void emit_axis(gm_emitter *e, int x, variant *v) {
     v->bound[x] = kinds[t].bound;
     v->partial[x] = kinds[t].partial;
     if (n > 1 && t == n - 1)
-      gm_line(e, "} else {");
+      LINE("} else {");
     else if (n > 1)
-      gm_line(e, "%sif (%s) {", t ? "} else " : "", kinds[t].test);
+      LINE("%sif (%s) {", t ? "} else " : "", kinds[t].test);
     emit_axis(e, x + 1, v);
   }
-  if (n > 1) gm_line(e, "}");
+  if (n > 1) LINE("}");
 }
 
 void gm_emit_pairs(gm_emitter *e) {

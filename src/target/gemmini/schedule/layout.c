@@ -17,9 +17,8 @@ gm_slots gm_plan_slots(const gm_plan *plan, int spread) {
 }
 
 static int count_row_tiles(const gm_plan *plan, int blocks) {
-  if (!plan->taper || !plan->outer_is_i) return gm_ceil_div(blocks, plan->tile_m);
   int tiles = 0;
-  for (int left = blocks; left > 0; tiles++) left -= gm_plan_tile_rows(plan, left, true);
+  for (int left = blocks; left > 0; tiles++) left -= gm_plan_tile_rows(plan, left, plan->outer_is_i);
   return tiles;
 }
 

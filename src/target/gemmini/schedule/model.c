@@ -46,6 +46,9 @@ typedef struct model {
   double loaded; /* bytes, since the last tile was stored */
   /* Pairs from one place of a load or store to the next; 0: no places. */
   int load_spread, store_spread;
+  double pair;     /* instructions of a pair */
+  double per_tile; /* cycles of configuration */
+  bool core_adds;  /* the core's bookkeeping of a step is not hidden by its pairs */
 } model;
 
 static int bank_of(const gm_config *config, int row) { return row / gm_spad_bank_rows(config); }
@@ -80,7 +83,7 @@ static double pairs_cycles(const model *m, int rows, int nb, int kb) {
   if (m->g->b_transposed) pair *= transposed_b;
   if (p->reuse_weights && (m->conflict || m->g->b_transposed))
     pair = (pair + (rows - 1.0) * gm_larger(m->config->dim, least_rows)) / rows;
-  double instructions = pair_instructions + (p->levers.hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions);
+  double instructions = m->pair;
   if (p->unroll < 3) {
     const int bound[3] = {rows, nb, kb};
     double body = 1;
@@ -233,7 +236,7 @@ static void walk_step(model *m, const step_place *x) {
   }
   double pairs = pairs_cycles(m, x->rows, x->nb, x->kb) + stolen_rows * stolen;
   const double core = step_instructions + move_instructions * load_rows;
-  if (p->unroll == 0 || !p->levers.hoist[GM_ADDRESSES]) pairs += core;
+  if (m->core_adds) pairs += core;
   /* the tile's accumulator buffer must be stored, and filled unless the first product overwrites it */
   if (x->first_k) {
     start = gm_larger(start, m->stored[slot]);
@@ -245,7 +248,7 @@ static void walk_step(model *m, const step_place *x) {
     } else if (!p->levers.overwrite) {
       start += fill;
     }
-    if (!p->levers.hoist[GM_CONFIGS]) start += gm_config_cycles();
+    start += m->per_tile;
   }
   double end = gm_larger(start + pairs, loads > 0 ? load_end + pairs * behind_last_load(m, x) : 0);
   if (p->levers.prefetch > 0 && x->s >= p->levers.prefetch) end += blocked(m, x, &l, lead);
@@ -293,8 +296,7 @@ static double code_cycles(const model *m) {
   const int bound[3] = {p->tile_m, p->tile_n, p->tile_k};
   double body = 1;
   for (int l = 3 - p->unroll; l < 3; l++) body *= bound[p->loops[l] - 'i'];
-  return gm_code_cycles(body * (pair_instructions + (p->levers.hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions)) +
-                        250);
+  return gm_code_cycles(body * m->pair + 250);
 }
 
 /* Time to transpose B first (emit_turn.c). It is read cold and written as whole lines; the two hardly overlap in
@@ -349,6 +351,9 @@ double gm_plan_predict(const gm_config *config, const gm_gemm *g, const gm_plan 
       p->levers.a.n_banks == 0 || one_bank_for_all_slots(config, &l->a) || (p->levers.a.n_banks == 1 && l->a.slots > 1);
   m.b_steals =
       p->levers.b.n_banks == 0 || one_bank_for_all_slots(config, &l->b) || (p->levers.b.n_banks == 1 && l->b.slots > 1);
+  m.pair = pair_instructions + (p->levers.hoist[GM_ADDRESSES] ? 0 : unhoisted_instructions);
+  m.per_tile = p->levers.hoist[GM_CONFIGS] ? 0 : gm_config_cycles();
+  m.core_adds = p->unroll == 0 || !p->levers.hoist[GM_ADDRESSES];
   m.load_spread = gm_plan_slots(p, p->levers.spread_loads).pairs;
   m.store_spread = gm_plan_slots(p, p->levers.spread_stores).pairs;
   return walk(&m) + code_cycles(&m) + turn_cycles(&m);

@@ -73,6 +73,8 @@ static inline bool gm_one_tile(const gm_layout *l) { return l->tiles_m == 1 && l
 
 /* Height of a tile with `left` block rows from its top on. `last`: it is in the last column of tiles. */
 int gm_plan_tile_rows(const gm_plan *, int left, bool last);
+/* Do tiles before the last one differ in height? */
+static inline bool gm_heights_differ(const gm_plan *p) { return p->taper; }
 
 static inline bool gm_rows_alternate(const gm_levers *l) { return l->early_stores && l->c_split && l->c_buffers == 1; }
 

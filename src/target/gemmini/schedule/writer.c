@@ -1,7 +1,7 @@
 /* writer.c - see writer.h. */
 #include "target/gemmini/schedule/writer.h"
 
-#include <stdbool.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,30 +27,41 @@ static void drop_neutral(char *line) {
   }
 }
 
-void gm_write_list(gm_writer *w, const char *format, va_list arguments) {
-  va_list again;
+void gm_write(gm_writer *w, const char *format, ...) {
+  va_list arguments, again;
+  va_start(arguments, format);
   va_copy(again, arguments);
   const int length = vsnprintf(NULL, 0, format, again);
   va_end(again);
   char *line = tw_new((size_t)length + 1, 1);
-  if (!line) {
-    w->text.failed = true;
-    return;
+  w->text.failed |= !line;
+  if (line) {
+    vsnprintf(line, (size_t)length + 1, format, arguments);
+    drop_neutral(line);
+    if (line[0] == '}') w->depth--;
+    tw_text_add(&w->text, "%*s%s\n", 2 * w->depth, "", line);
+    const char *brace = strrchr(line, '{');
+    if (brace && !strchr(brace, '}')) w->depth++;
   }
-  vsnprintf(line, (size_t)length + 1, format, arguments);
-  drop_neutral(line);
-  if (line[0] == '}') w->depth--;
-  tw_text_add(&w->text, "%*s%s\n", 2 * w->depth, "", line);
-  const char *brace = strrchr(line, '{');
-  if (brace && !strchr(brace, '}')) w->depth++;
+  va_end(arguments);
   free(line);
 }
 
-void gm_write(gm_writer *w, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  gm_write_list(w, format, arguments);
-  va_end(arguments);
+void gm_write_schedule(gm_writer *w, const gm_config *config, const tw_problem *problem, const tw_schedule *schedule) {
+  char text[512];
+  tw_problem_print(problem, text, sizeof text);
+  tw_text_add(&w->text, "/* %s on %s, from the schedule\n", text, config->name);
+  if (schedule->n == 0) tw_text_add_string(&w->text, " *     (empty: the plain kernel)\n");
+  for (size_t i = 0; i < schedule->n; i++) tw_text_add(&w->text, " *     %s\n", schedule->step[i]);
+}
+
+void gm_write_config_st(gm_writer *w, long pitch, bool relu, double scale) {
+  char text[40];
+  gm_float_text(scale, text, sizeof text);
+  if (relu || scale != 1.0)
+    gm_write(w, "gemmini_extended_config_st(%ld, %s, %s);", pitch, relu ? "RELU" : "NO_ACTIVATION", text);
+  else
+    gm_write(w, "config_st(%ld);", pitch);
 }
 
 void gm_float_text(double value, char *out, size_t size) {

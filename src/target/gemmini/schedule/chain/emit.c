@@ -269,10 +269,7 @@ static void write_body(emitter *e) {
 static void write_head(emitter *e, const tw_problem *problem, const tw_schedule *schedule, const gm_chain_plan *plan) {
   char text[512];
   tw_text *t = &e->out.text;
-  tw_problem_print(problem, text, sizeof text);
-  tw_text_add(t, "/* %s on %s, from the schedule\n", text, e->config->name);
-  if (schedule->n == 0) tw_text_add_string(t, " *     (empty: the plain kernel)\n");
-  for (size_t i = 0; i < schedule->n; i++) tw_text_add(t, " *     %s\n", schedule->step[i]);
+  gm_write_schedule(&e->out, e->config, problem, schedule);
   tw_text_add(t, " * %s.\n", gm_chain_plan_print(plan, text, sizeof text));
   tw_text_add_string(t,
                      " * An operand is a base (memory, bank, rows x columns of the block) and a row. A base is in a "

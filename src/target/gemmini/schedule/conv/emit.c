@@ -20,10 +20,7 @@ static void comment(gm_conv_emitter *e, const tw_problem *problem, const tw_sche
   const int bank = gm_spad_bank_rows(e->config);
   tw_text *t = &e->out.text;
   char text[512];
-  tw_problem_print(problem, text, sizeof text);
-  tw_text_add(t, "/* %s on %s, from the schedule\n", text, e->config->name);
-  if (schedule->n == 0) tw_text_add(t, " *     (empty: the plain kernel)\n");
-  for (size_t i = 0; i < schedule->n; i++) tw_text_add(t, " *     %s\n", schedule->step[i]);
+  gm_write_schedule(&e->out, e->config, problem, schedule);
   const char *end = e->plan->levers.hardware_loop ? ". */" : ".";
   tw_text_add(t, " * %s%s\n", gm_conv_print(e->config, e->plan, text, sizeof text), end);
   if (e->plan->levers.hardware_loop) return;
@@ -76,8 +73,8 @@ static void signature(gm_conv_emitter *e) {
   else
     snprintf(weights, sizeof weights, "%s weights[%ld][%ld][%ld][%ld]", v->input_type, r, s, c, k);
   if (v->bias) snprintf(bias, sizeof bias, "%s bias[1][%ld], ", v->acc_type, k);
-  gm_write(&e->out, "void test(%s input[%ld][%ld][%ld][%ld], %s, %s%s output[%ld][%ld][%ld][%ld]) {", v->input_type, n,
-           h, w, c, weights, bias, v->output_type, n, (long)o->out_h, (long)o->out_w, k);
+  LINE("void test(%s input[%ld][%ld][%ld][%ld], %s, %s%s output[%ld][%ld][%ld][%ld]) {", v->input_type, n, h, w, c,
+       weights, bias, v->output_type, n, (long)o->out_h, (long)o->out_w, k);
 }
 
 static void turn_weights(gm_conv_emitter *e) {
@@ -96,23 +93,17 @@ static void turn_weights(gm_conv_emitter *e) {
 static void config_loads_and_stores(gm_conv_emitter *e) {
   const gm_conv *v = e->v;
   const long weights = v->transposed ? (long)v->r * v->s * v->c : v->k;
-  gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 2); /* weights */", weights * v->input_bytes, e->config->dim);
+  LINE("config_ld(%ld, 1.0f, %d, 2); /* weights */", weights * v->input_bytes, e->config->dim);
   const long pixel = (long)v->c * e->layout->dx * v->input_bytes;
   if (e->plan->pack > 1)
-    gm_write(&e->out, "gemmini_extended5_config_ld(%ld, 1.0f, false, %d, %d, 1); /* pixels, each in %d rows */", pixel,
-             e->layout->a_channels, e->plan->pack, e->plan->pack);
+    LINE("gemmini_extended5_config_ld(%ld, 1.0f, false, %d, %d, 1); /* pixels, each in %d rows */", pixel,
+         e->layout->a_channels, e->plan->pack, e->plan->pack);
   else
-    gm_write(&e->out, "config_ld(%ld, 1.0f, %d, 1); /* pixels */", pixel, e->layout->a_channels);
+    LINE("config_ld(%ld, 1.0f, %d, 1); /* pixels */", pixel, e->layout->a_channels);
   if (!e->plan->levers.overwrite)
-    gm_write(&e->out, "config_ld(0, 1.0f, %d, 0); /* %s */", e->config->dim, v->bias ? "bias" : "zeros");
-  char scale[40];
-  gm_float_text(v->scale, scale, sizeof scale);
-  if (v->pool) return; /* emitted with the sizes of each tile */
-  if (v->relu || v->scale != 1.0)
-    gm_write(&e->out, "gemmini_extended_config_st(%ld, %s, %s);", (long)v->k * v->output_bytes,
-             v->relu ? "RELU" : "NO_ACTIVATION", scale);
-  else
-    gm_write(&e->out, "config_st(%ld);", (long)v->k * v->output_bytes);
+    LINE("config_ld(0, 1.0f, %d, 0); /* %s */", e->config->dim, v->bias ? "bias" : "zeros");
+  if (!v->pool) /* otherwise emitted with the sizes of each tile */
+    gm_write_config_st(&e->out, (long)v->k * v->output_bytes, v->relu, v->scale);
 }
 
 /* ---- loops ---- */
@@ -151,14 +142,14 @@ static void advance(gm_conv_emitter *e) {
   for (int i = AXES - 1; i >= 0; i--) {
     if (!loops_of(&a[i])) continue;
     if (&a[i] == last) {
-      gm_write(&e->out, "l%c += %d;", a[i].name, a[i].step);
+      LINE("l%c += %d;", a[i].name, a[i].step);
       break;
     }
-    gm_write(&e->out, "if ((l%c += %d) >= %d) {", a[i].name, a[i].step, a[i].end);
-    gm_write(&e->out, "l%c = 0;", a[i].name);
+    LINE("if ((l%c += %d) >= %d) {", a[i].name, a[i].step, a[i].end);
+    LINE("l%c = 0;", a[i].name);
     depth++;
   }
-  while (depth-- > 0) gm_write(&e->out, "}");
+  while (depth-- > 0) LINE("}");
 }
 
 /* Is there a step after the one that was loaded last? */
@@ -173,13 +164,13 @@ static bool more_text(const gm_conv_emitter *e, char *out, size_t size) {
 static void prologue(gm_conv_emitter *e) {
   char more[32];
   const bool any = more_text(e, more, sizeof more), loop = any && e->plan->levers.prefetch > 1;
-  gm_write(&e->out, "int ln = 0, ly = 0, lx = 0, lk = 0, lr = 0, lc = 0;");
-  gm_write(&e->out, "/* the operands of the first step%s */", loop ? "s" : "");
-  if (loop) gm_write(&e->out, "for (int step = 0; step < %d && %s; step++) {", e->plan->levers.prefetch, more);
+  LINE("int ln = 0, ly = 0, lx = 0, lk = 0, lr = 0, lc = 0;");
+  LINE("/* the operands of the first step%s */", loop ? "s" : "");
+  if (loop) LINE("for (int step = 0; step < %d && %s; step++) {", e->plan->levers.prefetch, more);
   gm_conv_emit_set_loads(e, &ahead);
   gm_conv_emit_first_loads(e);
   if (any) advance(e);
-  if (loop) gm_write(&e->out, "}");
+  if (loop) LINE("}");
 }
 
 /* ---- one step, one tile ---- */
@@ -189,10 +180,10 @@ static void operands(gm_conv_emitter *e) {
   char a[128], b[128];
   gm_conv_chunk_text(l, "a_slot", a, sizeof a);
   gm_slot_text(&l->b, "b_slot", b, sizeof b);
-  gm_write(&e->out, "uint64_t a_at = BLOCK(%d) + %s;", l->block, a);
-  gm_write(&e->out, "uint64_t b_at = BLOCK(%d) + %s;", gm_conv_weights_high(e), b);
+  LINE("uint64_t a_at = BLOCK(%d) + %s;", l->block, a);
+  LINE("uint64_t b_at = BLOCK(%d) + %s;", gm_conv_weights_high(e), b);
   if (gm_conv_steps_each(l) > 1 && e->plan->levers.overwrite)
-    gm_write(&e->out, "const int step = %s;", l->chunks_r == 1 ? "c" : l->chunks_c == 1 ? "r" : "r + c");
+    LINE("const int step = %s;", l->chunks_r == 1 ? "c" : l->chunks_c == 1 ? "r" : "r + c");
 }
 
 static void step(gm_conv_emitter *e) {
@@ -203,11 +194,10 @@ static void step(gm_conv_emitter *e) {
     gm_conv_emit_set_loads(e, &here);
     gm_conv_emit_all_loads(e);
   } else if (any) {
-    gm_write(&e->out, "if (%s) { /* loads for %s */", more,
-             p->levers.prefetch == 1 ? "the next step" : "the step after the next");
+    LINE("if (%s) { /* loads for %s */", more, p->levers.prefetch == 1 ? "the next step" : "the step after the next");
     gm_conv_emit_set_loads(e, &ahead);
     advance(e);
-    gm_write(&e->out, "}");
+    LINE("}");
     if (p->levers.spread_loads == 0) gm_conv_emit_all_loads(e);
   }
   operands(e);
@@ -241,13 +231,13 @@ static void next_k_text(const gm_conv_emitter *e, char *k, size_t size) {
 
 static void open_loop(gm_conv_emitter *e, const axis *a) {
   if (loops_of(a))
-    gm_write(&e->out, "for (int %c = 0; %c < %d; %c += %d) {", a->name, a->name, a->end, a->name, a->step);
+    LINE("for (int %c = 0; %c < %d; %c += %d) {", a->name, a->name, a->end, a->name, a->step);
   else
-    gm_write(&e->out, "const int %c = 0;", a->name);
+    LINE("const int %c = 0;", a->name);
 }
 
 static void close_loop(gm_conv_emitter *e, const axis *a) {
-  if (loops_of(a)) gm_write(&e->out, "}");
+  if (loops_of(a)) LINE("}");
 }
 
 static void tile(gm_conv_emitter *e) {
@@ -257,12 +247,12 @@ static void tile(gm_conv_emitter *e) {
   axes_of(e, a);
   if (!p->levers.hoist[GM_CONFIGS]) config_loads_and_stores(e);
   gm_conv_rows_text(e, "y", text, sizeof text);
-  gm_write(&e->out, "const int rows = %s;", text);
+  LINE("const int rows = %s;", text);
   gm_conv_columns_text(e, "x", text, sizeof text);
-  if (e->v->pool || e->layout->tiles_x > 1) gm_write(&e->out, "const int columns = %s;", text);
+  if (e->v->pool || e->layout->tiles_x > 1) LINE("const int columns = %s;", text);
   if (gm_fills_ahead(&p->levers)) {
     next_k_text(e, text, sizeof text);
-    gm_write(&e->out, "const int next_k = %s;", text);
+    LINE("const int next_k = %s;", text);
     gm_conv_emit_set_fill(e, "c_at ^ C_OTHER", "next_k");
   } else if (!p->levers.overwrite) {
     gm_conv_emit_set_fill(e, "c_at", "k");
@@ -278,7 +268,7 @@ static void tile(gm_conv_emitter *e) {
   if (gm_fills_ahead(&p->levers)) gm_conv_emit_all_fill(e);
   gm_conv_emit_set_stores(e);
   if (p->levers.spread_stores == 0) gm_conv_emit_all_stores(e);
-  if (p->levers.c_buffers > 1) gm_write(&e->out, "c_at ^= C_OTHER;");
+  if (p->levers.c_buffers > 1) LINE("c_at ^= C_OTHER;");
 }
 
 /* The loops over the tiles that index A (n, y, x) or B (k). */
@@ -289,7 +279,7 @@ static void tile_loops(gm_conv_emitter *e, bool pixels, void (*body)(gm_conv_emi
   const axis k = {'k', p->tile_k, v->kb};
   const char name = pixels ? 'a' : 'b';
   const bool inner = pixels != p->pixels_outer;
-  if (inner && gm_has_panels(&e->slots, name)) gm_write(&e->out, "%c_panel = 0;", name);
+  if (inner && gm_has_panels(&e->slots, name)) LINE("%c_panel = 0;", name);
   for (int i = 0; i < (pixels ? 3 : 1); i++) open_loop(e, pixels ? &over[i] : &k);
   body(e);
   gm_next_panel(&e->out, &e->slots, name);
@@ -301,19 +291,18 @@ static void inner_loops(gm_conv_emitter *e) { tile_loops(e, !e->plan->pixels_out
 static void software_pipeline(gm_conv_emitter *e) {
   const gm_conv_plan *p = e->plan;
   config_loads_and_stores(e);
-  gm_write(&e->out, "/* what is still to be moved: where from, where to, how much */");
+  LINE("/* what is still to be moved: where from, where to, how much */");
   gm_conv_emit_load_variables(e);
   gm_conv_emit_store_variables(e);
   if (p->levers.prefetch > 0) prologue(e);
-  gm_write(&e->out, "config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, %d, false, %s);", e->layout->a_stride,
-           e->v->transposed ? "true" : "false");
+  LINE("config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, %d, false, %s);", e->layout->a_stride,
+       e->v->transposed ? "true" : "false");
   gm_declare_slots(&e->out, &e->slots);
-  gm_write(&e->out, "uint64_t c_at = 0x80000000;");
+  LINE("uint64_t c_at = 0x80000000;");
   if (p->levers.c_buffers > 1)
-    gm_write(&e->out, "const uint64_t C_OTHER = %d; /* the two accumulator buffers differ in it */",
-             e->layout->c_stride);
+    LINE("const uint64_t C_OTHER = %d; /* the two accumulator buffers differ in it */", e->layout->c_stride);
   if (gm_fills_ahead(&p->levers)) {
-    gm_write(&e->out, "/* the bias of the first tile */");
+    LINE("/* the bias of the first tile */");
     gm_conv_emit_set_fill(e, "c_at", "0");
     gm_conv_emit_all_fill(e);
   }

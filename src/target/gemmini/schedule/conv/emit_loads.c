@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINE(...) gm_write(&e->out, __VA_ARGS__)
-
 /* Can a chunk extend past the image, including the additional columns for packed pixels? */
 static bool pads(const gm_conv_emitter *e) { return e->v->pad > 0 || e->plan->pack > 1; }
 

@@ -12,8 +12,6 @@
 
 #include "target/gemmini/schedule/slots.h"
 
-#define LINE(...) gm_write(&e->out, __VA_ARGS__)
-
 typedef struct runs {
   gm_conv_emitter *e;
   int columns, blocks, head; /* for this kind of tile: results in a row, blocks of results, pixels of the first block */

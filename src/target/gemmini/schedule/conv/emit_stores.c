@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#define LINE(...) gm_write(&e->out, __VA_ARGS__)
-
 /* Channels of every tile if the number never varies, otherwise 0. */
 static int fixed_k(const gm_conv_emitter *e) { return gm_conv_fixed_channels(e, e->plan->tile_k, e->v->k); }
 

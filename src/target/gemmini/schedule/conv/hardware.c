@@ -139,12 +139,11 @@ void gm_conv_emit_hardware_loop(gm_conv_emitter *e) {
   gm_write(&e->out,
            "tiled_conv(%d, %d, %d, %d, %d, %d, %d, /* images, rows, columns, channels c, k; rows, columns out */", v->n,
            v->h, v->w, v->c, v->k, v->p, v->q);
-  gm_write(&e->out, "  %d, 1, 1, %d, %d, false, false, false, false, false, /* stride, no dilation; padding; kernel */",
-           v->stride, v->pad, v->r);
-  gm_write(&e->out, "  %d, %d, %d, %d, %d, %d, %d, /* a tile: images, rows, columns, channels k; kernel, channels c */",
-           p->tile_n, p->tile_p, p->tile_q, x.k, p->tile_r, v->s, x.c);
-  gm_write(&e->out, "  &input[0][0][0][0], (%s *)weights, %s, &output[0][0][0][0],", v->input_type,
-           v->bias ? "bias[0]" : "NULL");
-  gm_write(&e->out, "  %s, %s, %d, %d, %d, WS); /* pooling: size, stride, padding */",
-           v->relu ? "RELU" : "NO_ACTIVATION", scale, v->pool, v->pool ? v->pool_stride : 0, v->pool_pad);
+  LINE("  %d, 1, 1, %d, %d, false, false, false, false, false, /* stride, no dilation; padding; kernel */", v->stride,
+       v->pad, v->r);
+  LINE("  %d, %d, %d, %d, %d, %d, %d, /* a tile: images, rows, columns, channels k; kernel, channels c */", p->tile_n,
+       p->tile_p, p->tile_q, x.k, p->tile_r, v->s, x.c);
+  LINE("  &input[0][0][0][0], (%s *)weights, %s, &output[0][0][0][0],", v->input_type, v->bias ? "bias[0]" : "NULL");
+  LINE("  %s, %s, %d, %d, %d, WS); /* pooling: size, stride, padding */", v->relu ? "RELU" : "NO_ACTIVATION", scale,
+       v->pool, v->pool ? v->pool_stride : 0, v->pool_pad);
 }
