@@ -150,6 +150,7 @@ static void make_filter(tw_confinement *c, const tw_profile *p) {
   add(c, BPF_JMP | BPF_JGE | BPF_K, X32, 0, 1);
   add(c, BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS, 0, 0);
 #endif
+  for (size_t i = 0; i < p->n_plain; i++) add_rule(c, &(tw_call_rule){.number = p->plain[i]});
   for (size_t i = 0; i < p->n_calls; i++) add_rule(c, &p->call[i]);
   add(c, BPF_RET | BPF_K, p->refusal == TW_REFUSAL_TRAP ? SECCOMP_RET_TRAP : SECCOMP_RET_ERRNO | ENOSYS, 0, 0);
 }
@@ -169,7 +170,7 @@ tw_status tw_confinement_make(const tw_profile *p, const tw_path_rule *path, siz
                               tw_error *error) {
   *out = NULL;
   if (!has_filters()) return cannot(p, "it has no filter for system calls (seccomp)", error);
-  tw_confinement *c = calloc(1, sizeof *c + (8 + p->n_calls * PER_CALL) * sizeof *c->step);
+  tw_confinement *c = calloc(1, sizeof *c + (8 + (p->n_plain + p->n_calls) * PER_CALL) * sizeof *c->step);
   if (!c) return tw_no_memory(error, NULL);
   c->all_threads = p->all_threads;
   make_filter(c, p);

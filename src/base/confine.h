@@ -85,7 +85,9 @@ typedef enum tw_refusal {
 } tw_refusal;
 
 typedef struct tw_profile {
-  const char *who; /* "the compiler": for messages */
+  const char *who;  /* "the compiler": for messages */
+  const int *plain; /* calls that are allowed with any arguments */
+  size_t n_plain;
   const tw_call_rule *call;
   size_t n_calls;
   tw_refusal refusal;

@@ -158,19 +158,5 @@ static double operations(const tw_problem *p) {
   return all;
 }
 
-const tw_op tw_op_conv3d = {
-    .name = "conv3d",
-    .summary = "convolution of volumes: act(scale * (conv(input, weights) + bias))",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-    .survey = survey,
-};
+const tw_op tw_op_conv3d = {TW_EXACT_OP("conv3d", "convolution of volumes: act(scale * (conv(input, weights) + bias))"),
+                            .validate = validate, .survey = survey};

@@ -103,18 +103,4 @@ static double operations(const tw_problem *p) {
   return 0.5 * (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
 }
 
-const tw_op tw_op_cumsum = {
-    .name = "cumsum",
-    .summary = "running sums of the rows of a matrix",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = tw_expect_real,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+const tw_op tw_op_cumsum = {TW_EXACT_OP("cumsum", "running sums of the rows of a matrix"), .validate = tw_expect_real};

@@ -109,17 +109,5 @@ static double operations(const tw_problem *p) {
 }
 
 const tw_op tw_op_depthwise = {
-    .name = "depthwise",
-    .summary = "convolution along the last dimension, with a filter for each channel",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+    TW_EXACT_OP("depthwise", "convolution along the last dimension, with a filter for each channel"),
+    .validate = validate};

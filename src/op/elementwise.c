@@ -175,17 +175,6 @@ static double operations(const tw_problem *p) {
 }
 
 const tw_op tw_op_elementwise = {
-    .name = "elementwise",
-    .summary = "a function of each element: activations of neural networks, and a product with a number",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+    TW_EXACT_OP("elementwise",
+                "a function of each element: activations of neural networks, and a product with a number"),
+    .validate = validate};

@@ -21,6 +21,12 @@ tw_status tw_exact_elements(tw_row_function *function, const void *context, size
 void tw_exact_reference(const tw_problem *, void *const buffers[], int threads);
 tw_status tw_exact_compare(const tw_problem *, void *const expected[], void *const actual[], tw_error *);
 
+/* The fields of an op whose file has only functions with the names of their fields. `validate` follows. */
+#define TW_EXACT_OP(name_, summary_)                                                                                   \
+  .name = (name_), .summary = (summary_), .keys = keys, .n_keys = sizeof keys / sizeof *keys, .operands = operands,    \
+  .inputs = inputs, .reference = tw_exact_reference, .compare = tw_exact_compare, .operations = operations,            \
+  .bytes = tw_operands_once, .exact = exact, .exact_cost = exact_cost
+
 /* Computes `n` places exactly and compares them; `buffers` holds the inputs. */
 tw_status tw_compare_places(const tw_problem *, void *const buffers[], const tw_operand *, size_t operand, size_t n,
                             const tw_place[], const void *actual, int threads, tw_mismatch *, tw_error *);

@@ -154,17 +154,5 @@ static double operations(const tw_problem *p) {
 }
 
 const tw_op tw_op_gate = {
-    .name = "gate",
-    .summary = "gated activation of an MLP: act(first half) * second half of each row, forward and backward",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+    TW_EXACT_OP("gate", "gated activation of an MLP: act(first half) * second half of each row, forward and backward"),
+    .validate = validate};

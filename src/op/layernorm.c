@@ -317,18 +317,5 @@ static double operations(const tw_problem *p) {
          (double)l.columns * (double)l.inner;
 }
 
-const tw_op tw_op_layernorm = {
-    .name = "layernorm",
-    .summary = "dropout, residual sum and layer or RMS normalization of rows",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+const tw_op tw_op_layernorm = {TW_EXACT_OP("layernorm", "dropout, residual sum and layer or RMS normalization of rows"),
+                               .validate = validate};

@@ -136,17 +136,5 @@ static double operations(const tw_problem *p) {
 }
 
 const tw_op tw_op_mamba = {
-    .name = "mamba",
-    .summary = "Mamba's selective scan: each channel has a decaying state, to which its inputs are added",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+    TW_EXACT_OP("mamba", "Mamba's selective scan: each channel has a decaying state, to which its inputs are added"),
+    .validate = validate};

@@ -159,18 +159,5 @@ static double operations(const tw_problem *p) {
   return 0.5 * of_window(&l) * (double)l.n * (double)l.out[0] * (double)l.out[1] * (double)l.out[2];
 }
 
-const tw_op tw_op_pool = {
-    .name = "pool",
-    .summary = "maxima and means over windows in one to three dimensions",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+const tw_op tw_op_pool = {TW_EXACT_OP("pool", "maxima and means over windows in one to three dimensions"),
+                          .validate = validate};

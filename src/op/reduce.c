@@ -226,18 +226,5 @@ static double operations(const tw_problem *p) {
   return 0.5 * (double)r.outer * (double)r.n * (double)r.inner;
 }
 
-const tw_op tw_op_reduce = {
-    .name = "reduce",
-    .summary = "sums, means, norms, extremes and their places along a dimension",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+const tw_op tw_op_reduce = {TW_EXACT_OP("reduce", "sums, means, norms, extremes and their places along a dimension"),
+                            .validate = validate};

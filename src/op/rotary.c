@@ -124,17 +124,6 @@ static double operations(const tw_problem *p) {
 }
 
 const tw_op tw_op_rotary = {
-    .name = "rotary",
-    .summary = "rotary position embedding: rotates pairs of elements of each head by the angles of the position",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+    TW_EXACT_OP("rotary",
+                "rotary position embedding: rotates pairs of elements of each head by the angles of the position"),
+    .validate = validate};

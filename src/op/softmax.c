@@ -118,18 +118,5 @@ static double operations(const tw_problem *p) {
   return 2.5 * (double)tw_problem_int(p, "rows") * (double)tw_problem_int(p, "cols");
 }
 
-const tw_op tw_op_softmax = {
-    .name = "softmax",
-    .summary = "softmax of the rows of a matrix, or its logarithm",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = tw_expect_real,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+const tw_op tw_op_softmax = {TW_EXACT_OP("softmax", "softmax of the rows of a matrix, or its logarithm"),
+                             .validate = tw_expect_real};

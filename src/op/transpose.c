@@ -74,18 +74,4 @@ static double operations(const tw_problem *p) {
   return 0;
 }
 
-const tw_op tw_op_transpose = {
-    .name = "transpose",
-    .summary = "transposes of a batch of matrices",
-    .keys = keys,
-    .n_keys = sizeof keys / sizeof *keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = tw_exact_reference,
-    .compare = tw_exact_compare,
-    .operations = operations,
-    .bytes = tw_operands_once,
-    .exact = exact,
-    .exact_cost = exact_cost,
-};
+const tw_op tw_op_transpose = {TW_EXACT_OP("transpose", "transposes of a batch of matrices"), .validate = validate};

@@ -33,63 +33,38 @@
     }                                                                                                                  \
   }
 
-static const tw_call_rule calls[] = {
+/* Calls with any arguments. */
+static const int plain[] = {
     /* files allowed by Landlock, and open files */
-    {SYS_read, {{0}}},
-    {SYS_write, {{0}}},
-    {SYS_close, {{0}}},
-    {SYS_lseek, {{0}}},
-    {SYS_openat, OPENING(2)},
-    {SYS_fstat, {{0}}},
-    {SYS_newfstatat, {{0}}},
-    {SYS_statx, {{0}}},
-    {SYS_pread64, {{0}}},
-    {SYS_pwrite64, {{0}}},
-    {SYS_readv, {{0}}},
-    {SYS_writev, {{0}}},
-    {SYS_ftruncate, {{0}}},
-    {SYS_fallocate, {{0}}},
-    {SYS_getdents64, {{0}}},
-    {SYS_faccessat, {{0}}},
-    {SYS_readlinkat, {{0}}},
-    {SYS_getcwd, {{0}}},
-    {SYS_chdir, {{0}}},
-    {SYS_unlinkat, {{0}}},
-    {SYS_renameat, {{0}}},
-    {SYS_renameat2, {{0}}},
-    {SYS_mkdirat, {{0}}},
-    {SYS_umask, {{0}}},
-    {SYS_fsync, {{0}}},
-    {SYS_dup, {{0}}},
-    {SYS_dup3, {{0}}},
-    {SYS_pipe2, {{0}}},
-    {SYS_fadvise64, {{0}}},
-    {SYS_statfs, {{0}}},
-    {SYS_fstatfs, {{0}}},
-    {SYS_pselect6, {{0}}},
-    {SYS_ppoll, {{0}}},
+    SYS_read, SYS_write, SYS_close, SYS_lseek, SYS_fstat, SYS_newfstatat, SYS_statx, SYS_pread64, SYS_pwrite64,
+    SYS_readv, SYS_writev, SYS_ftruncate, SYS_fallocate, SYS_getdents64, SYS_faccessat, SYS_readlinkat, SYS_getcwd,
+    SYS_chdir, SYS_unlinkat, SYS_renameat, SYS_renameat2, SYS_mkdirat, SYS_umask, SYS_fsync, SYS_dup, SYS_dup3,
+    SYS_pipe2, SYS_fadvise64, SYS_statfs, SYS_fstatfs, SYS_pselect6, SYS_ppoll,
 #if defined SYS_faccessat2
-    {SYS_faccessat2, {{0}}},
+    SYS_faccessat2,
 #endif
 #if defined SYS_open /* machines with the older calls */
+    SYS_stat, SYS_lstat, SYS_access, SYS_readlink, SYS_unlink, SYS_rmdir, SYS_rename, SYS_mkdir, SYS_dup2, SYS_pipe,
+    SYS_select, SYS_poll, SYS_fork, SYS_vfork, SYS_arch_prctl, SYS_time, SYS_getrlimit,
+#endif
+    /* memory */
+    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_brk, SYS_mremap, SYS_msync, SYS_membarrier,
+    /* programs that are parts of a compiler, and their threads */
+    SYS_execve, SYS_wait4, SYS_waitid, SYS_exit, SYS_exit_group, SYS_set_tid_address, SYS_set_robust_list, SYS_futex,
+    SYS_sched_yield, SYS_getcpu,
+#if defined SYS_rseq
+    SYS_rseq,
+#endif
+    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_restart_syscall,
+    /* readable information */
+    SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_uname, SYS_sysinfo,
+    SYS_getrusage, SYS_times, SYS_gettimeofday, SYS_nanosleep, SYS_getrandom};
+
+static const tw_call_rule calls[] = {
+    /* files allowed by Landlock, and open files */
+    {SYS_openat, OPENING(2)},
+#if defined SYS_open /* machines with the older calls */
     {SYS_open, OPENING(1)},
-    {SYS_stat, {{0}}},
-    {SYS_lstat, {{0}}},
-    {SYS_access, {{0}}},
-    {SYS_readlink, {{0}}},
-    {SYS_unlink, {{0}}},
-    {SYS_rmdir, {{0}}},
-    {SYS_rename, {{0}}},
-    {SYS_mkdir, {{0}}},
-    {SYS_dup2, {{0}}},
-    {SYS_pipe, {{0}}},
-    {SYS_select, {{0}}},
-    {SYS_poll, {{0}}},
-    {SYS_fork, {{0}}},
-    {SYS_vfork, {{0}}},
-    {SYS_arch_prctl, {{0}}},
-    {SYS_time, {{0}}},
-    {SYS_getrlimit, {{0}}},
 #endif
     {SYS_fcntl,
      {{.argument = 1,
@@ -97,55 +72,19 @@ static const tw_call_rule calls[] = {
        .value = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW}}}},
     {SYS_ioctl, {{.argument = 1, .n = 4, .value = {TCGETS, TIOCGWINSZ, FIONREAD, FIOCLEX}}}},
     /* memory */
-    {SYS_mmap, {{0}}},
-    {SYS_munmap, {{0}}},
-    {SYS_mprotect, {{0}}},
-    {SYS_brk, {{0}}},
-    {SYS_mremap, {{0}}},
     TW_CALL_MADVISE,
-    {SYS_msync, {{0}}},
-    {SYS_membarrier, {{0}}},
     /* programs that are parts of a compiler, and their threads */
     {SYS_clone, {{.argument = 0, .n = 1, .mask = NAMESPACES_AND_FOREIGN, .value = {0}}}},
-    {SYS_execve, {{0}}},
-    {SYS_wait4, {{0}}},
-    {SYS_waitid, {{0}}},
-    {SYS_exit, {{0}}},
-    {SYS_exit_group, {{0}}},
-    {SYS_set_tid_address, {{0}}},
-    {SYS_set_robust_list, {{0}}},
-    {SYS_futex, {{0}}},
-    {SYS_sched_yield, {{0}}},
     TW_CALL_SCHED_GETAFFINITY,
-    {SYS_getcpu, {{0}}},
-#if defined SYS_rseq
-    {SYS_rseq, {{0}}},
-#endif
     {SYS_prctl, {{.argument = 0, .n = 2, .value = {PR_SET_NAME, PR_GET_NAME}}}},
     {SYS_prlimit64, {{.argument = 0, .n = 1, .value = {0}}}}, /* its own */
-    {SYS_rt_sigaction, {{0}}},
-    {SYS_rt_sigprocmask, {{0}}},
-    {SYS_rt_sigreturn, {{0}}},
-    {SYS_sigaltstack, {{0}}},
-    {SYS_restart_syscall, {{0}}},
     /* readable information */
-    {SYS_getpid, {{0}}},
-    {SYS_gettid, {{0}}},
-    {SYS_getppid, {{0}}},
-    {SYS_getuid, {{0}}},
-    {SYS_geteuid, {{0}}},
-    {SYS_getgid, {{0}}},
-    {SYS_getegid, {{0}}},
-    {SYS_uname, {{0}}},
-    {SYS_sysinfo, {{0}}},
-    {SYS_getrusage, {{0}}},
-    {SYS_times, {{0}}},
     TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime),
     TW_CALL_OF_OWN_CLOCK(SYS_clock_getres),
-    {SYS_gettimeofday, {{0}}},
-    {SYS_nanosleep, {{0}}},
-    TW_CALL_OF_OWN_CLOCK(SYS_clock_nanosleep),
-    {SYS_getrandom, {{0}}},
-};
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_nanosleep)};
 
-const tw_profile tw_tool_profile = {.who = "compilers", .call = calls, .n_calls = sizeof calls / sizeof *calls};
+const tw_profile tw_tool_profile = {.who = "compilers",
+                                    .plain = plain,
+                                    .n_plain = sizeof plain / sizeof *plain,
+                                    .call = calls,
+                                    .n_calls = sizeof calls / sizeof *calls};

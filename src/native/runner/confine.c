@@ -100,42 +100,30 @@ static void catch_signals(void) {
 
 /* ---- the filter ---- */
 
-static const tw_call_rule calls[] = {
+/* Calls with any arguments. */
+static const int plain[] = {
     /* memory */
-    {SYS_mmap, {{0}}},
-    {SYS_munmap, {{0}}},
-    {SYS_mprotect, {{0}}},
-    {SYS_brk, {{0}}},
-    {SYS_mremap, {{0}}},
-    TW_CALL_MADVISE,
+    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_brk, SYS_mremap,
     /* existing threads */
-    {SYS_futex, {{0}}},
-    {SYS_sched_yield, {{0}}},
-    {SYS_gettid, {{0}}},
-    {SYS_getpid, {{0}}},
-    {SYS_set_robust_list, {{0}}},
-    {SYS_rseq, {{0}}},
-    {SYS_membarrier, {{0}}},
-    {SYS_getcpu, {{0}}},
-    TW_CALL_SCHED_GETAFFINITY,
-    {SYS_restart_syscall, {{0}}},
+    SYS_futex, SYS_sched_yield, SYS_gettid, SYS_getpid, SYS_set_robust_list, SYS_rseq, SYS_membarrier, SYS_getcpu,
+    SYS_restart_syscall,
     /* the loader, on descriptors that are open */
-    {SYS_read, {{0}}},
-    {SYS_pread64, {{0}}},
-    {SYS_fstat, {{0}}},
-    {SYS_close, {{0}}},
-    /* reading the time: the library has a separate clock */
-    TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime),
-    {SYS_gettimeofday, {{0}}},
-    {SYS_time, {{0}}},
+    SYS_read, SYS_pread64, SYS_fstat, SYS_close,
+    /* the time */
+    SYS_gettimeofday, SYS_time,
 #if defined __SANITIZE_ADDRESS__ /* the sanitizer asks for the signal stack before a function that does not return */
-    {SYS_sigaltstack, {{0}}},
+    SYS_sigaltstack,
 #endif
     /* ending, and returning from a signal */
-    {SYS_rt_sigreturn, {{0}}},
-    {SYS_rt_sigprocmask, {{0}}},
-    {SYS_exit, {{0}}},
-    {SYS_exit_group, {{0}}}};
+    SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_exit, SYS_exit_group};
+
+static const tw_call_rule calls[] = {
+    /* memory */
+    TW_CALL_MADVISE,
+    /* existing threads */
+    TW_CALL_SCHED_GETAFFINITY,
+    /* reading the time: the library has a separate clock */
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime)};
 enum { CALLS = sizeof calls / sizeof *calls };
 
 const char *tw_confine_computing(const tw_arena_orders *o, tw_arena_results *results) {
@@ -148,6 +136,8 @@ const char *tw_confine_computing(const tw_arena_orders *o, tw_arena_results *res
       SYS_tgkill,
       {{.argument = 0, .n = 1, .value = {(uint32_t)getpid()}}, {.argument = 2, .n = 2, .value = {SIGSTOP, SIGABRT}}}};
   const tw_profile profile = {.who = "kernels",
+                              .plain = plain,
+                              .n_plain = sizeof plain / sizeof *plain,
                               .call = all,
                               .n_calls = CALLS + 1,
                               .refusal = TW_REFUSAL_TRAP,

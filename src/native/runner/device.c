@@ -29,101 +29,47 @@ static const char *const read_only[] = {
     "/sys",         "/proc/self", "/proc/devices", "/proc/driver", "/proc/cpuinfo",    "/proc/stat",  "/proc/meminfo",
     "/proc/sys/vm", "/usr",       "/lib",          "/lib64",       "/etc/ld.so.cache", "/etc/nvidia", NULL};
 
+/* Calls with any arguments. */
+static const int plain[] = {
+    /* memory */
+    SYS_mmap, SYS_munmap, SYS_mprotect, SYS_brk, SYS_mremap, SYS_mincore, SYS_mlock, SYS_munlock, SYS_get_mempolicy,
+    SYS_set_mempolicy, SYS_mbind,
+    /* its threads */
+    SYS_futex, SYS_sched_yield, SYS_gettid, SYS_getpid, SYS_getppid, SYS_set_robust_list, SYS_rseq, SYS_membarrier,
+    SYS_getcpu, SYS_restart_syscall, SYS_exit,
+    /* opening files that the paths below allow, and using open files */
+    SYS_ioctl, SYS_read, SYS_readv, SYS_pread64, SYS_write, SYS_writev, SYS_lseek, SYS_close, SYS_fstat, SYS_stat,
+    SYS_lstat, SYS_newfstatat, SYS_statx, SYS_fstatfs, SYS_access, SYS_faccessat, SYS_readlink, SYS_readlinkat,
+    SYS_getcwd, SYS_getdents64, SYS_dup, SYS_pipe, SYS_pipe2, SYS_eventfd2, SYS_poll, SYS_ppoll, SYS_select,
+    SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait, SYS_epoll_pwait,
+    /* information about the system and the user */
+    SYS_uname, SYS_sysinfo, SYS_getrusage, SYS_times, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getrlimit,
+    SYS_getrandom,
+    /* time */
+    SYS_nanosleep, SYS_gettimeofday, SYS_time, SYS_pause,
+    /* signals to itself */
+    SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_exit_group};
+
 static const tw_call_rule calls[] = {
     /* memory */
-    {SYS_mmap, {{0}}},
-    {SYS_munmap, {{0}}},
-    {SYS_mprotect, {{0}}},
-    {SYS_brk, {{0}}},
-    {SYS_mremap, {{0}}},
     TW_CALL_MADVISE,
-    {SYS_mincore, {{0}}},
-    {SYS_mlock, {{0}}},
-    {SYS_munlock, {{0}}},
-    {SYS_get_mempolicy, {{0}}},
-    {SYS_set_mempolicy, {{0}}},
-    {SYS_mbind, {{0}}},
     /* its threads: clone3 cannot be distinguished from starting a process; C libraries then use clone */
     {SYS_clone,
      {{.argument = 0,
        .n = 1,
        .mask = CLONE_VM | CLONE_THREAD | CLONE_SIGHAND,
        .value = {CLONE_VM | CLONE_THREAD | CLONE_SIGHAND}}}},
-    {SYS_futex, {{0}}},
-    {SYS_sched_yield, {{0}}},
-    {SYS_gettid, {{0}}},
-    {SYS_getpid, {{0}}},
-    {SYS_getppid, {{0}}},
-    {SYS_set_robust_list, {{0}}},
-    {SYS_rseq, {{0}}},
-    {SYS_membarrier, {{0}}},
-    {SYS_getcpu, {{0}}},
-    {SYS_restart_syscall, {{0}}},
     {SYS_prctl, {{.argument = 0, .n = 2, .value = {PR_SET_NAME, PR_GET_NAME}}}},
-    {SYS_exit, {{0}}},
     /* opening files that the paths below allow, and using open files */
     {SYS_openat,
      {{.argument = 2, .n = 2, .mask = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE, .value = {O_RDONLY, O_RDWR}}}},
     {SYS_open,
      {{.argument = 1, .n = 2, .mask = O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE, .value = {O_RDONLY, O_RDWR}}}},
-    {SYS_ioctl, {{0}}},
-    {SYS_read, {{0}}},
-    {SYS_readv, {{0}}},
-    {SYS_pread64, {{0}}},
-    {SYS_write, {{0}}},
-    {SYS_writev, {{0}}},
-    {SYS_lseek, {{0}}},
-    {SYS_close, {{0}}},
-    {SYS_fstat, {{0}}},
-    {SYS_stat, {{0}}},
-    {SYS_lstat, {{0}}},
-    {SYS_newfstatat, {{0}}},
-    {SYS_statx, {{0}}},
-    {SYS_fstatfs, {{0}}},
-    {SYS_access, {{0}}},
-    {SYS_faccessat, {{0}}},
-    {SYS_readlink, {{0}}},
-    {SYS_readlinkat, {{0}}},
-    {SYS_getcwd, {{0}}},
-    {SYS_getdents64, {{0}}},
     {SYS_fcntl, {{.argument = 1, .n = 6, .value = {F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL}}}},
-    {SYS_dup, {{0}}},
-    {SYS_pipe, {{0}}},
-    {SYS_pipe2, {{0}}},
-    {SYS_eventfd2, {{0}}},
-    {SYS_poll, {{0}}},
-    {SYS_ppoll, {{0}}},
-    {SYS_select, {{0}}},
-    {SYS_pselect6, {{0}}},
-    {SYS_epoll_create1, {{0}}},
-    {SYS_epoll_ctl, {{0}}},
-    {SYS_epoll_wait, {{0}}},
-    {SYS_epoll_pwait, {{0}}},
-    /* information about the system and the user */
-    {SYS_uname, {{0}}},
-    {SYS_sysinfo, {{0}}},
-    {SYS_getrusage, {{0}}},
-    {SYS_times, {{0}}},
-    {SYS_getuid, {{0}}},
-    {SYS_geteuid, {{0}}},
-    {SYS_getgid, {{0}}},
-    {SYS_getegid, {{0}}},
-    {SYS_getrlimit, {{0}}},
-    {SYS_getrandom, {{0}}},
     /* time */
     TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime),
     TW_CALL_OF_OWN_CLOCK(SYS_clock_getres),
-    TW_CALL_OF_OWN_CLOCK(SYS_clock_nanosleep),
-    {SYS_nanosleep, {{0}}},
-    {SYS_gettimeofday, {{0}}},
-    {SYS_time, {{0}}},
-    {SYS_pause, {{0}}},
-    /* signals to itself */
-    {SYS_rt_sigaction, {{0}}},
-    {SYS_rt_sigprocmask, {{0}}},
-    {SYS_rt_sigreturn, {{0}}},
-    {SYS_sigaltstack, {{0}}},
-    {SYS_exit_group, {{0}}}};
+    TW_CALL_OF_OWN_CLOCK(SYS_clock_nanosleep)};
 
 enum { CALLS = sizeof calls / sizeof *calls };
 
@@ -162,8 +108,13 @@ const char *tw_confine_device(const char *const devices[], int channel) {
                                {{.argument = 0, .n = 2, .value = {0, self}}, {.argument = 2, .n = 1, .value = {0}}}};
   for (const char *const *p = read_only; *p; p++) path[n++] = (tw_path_rule){*p, TW_PATH_READ};
   for (size_t i = 0; i < sizeof found / sizeof *found && devices[i]; i++) n = add_paths(path, n, devices[i], &found[i]);
-  const tw_profile profile = {
-      .who = "the driver of a device", .call = all, .n_calls = more, .refusal = TW_REFUSAL_ERROR, .all_threads = true};
+  const tw_profile profile = {.who = "the driver of a device",
+                              .plain = plain,
+                              .n_plain = sizeof plain / sizeof *plain,
+                              .call = all,
+                              .n_calls = more,
+                              .refusal = TW_REFUSAL_ERROR,
+                              .all_threads = true};
   if (tw_confinement_make(&profile, path, n, &c, &error) != TW_OK) return error.text;
   /* c is never freed, as it stays in use */
   return tw_confine(c) ? NULL : "this system does not let a process give up its rights";
