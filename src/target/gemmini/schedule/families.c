@@ -1,5 +1,4 @@
 /* families.c - the ops that this machine runs, with their types and limits. */
-#include "op/conv2d.h"
 #include "target/gemmini/core/rv64.h"
 #include "target/gemmini/schedule/chain/chain.h"
 #include "target/gemmini/schedule/conv/conv.h"
@@ -71,7 +70,9 @@ static tw_status check_parts(const tw_target *t, tw_type output, bool relu, tw_e
 }
 
 static tw_status check_gemm(const tw_target *t, const tw_problem *p, tw_error *error) {
-  const tw_status status = check_parts(t, tw_problem_type(p, "c"), tw_problem_int(p, "relu"), error);
+  gm_gemm g;
+  tw_status status = check_parts(t, tw_problem_type(p, "c"), tw_problem_int(p, "relu"), error);
+  if (status == TW_OK) status = gm_gemm_from(gm_config_of(t), p, &g, error);
   return status == TW_OK ? check_memory(t, p, error) : status;
 }
 
@@ -80,30 +81,11 @@ static tw_status check_chain(const tw_target *t, const tw_problem *p, tw_error *
   return status == TW_OK ? check_memory(t, p, error) : status;
 }
 
-/* Limits of the store unit (StoreController.scala, GemminiISA.scala: widths of the fields). */
 static tw_status check_conv2d(const tw_target *t, const tw_problem *p, tw_error *error) {
-  const gm_config *c = gm_config_of(t);
-  const tw_conv2d v = tw_conv2d_of(p);
-  if (v.layout == TW_CONV2D_KCRS)
-    return tw_fail(error, TW_USAGE, "%s: weight_layout=kcrs is not supported; use rsck or krsc", t->name);
-  if (v.output == c->acc_type && v.output != c->input_type && (v.relu || v.pool))
-    return tw_fail(error, TW_USAGE, "%s: out=%s is stored unchanged from the accumulator; relu and pool require out=%s",
-                   t->name, tw_type_name(v.output), tw_type_name(c->input_type));
-  const tw_status status = check_parts(t, v.output, v.relu, error);
-  if (status != TW_OK) return status;
-  if (v.pool && !c->has_max_pool)
-    return tw_fail(error, TW_USAGE, "%s: pooling is not in this machine (has_max_pool = 0)", t->name);
-  if (v.pool > 3 || v.pool_stride > 3)
-    return tw_fail(error, TW_USAGE,
-                   "%s: the store unit supports pooling windows of at most 3 x 3 and strides of at most 3", t->name);
-  if (v.pool_pad && !v.relu)
-    return tw_fail(
-        error, TW_USAGE,
-        "%s: the store unit pads pooling windows with zeros, which exceed negative results; use relu=1 or pool_pad=0",
-        t->name);
-  if (v.pool && v.out_w > 255)
-    return tw_fail(error, TW_USAGE, "%s: the store unit pools at most 255 columns (found %d)", t->name, (int)v.out_w);
-  return check_memory(t, p, error);
+  gm_conv v;
+  tw_status status = gm_conv_from(gm_config_of(t), p, &v, error);
+  if (status == TW_OK) status = check_parts(t, v.of.output, v.relu, error);
+  return status == TW_OK ? check_memory(t, p, error) : status;
 }
 
 /* ---- the table ---- */

@@ -1,38 +1,39 @@
 /* conv.c - a conv2d problem as blocks of channels, results and windows, with C types. */
 #include "target/gemmini/schedule/conv/conv.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-/* config_st has two bits for the window, its stride and its padding (gemmini.h). */
-enum { POOL_LIMIT = 3 };
-
-static tw_status check_pooling(const gm_config *config, const tw_conv2d *p, tw_error *error) {
-  if (!p->pool) return TW_OK;
-  if (p->pool > POOL_LIMIT || p->pool_stride > POOL_LIMIT)
-    return tw_fail(error, TW_USAGE,
-                   "%s supports pooling windows of at most %d x %d and strides of at most %d; use pool=2 or pool=3",
-                   config->name, POOL_LIMIT, POOL_LIMIT, POOL_LIMIT);
-  if (p->pool_pad && !p->relu)
-    return tw_fail(error, TW_USAGE, "%s pools with zeros outside of the image; pool_pad=%" PRId64 " requires relu=1",
-                   config->name, p->pool_pad);
-  if (p->output != config->input_type)
-    return tw_fail(error, TW_USAGE, "%s pools only out=%s (found out=%s)", config->name,
-                   tw_type_name(config->input_type), tw_type_name(p->output));
-  return TW_OK;
-}
-
-static tw_status check_types(const gm_config *config, const tw_conv2d *p, tw_error *error) {
-  if (p->input != config->input_type || p->weights != config->input_type)
-    return tw_fail(error, TW_USAGE, "%s multiplies %s by %s, not %s by %s", config->name,
-                   tw_type_name(config->input_type), tw_type_name(config->input_type), tw_type_name(p->input),
-                   tw_type_name(p->weights));
-  if (p->output != config->input_type && p->output != config->acc_type)
-    return tw_fail(error, TW_USAGE, "%s stores the output as %s or %s, not %s", config->name,
-                   tw_type_name(config->input_type), tw_type_name(config->acc_type), tw_type_name(p->output));
-  if (p->output != config->input_type && (p->relu || p->scale != 1.0f))
-    return tw_fail(error, TW_USAGE, "out=%s is stored unchanged from the accumulator; relu and scale require out=%s",
-                   tw_type_name(p->output), tw_type_name(config->input_type));
+/* The rules of a problem. Pooling has the limits of the store unit (StoreController.scala, GemminiISA.scala: widths of
+ * the fields of config_st). */
+static tw_status check(const gm_config *c, const tw_conv2d *v, tw_error *error) {
+  enum { POOL_MOST = 3, COLUMNS_MOST = 255 };
+  if (v->layout == TW_CONV2D_KCRS)
+    return tw_fail(error, TW_USAGE, "%s: weight_layout=kcrs is not supported; use rsck or krsc", c->name);
+  if (v->input != c->input_type || v->weights != c->input_type)
+    return tw_fail(error, TW_USAGE, "%s multiplies %s by %s, not %s by %s", c->name, tw_type_name(c->input_type),
+                   tw_type_name(c->input_type), tw_type_name(v->input), tw_type_name(v->weights));
+  if (v->output != c->input_type && v->output != c->acc_type)
+    return tw_fail(error, TW_USAGE, "%s stores the output as %s or %s, not %s", c->name, tw_type_name(c->input_type),
+                   tw_type_name(c->acc_type), tw_type_name(v->output));
+  if (v->output != c->input_type && (v->relu || v->pool))
+    return tw_fail(error, TW_USAGE, "%s: out=%s is stored unchanged from the accumulator; relu and pool require out=%s",
+                   c->name, tw_type_name(v->output), tw_type_name(c->input_type));
+  if (!v->pool) return TW_OK;
+  if (!c->has_max_pool)
+    return tw_fail(error, TW_USAGE, "%s: pooling is not in this machine (has_max_pool = 0)", c->name);
+  if (v->pool > POOL_MOST || v->pool_stride > POOL_MOST)
+    return tw_fail(
+        error, TW_USAGE,
+        "%s: the store unit supports pooling windows of at most 3 x 3 and strides of at most 3; use pool=2 or pool=3",
+        c->name);
+  if (v->pool_pad && !v->relu)
+    return tw_fail(
+        error, TW_USAGE,
+        "%s: the store unit pads pooling windows with zeros, which exceed negative results; use relu=1 or pool_pad=0",
+        c->name);
+  if (v->out_w > COLUMNS_MOST)
+    return tw_fail(error, TW_USAGE, "%s: the store unit pools at most %d columns (found %d)", c->name, COLUMNS_MOST,
+                   (int)v->out_w);
   return TW_OK;
 }
 
@@ -47,8 +48,7 @@ static void flatten(gm_conv *v) {
 
 tw_status gm_conv_from(const gm_config *config, const tw_problem *problem, gm_conv *v, tw_error *error) {
   const tw_conv2d p = tw_conv2d_of(problem);
-  tw_status status = check_types(config, &p, error);
-  if (status == TW_OK) status = check_pooling(config, &p, error);
+  const tw_status status = check(config, &p, error);
   if (status != TW_OK) return status;
   *v = (gm_conv){
       .of = p,
