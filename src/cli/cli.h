@@ -98,8 +98,8 @@ size_t cli_command_names(const char *names[], size_t most);
 
 /* The values that a key takes, for people. Returns buffer, or static text. */
 const char *cli_key_values(const tw_key *, char *buffer, size_t size);
-/* The options that the target at `index` adds to an op, and the names of all targets with them. NULL: it has none, or an
- * earlier target has them, too. */
+/* The options that the target at `index` adds to an op, and the names of all targets with them. NULL: it has none, or
+ * an earlier target has them, too. */
 const tw_family *cli_options_of(const tw_op *, size_t index, const char *between, tw_text *targets);
 
 tw_status cli_targets(const cli *, tw_error *);
