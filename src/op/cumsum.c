@@ -17,15 +17,12 @@
 enum { X, MASK };
 
 static const tw_key keys[] = {
-    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 2048, .help = "vectors"},
-    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "elements of a vector"},
-    {.name = "reverse", .kind = TW_KEY_BOOL, .fallback = "0", .help = "sum from the end of the row"},
-    {.name = "exclusive", .kind = TW_KEY_BOOL, .fallback = "0", .help = "sum what is before the element, without it"},
-    {.name = "masked",
-     .kind = TW_KEY_BOOL,
-     .fallback = "0",
-     .help = "sum the elements whose mask is 1, a second input"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of x and y: f32, f16 or bf16"},
+    TW_SIZE_KEY("rows", 1 << 30, 2048, "vectors"),
+    TW_SIZE_KEY("cols", 1 << 24, 2048, "elements of a vector"),
+    TW_FLAG_KEY("reverse", "sum from the end of the row"),
+    TW_FLAG_KEY("exclusive", "sum what is before the element, without it"),
+    TW_FLAG_KEY("masked", "sum the elements whose mask is 1, a second input"),
+    TW_TYPE_KEY("a", "", "element type of x and y: f32, f16 or bf16"),
 };
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {

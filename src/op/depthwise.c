@@ -15,12 +15,12 @@
 enum { X, WEIGHTS, Y };
 
 static const tw_key keys[] = {
-    {.name = "n", .kind = TW_KEY_INT, .fallback = "1", .min = 1, .max = 1 << 20, .help = "sequences"},
-    {.name = "c", .kind = TW_KEY_INT, .min = 1, .max = 1 << 20, .example = 512, .help = "channels"},
-    {.name = "w", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "elements of a channel"},
-    {.name = "taps", .kind = TW_KEY_INT, .min = 1, .max = 64, .example = 3, .help = "elements of a filter"},
-    {.name = "pad", .kind = TW_KEY_INT, .fallback = "0", .min = 0, .max = 63, .help = "zeros on both sides"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type: f32, f16 or bf16"},
+    TW_INT_KEY("n", "1", 1, 1 << 20, "sequences"),
+    TW_SIZE_KEY("c", 1 << 20, 512, "channels"),
+    TW_SIZE_KEY("w", 1 << 24, 2048, "elements of a channel"),
+    TW_SIZE_KEY("taps", 64, 3, "elements of a filter"),
+    TW_INT_KEY("pad", "0", 0, 63, "zeros on both sides"),
+    TW_TYPE_KEY("a", "", "element type: f32, f16 or bf16"),
 };
 
 static int64_t width(const tw_problem *p) {

@@ -27,19 +27,14 @@
 static const char *const names[] = {TW_ELEMENTWISE_LIST(NAME)};
 
 static const tw_key keys[] = {
-    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 8192, .help = "vectors"},
-    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 23, .example = 8192, .help = "elements of a vector"},
-    {.name = "f",
-     .kind = TW_KEY_CHOICE,
-     .fallback = "relu",
-     .choices = &(TW_ELEMENTWISE_LIST(CHOICE))[1],
-     .help = "the function"},
-    {.name = "alpha",
-     .kind = TW_KEY_REAL,
-     .fallback = "1",
-     .help = "slope of leaky_relu below 0, factor of elu and scale, upper limit of hard_tanh, steepness of softplus"},
-    {.name = "beta", .kind = TW_KEY_REAL, .fallback = "-1", .help = "lower limit of hard_tanh"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of both operands: f32, f16 or bf16"},
+    TW_SIZE_KEY("rows", 1 << 30, 8192, "vectors"),
+    TW_SIZE_KEY("cols", 1 << 23, 8192, "elements of a vector"),
+    TW_CHOICE_KEY("f", "relu", &(TW_ELEMENTWISE_LIST(CHOICE))[1], "the function"),
+    TW_REAL_KEY(
+        "alpha", "1",
+        "slope of leaky_relu below 0, factor of elu and scale, upper limit of hard_tanh, steepness of softplus"),
+    TW_REAL_KEY("beta", "-1", "lower limit of hard_tanh"),
+    TW_TYPE_KEY("a", "", "element type of both operands: f32, f16 or bf16"),
 };
 
 tw_elementwise tw_elementwise_function(const tw_problem *p) { return (tw_elementwise)tw_problem_int(p, "f"); }

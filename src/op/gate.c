@@ -23,19 +23,12 @@
 enum { X, G };
 
 static const tw_key keys[] = {
-    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 8192, .help = "vectors"},
-    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 23, .example = 14336, .help = "elements of each half"},
-    {.name = "act",
-     .kind = TW_KEY_CHOICE,
-     .fallback = "silu",
-     .choices = "silu|gelu_erf|gelu_tanh",
-     .help = "activation of the first half"},
-    {.name = "pass",
-     .kind = TW_KEY_CHOICE,
-     .fallback = "forward",
-     .choices = "forward|backward",
-     .help = "forward computes the result; backward computes the gradient of x"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of every operand: f32, f16 or bf16"},
+    TW_SIZE_KEY("rows", 1 << 30, 8192, "vectors"),
+    TW_SIZE_KEY("cols", 1 << 23, 14336, "elements of each half"),
+    TW_CHOICE_KEY("act", "silu", "silu|gelu_erf|gelu_tanh", "activation of the first half"),
+    TW_CHOICE_KEY("pass", "forward", "forward|backward",
+                  "forward computes the result; backward computes the gradient of x"),
+    TW_TYPE_KEY("a", "", "element type of every operand: f32, f16 or bf16"),
 };
 
 tw_glu tw_gate_act(const tw_problem *p) { return (tw_glu)(TW_GLU_SILU + tw_problem_int(p, "act")); }

@@ -18,11 +18,11 @@
 enum { DELTA, U, A, B, C, Y };
 
 static const tw_key keys[] = {
-    {.name = "b", .kind = TW_KEY_INT, .fallback = "1", .min = 1, .max = 1 << 20, .help = "sequences"},
-    {.name = "c", .kind = TW_KEY_INT, .min = 1, .max = 1 << 20, .example = 256, .help = "channels"},
-    {.name = "s", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "positions"},
-    {.name = "n", .kind = TW_KEY_INT, .min = 1, .max = 4096, .example = 16, .help = "elements of a channel's state"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of every operand: f32, f16 or bf16"},
+    TW_INT_KEY("b", "1", 1, 1 << 20, "sequences"),
+    TW_SIZE_KEY("c", 1 << 20, 256, "channels"),
+    TW_SIZE_KEY("s", 1 << 24, 2048, "positions"),
+    TW_SIZE_KEY("n", 4096, 16, "elements of a channel's state"),
+    TW_TYPE_KEY("a", "", "element type of every operand: f32, f16 or bf16"),
 };
 
 static tw_status validate(const tw_problem *p, tw_error *error) {

@@ -34,18 +34,11 @@ enum { HORIZON_LIMIT = 10000, SIZE_LIMIT = 512 };
 #define CONTRACTION 0.9
 
 #define SIZE_KEYS                                                                                                      \
-  {.name = "states", .kind = TW_KEY_INT, .min = 1, .max = SIZE_LIMIT, .example = 12, .help = "n: length of a state"},  \
-      {.name = "inputs",                                                                                               \
-       .kind = TW_KEY_INT,                                                                                             \
-       .min = 1,                                                                                                       \
-       .max = SIZE_LIMIT,                                                                                              \
-       .example = 4,                                                                                                   \
-       .help = "m: length of an input"},                                                                               \
-      {.name = "type", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of every operand: f32"},
+  TW_SIZE_KEY("states", SIZE_LIMIT, 12, "n: length of a state"),                                                       \
+      TW_SIZE_KEY("inputs", SIZE_LIMIT, 4, "m: length of an input"),                                                   \
+      TW_TYPE_KEY("type", "", "element type of every operand: f32"),
 
-static const tw_key forward_keys[] = {
-    {.name = "horizon", .kind = TW_KEY_INT, .min = 1, .max = HORIZON_LIMIT, .example = 10, .help = "N: steps"},
-    SIZE_KEYS};
+static const tw_key forward_keys[] = {TW_SIZE_KEY("horizon", HORIZON_LIMIT, 10, "N: steps"), SIZE_KEYS};
 static const tw_key backward_keys[] = {{.name = "horizon",
                                         .kind = TW_KEY_INT,
                                         .min = 2,

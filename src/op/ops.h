@@ -13,6 +13,20 @@ tw_status tw_problem_read_words(const tw_key *options, size_t n, const char *op,
 /* Splits one line into words and calls `read` with them. */
 tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void *context, tw_problem *out, tw_error *);
 
+/* Rows of a table of keys. A size is required and at least 1; a flag is 0 without a value. */
+#define TW_SIZE_KEY(name_, max_, example_, help_)                                                                      \
+  { .name = (name_), .kind = TW_KEY_INT, .min = 1, .max = (max_), .example = (example_), .help = (help_) }
+#define TW_INT_KEY(name_, fallback_, min_, max_, help_)                                                                \
+  { .name = (name_), .kind = TW_KEY_INT, .fallback = (fallback_), .min = (min_), .max = (max_), .help = (help_) }
+#define TW_CHOICE_KEY(name_, fallback_, choices_, help_)                                                               \
+  { .name = (name_), .kind = TW_KEY_CHOICE, .fallback = (fallback_), .choices = (choices_), .help = (help_) }
+#define TW_TYPE_KEY(name_, fallback_, help_)                                                                           \
+  { .name = (name_), .kind = TW_KEY_TYPE, .fallback = (fallback_), .help = (help_) }
+#define TW_FLAG_KEY(name_, help_)                                                                                      \
+  { .name = (name_), .kind = TW_KEY_BOOL, .fallback = "0", .help = (help_) }
+#define TW_REAL_KEY(name_, fallback_, help_)                                                                           \
+  { .name = (name_), .kind = TW_KEY_REAL, .fallback = (fallback_), .help = (help_) }
+
 /* TW_UNSUPPORTED unless key `a` is f32, f16 or bf16. */
 tw_status tw_expect_real(const tw_problem *, tw_error *);
 

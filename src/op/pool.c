@@ -17,24 +17,22 @@
 
 enum { X, Y, SIZE_MAX_ONE = 1 << 24, BAND = 8 /* lines at least */ };
 
-#define SIZE(NAME, FALLBACK, HELP)                                                                                     \
-  { .name = (NAME), .kind = TW_KEY_INT, .fallback = (FALLBACK), .min = 1, .max = SIZE_MAX_ONE, .help = (HELP) }
-#define WINDOW(NAME, HELP)                                                                                             \
-  { .name = (NAME), .kind = TW_KEY_INT, .fallback = "1", .min = 1, .max = 64, .help = (HELP) }
+#define SIZE(name, fallback, help) TW_INT_KEY(name, fallback, 1, SIZE_MAX_ONE, help)
+#define WINDOW(name, help) TW_INT_KEY(name, "1", 1, 64, help)
 
 static const tw_key keys[] = {
     SIZE("n", "1", "images, times their channels"),
     SIZE("d", "1", "depth of an image"),
     SIZE("h", "1", "height of an image"),
-    {.name = "w", .kind = TW_KEY_INT, .min = 1, .max = SIZE_MAX_ONE, .example = 448, .help = "width of an image"},
+    TW_SIZE_KEY("w", SIZE_MAX_ONE, 448, "width of an image"),
     WINDOW("t", "depth of a window"),
     WINDOW("r", "height of a window"),
-    {.name = "s", .kind = TW_KEY_INT, .min = 1, .max = 64, .example = 3, .help = "width of a window"},
+    TW_SIZE_KEY("s", 64, 3, "width of a window"),
     WINDOW("stride", "distance of windows"),
-    {.name = "pad", .kind = TW_KEY_INT, .fallback = "0", .min = 0, .max = 32, .help = "padding at each side"},
+    TW_INT_KEY("pad", "0", 0, 32, "padding at each side"),
     WINDOW("dilation", "distance of a window's elements"),
-    {.name = "f", .kind = TW_KEY_CHOICE, .fallback = "max", .choices = "max|mean", .help = "the function of a window"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type: f32, f16 or bf16"},
+    TW_CHOICE_KEY("f", "max", "max|mean", "the function of a window"),
+    TW_TYPE_KEY("a", "", "element type: f32, f16 or bf16"),
 };
 
 tw_pool tw_pool_of(const tw_problem *p) {

@@ -25,8 +25,8 @@
 static const char *const functions[] = {TW_REDUCE_LIST(NAME)}, *const terms[] = {TW_REDUCE_OF_LIST(NAME)};
 
 static const tw_key keys[] = {
-    {.name = "outer", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 16, .help = "size before the dimension"},
-    {.name = "n", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 4096, .help = "size of the dimension"},
+    TW_SIZE_KEY("outer", 1 << 30, 16, "size before the dimension"),
+    TW_SIZE_KEY("n", 1 << 30, 4096, "size of the dimension"),
     {.name = "inner",
      .kind = TW_KEY_INT,
      .min = 1,
@@ -34,18 +34,10 @@ static const tw_key keys[] = {
      .example = 1024,
      .fallback = "1",
      .help = "size after the dimension"},
-    {.name = "f",
-     .kind = TW_KEY_CHOICE,
-     .fallback = "sum",
-     .choices = &(TW_REDUCE_LIST(CHOICE))[1],
-     .help = "the function of the terms"},
-    {.name = "of",
-     .kind = TW_KEY_CHOICE,
-     .fallback = "x",
-     .choices = &(TW_REDUCE_OF_LIST(CHOICE))[1],
-     .help = "the terms of a sum or mean"},
-    {.name = "shared", .kind = TW_KEY_BOOL, .fallback = "0", .help = "one z of n x inner for all x"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of operands: f32, f16 or bf16"},
+    TW_CHOICE_KEY("f", "sum", &(TW_REDUCE_LIST(CHOICE))[1], "the function of the terms"),
+    TW_CHOICE_KEY("of", "x", &(TW_REDUCE_OF_LIST(CHOICE))[1], "the terms of a sum or mean"),
+    TW_FLAG_KEY("shared", "one z of n x inner for all x"),
+    TW_TYPE_KEY("a", "", "element type of operands: f32, f16 or bf16"),
 };
 
 tw_reduce tw_reduce_of(const tw_problem *p) {

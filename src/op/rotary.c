@@ -21,16 +21,13 @@
 enum { X, COS, SIN, Y };
 
 static const tw_key keys[] = {
-    {.name = "b", .kind = TW_KEY_INT, .min = 1, .max = 1 << 20, .example = 16, .help = "sequences"},
-    {.name = "h", .kind = TW_KEY_INT, .min = 1, .max = 1 << 16, .example = 16, .help = "heads"},
-    {.name = "s", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 2048, .help = "positions"},
+    TW_SIZE_KEY("b", 1 << 20, 16, "sequences"),
+    TW_SIZE_KEY("h", 1 << 16, 16, "heads"),
+    TW_SIZE_KEY("s", 1 << 24, 2048, "positions"),
     {.name = "d", .kind = TW_KEY_INT, .min = 2, .max = 1 << 16, .example = 128, .help = "elements of a head; even"},
-    {.name = "interleaved",
-     .kind = TW_KEY_BOOL,
-     .fallback = "0",
-     .help = "pair neighbouring elements, not elements of the two halves"},
-    {.name = "transposed", .kind = TW_KEY_BOOL, .fallback = "0", .help = "make positions the last dimension"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of every operand: f32, f16 or bf16"},
+    TW_FLAG_KEY("interleaved", "pair neighbouring elements, not elements of the two halves"),
+    TW_FLAG_KEY("transposed", "make positions the last dimension"),
+    TW_TYPE_KEY("a", "", "element type of every operand: f32, f16 or bf16"),
 };
 
 static tw_status validate(const tw_problem *p, tw_error *error) {

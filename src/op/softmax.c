@@ -18,10 +18,10 @@
 enum { X, Y };
 
 static const tw_key keys[] = {
-    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 30, .example = 4096, .help = "vectors"},
-    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 4096, .help = "elements of a vector"},
-    {.name = "log", .kind = TW_KEY_BOOL, .fallback = "0", .help = "the logarithm of the softmax"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type of x and y: f32, f16 or bf16"},
+    TW_SIZE_KEY("rows", 1 << 30, 4096, "vectors"),
+    TW_SIZE_KEY("cols", 1 << 24, 4096, "elements of a vector"),
+    TW_FLAG_KEY("log", "the logarithm of the softmax"),
+    TW_TYPE_KEY("a", "", "element type of x and y: f32, f16 or bf16"),
 };
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {

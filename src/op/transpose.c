@@ -11,10 +11,10 @@
 enum { X, Y };
 
 static const tw_key keys[] = {
-    {.name = "b", .kind = TW_KEY_INT, .fallback = "1", .min = 1, .max = 1 << 20, .help = "matrices"},
-    {.name = "rows", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 512, .help = "rows of x"},
-    {.name = "cols", .kind = TW_KEY_INT, .min = 1, .max = 1 << 24, .example = 512, .help = "columns of x"},
-    {.name = "a", .kind = TW_KEY_TYPE, .fallback = "", .help = "element type: f32, f16 or bf16"},
+    TW_INT_KEY("b", "1", 1, 1 << 20, "matrices"),
+    TW_SIZE_KEY("rows", 1 << 24, 512, "rows of x"),
+    TW_SIZE_KEY("cols", 1 << 24, 512, "columns of x"),
+    TW_TYPE_KEY("a", "", "element type: f32, f16 or bf16"),
 };
 
 static tw_status validate(const tw_problem *p, tw_error *error) {
