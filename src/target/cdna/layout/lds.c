@@ -113,10 +113,6 @@ static const cdna_lds_instruction instructions[] = {
     DIRECT("global_load_lds_dwordx4", 16, NEW),
 };
 
-const cdna_lds_instruction *cdna_lds_instruction_at(size_t index) {
-  return index < sizeof instructions / sizeof *instructions ? &instructions[index] : NULL;
-}
-
 const cdna_lds_instruction *cdna_lds_instruction_find(const char *name) {
   for (size_t i = 0; i < sizeof instructions / sizeof *instructions; i++)
     if (!strcmp(instructions[i].name, name)) return &instructions[i];

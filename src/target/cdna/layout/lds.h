@@ -44,7 +44,6 @@ typedef struct cdna_lds_instruction {
   bool has[CDNA_ARCHES];
 } cdna_lds_instruction;
 
-const cdna_lds_instruction *cdna_lds_instruction_at(size_t index);
 /* Exact name; NULL if it is not an instruction with banks. */
 const cdna_lds_instruction *cdna_lds_instruction_find(const char *name);
 

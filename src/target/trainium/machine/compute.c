@@ -226,20 +226,6 @@ static void fill_row(void *context, int64_t n, const double *const source[], dou
 
 void trn_fill(const trn_view *dst, double value) { trn_map(dst, 0, NULL, fill_row, &value, NULL, NULL); }
 
-bool trn_is_undefined(const trn_view *v, int64_t at[TRN_VIEW_DIMS]) {
-  memset(at, 0, TRN_VIEW_DIMS * sizeof *at);
-  if (!v->array || !v->array->undefined || !trn_view_elements(v)) return false;
-  do {
-    const int64_t row = row_of(v, at), step = step_of(v);
-    for (int64_t i = 0; i < inner_size(v); i++) {
-      if (!v->array->undefined[row + i * step]) continue;
-      if (v->n) at[v->n - 1] = i;
-      return true;
-    }
-  } while (next_row(v, at));
-  return false;
-}
-
 void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary op, bool is_negated) {
   if (!dst->array || !trn_view_elements(src)) return;
   trn_view inner = {.array = src->array, .type = src->type, .n = axes}, outer = *src;

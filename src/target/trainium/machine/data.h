@@ -119,7 +119,5 @@ void trn_turn(const trn_view *dst, const trn_view *src);
 /* Copies and converts elements; elements that are not `allowed` (NULL: all are) stay unchanged. */
 void trn_copy(const trn_view *dst, const trn_view *src, trn_allowed *allowed, const void *mask);
 void trn_fill(const trn_view *dst, double value);
-/* True if an element has no value; `at` is then its index. */
-bool trn_is_undefined(const trn_view *, int64_t at[TRN_VIEW_DIMS]);
 
 #endif
