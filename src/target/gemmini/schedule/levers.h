@@ -9,7 +9,7 @@
  *   fill ahead                  zeros or bias are loaded during the previous tile, after the stores
  *   prefetch 1                  steps that loads are ahead of their use
  *   spread loads=16 stores=16   pairs between two loads, two stores
- *   pipeline                    those that only pay together: two buffers of everything in banks of their own, loads one
+ *   pipeline                    levers that only pay together: two buffers of everything in banks of their own, loads one
  *                               step ahead, loads and stores spread
  *
  * A lever is a field of gm_levers, a row of GM_LEVERS and its rule in gm_levers_check. */
