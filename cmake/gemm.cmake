@@ -2,7 +2,7 @@
 # that search nothing. It stands on hwloc and OpenMP; that nothing else is needed, the linker checks.
 string(CONCAT TW_GEMM_OBJECTS
   "/src/format/[a-z0-9_]+[.]c|/src/format/vector/|/x86_kernels/|/src/base/(clock|cores|cpu|error|memory|pages|parallel|sized|strings|team|type|version)[.]c|"
-  "/src/target/x86/(activations|choose|cpu|execute|loops|pack|plan|product|threads|variant|weights)[.]c|"
+  "/src/target/x86/(activations|choose|cpu|execute|in_place|loops|pack|plan|product|small|threads|variant|weights)[.]c|"
   "/src/target/x86/tune/(apply|known)[.]c")
 set(TW_GEMM_OBJECTS "$<FILTER:$<TARGET_OBJECTS:tilewright_objects>,INCLUDE,${TW_GEMM_OBJECTS}>")
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)

@@ -82,7 +82,6 @@ static void run(const tw_gemm_spec *s, float scale, const void *a, const void *b
     complain(error.text);
     return;
   }
-  if (tw_product_compute_small(p.plan, a, b, c, scale)) return;
   const size_t bytes = tw_product_bytes(p.plan);
   if (bytes <= ON_STACK) {
     run_on_stack(&p);

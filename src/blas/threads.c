@@ -1,7 +1,7 @@
 /* threads.c - see threads.h. */
 #include "blas/threads.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/parallel.h"
@@ -13,17 +13,19 @@ static int number_in(const char *name) {
   return n < 1 ? 0 : n > TW_TEAM_MOST ? TW_TEAM_MOST : (int)n;
 }
 
-static int threads;
-static void ask(void) {
-  threads = number_in("TILEWRIGHT_NUM_THREADS");
-  if (threads) return;
+static int ask(void) {
+  const int threads = number_in("TILEWRIGHT_NUM_THREADS");
+  if (threads) return threads;
   /* OpenMP may have bound this thread to a core, which helper threads would share. */
   const int cores = tw_cores(), wanted = number_in("OMP_NUM_THREADS");
-  threads = wanted && wanted < cores ? wanted : cores < TW_TEAM_MOST ? cores : TW_TEAM_MOST;
+  return wanted && wanted < cores ? wanted : cores < TW_TEAM_MOST ? cores : TW_TEAM_MOST;
 }
 
 int blas_threads(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, ask);
-  return threads;
+  static atomic_int threads;
+  const int known = atomic_load_explicit(&threads, memory_order_relaxed);
+  if (known) return known;
+  int none = 0; /* of two threads that ask, the first decides */
+  const int found = ask();
+  return atomic_compare_exchange_strong(&threads, &none, found) ? found : none;
 }

@@ -22,8 +22,18 @@ int tw_product_threads(const tw_product_plan *);
 /* Size of the memory that a product needs, aligned to TW_GEMM_ALIGNMENT. */
 size_t tw_product_bytes(const tw_product_plan *);
 
-/* Computes the product on the calling thread, if it needs neither memory nor other threads. False: it does. */
-bool tw_product_compute_small(const tw_product_plan *, const void *a, const void *b, void *c, float scale);
+/* C = alpha op(A) op(B) + beta C, by rows. Pitches are in elements. */
+typedef struct tw_operands {
+  int64_t m, n, k, lda, ldb, ldc;
+  bool a_transposed, b_transposed;
+  float alpha, beta;
+  const void *a, *b;
+  void *c;
+} tw_operands;
+
+/* Computes a product of f32 on the calling thread, without a plan, if it is small or there is only this thread. If not,
+ * or if it is no product (alpha or a size is 0), returns false. B of one column may become a row: a B' as stored. */
+bool tw_product_compute_small(tw_operands *, int threads);
 
 typedef struct tw_product {
   int64_t state[544];

@@ -17,6 +17,7 @@
 
 #include "base/random.h"
 #include "blas/blas.h"
+#include "guarded.h"
 #include "tilewright/format.h"
 
 enum { GAP = 3 /* elements behind a row that belong to nobody */ };
@@ -172,6 +173,47 @@ static void random_products_of_f32_are_right(void **state) {
   for (int run = 0; run < 600; run += race_stride()) {
     product x = random_product(&r, F32, F32, F32, 150);
     run_sgemm(&x);
+    check_real(&x);
+    check_gaps(&x);
+    free_product(&x);
+  }
+}
+
+/* Copies the matrix, without the gap after its last row, to the end or the beginning of memory between guard pages. */
+static guarded fence(matrix *x, bool at_end, void **before) {
+  const size_t length = (size_t)(x->by_rows ? x->columns : x->rows),
+               bytes = (x->elements - (size_t)x->pitch + length) * 4;
+  const guarded g = guarded_new(bytes, 4, at_end);
+  *before = x->data;
+  x->data = memcpy(g.data, x->data, bytes);
+  return g;
+}
+
+static void unfence(matrix *x, guarded *g, void *before) {
+  const size_t length = (size_t)(x->by_rows ? x->columns : x->rows);
+  x->data = memcpy(before, g->data, (x->elements - (size_t)x->pitch + length) * 4);
+  guarded_free(g);
+}
+
+/* Small products are computed in one of six ways, by their sizes. */
+static void small_products_touch_nothing_else(void **state) {
+  (void)state;
+  tw_random r;
+  tw_random_seed(&r, 9);
+  static const int most[] = {6, 20, 70, 140};
+  for (int run = 0; run < 3000; run += race_stride()) {
+    const int m = draw(&r, 1, most[draw(&r, 0, 3)]), n = draw(&r, 1, most[draw(&r, 0, 3)]);
+    product x = new_product(&r, F32, F32, F32, m, n, draw(&r, 1, most[draw(&r, 0, 3)]), BLAS_ROW_MAJOR + run % 2,
+                            transposes[run / 2 % 2], transposes[run / 4 % 2]);
+    if (run / 8 % 2) { /* C is the sums, or is added to them; A and a C that is read have no NaN */
+      if (x.alpha == 0) put(&x.a, 0, 0, 1);
+      x.alpha = 1, x.beta = x.beta == 0 ? 0 : 1;
+    }
+    void *before[3];
+    guarded g[3] = {fence(&x.a, run % 3, &before[0]), fence(&x.b, run % 5 % 2, &before[1]),
+                    fence(&x.c, run % 7 % 2, &before[2])};
+    run_sgemm(&x);
+    unfence(&x.a, &g[0], before[0]), unfence(&x.b, &g[1], before[1]), unfence(&x.c, &g[2], before[2]);
     check_real(&x);
     check_gaps(&x);
     free_product(&x);
@@ -364,7 +406,7 @@ static void wrong_arguments_reach_the_handler_and_change_nothing(void **state) {
 
 /* ---- threads and processes ---- */
 
-enum { SHAPES = 6 };
+enum { SHAPES = 9 };
 static product known[SHAPES]; /* with what one thread computes, in `before` */
 
 /* Sums of thirds are rounded: their bits depend on the order of additions. */
@@ -376,13 +418,14 @@ static void divide_by_three(matrix *x) {
 static void make_known(void) {
   tw_random r;
   tw_random_seed(&r, 7);
-  const int size[SHAPES][3] = {{300, 310, 320}, {17, 600, 500}, {600, 17, 500},
-                               {64, 64, 64},    {5, 6, 7},      {257, 129, 1300}};
+  const int size[SHAPES][3] = {{300, 310, 320},  {17, 600, 500}, {600, 17, 500}, {64, 64, 64},  {5, 6, 7},
+                               {257, 129, 1300}, {120, 24, 256}, {16, 200, 100}, {150, 130, 80}};
   for (int i = 0; i < SHAPES; i++) {
     product *x = &known[i];
     *x = new_product(&r, F32, F32, F32, size[i][0], size[i][1], size[i][2], BLAS_ROW_MAJOR, transposes[i % 2],
                      transposes[i / 2 % 2]);
     if (x->alpha == 0) x->alpha = 2, put(&x->a, 0, 0, 1);
+    if (i >= 6) x->alpha = 1; /* without a plan on one thread, with a plan on several */
     x->beta = 0;
     divide_by_three(&x->a), divide_by_three(&x->b);
     run_sgemm(x);
@@ -520,6 +563,7 @@ static int prepare(void **state) {
 int main(int argc, char *argv[]) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_products_of_f32_are_right),
+      cmocka_unit_test(small_products_touch_nothing_else),
       cmocka_unit_test(calls_that_differ_in_little_are_right),
       cmocka_unit_test(large_products_of_f32_are_right),
       cmocka_unit_test(a_long_k_is_right),

@@ -48,8 +48,9 @@ static void emit_a(tw_text *t, const tile *k, int i, int u) {
 static void emit_b(tw_text *t, const tile *k, const char *word, int j, int u) {
   const int columns = k->s->vectors;
   if (k->stored) {
-    tw_text_add(t, k->masked ? "%s(b + %d, first(columns - %d))" : "%s(b + %d)", k->masked ? "load_part" : word,
-                k->vector * j, k->vector / X86_UNIT * j);
+    tw_text_add(t, "%s(b + %d", k->masked ? "load_part" : word, k->vector * j);
+    if (k->masked) tw_text_add(t, ", part%d", j);
+    tw_text_add(t, ")");
     return;
   }
   tw_text_add(t, "%s(b + %d%s)", word, k->vector * (u * columns + j % columns), j < columns ? "" : " + b_stride");
@@ -131,7 +132,7 @@ static void emit_stores(tw_text *t, const tile *k, bool part) {
 }
 
 static void emit_accumulation(tw_text *t, const tile *k, bool part) {
-  tw_text_add(t, "    if (accumulate) {\n      const char *row = c;\n");
+  tw_text_add(t, "    if (into == X86_ADD) {\n      const char *row = c;\n");
   for (int i = 0; i < k->rows; i++) {
     for (int j = 0; j < k->vectors; j++) {
       tw_text_add(t, "      s%d_%d = add(s%d_%d, ", i, j, i, j);
@@ -145,15 +146,41 @@ static void emit_accumulation(tw_text *t, const tile *k, bool part) {
   tw_text_add(t, "    }\n");
 }
 
+/* Four rows at a time. */
+static void emit_stores_across(tw_text *t, const tile *k) {
+  enum { ACROSS = 4 };
+  const int lanes = k->vector / X86_UNIT;
+  for (int i = 0; i < k->rows; i += ACROSS)
+    for (int j = 0; j < k->vectors; j++) {
+      const int rows = k->rows - i < ACROSS ? k->rows - i : ACROSS;
+      tw_text_add(t, "    store_across(c + %d + %d * c_stride, c_stride, columns - %d, %d", i * X86_UNIT, j * lanes,
+                  j * lanes, rows);
+      for (int q = 0; q < ACROSS; q++) tw_text_add(t, q < rows ? ", s%d_%d" : ", zero()", i + q, j);
+      tw_text_add(t, ");\n");
+    }
+  tw_text_add(t, "    c += %d;\n", k->rows * X86_UNIT);
+}
+
+/* The vectors' columns that exist. */
+static void emit_parts(tw_text *t, const tile *k) {
+  for (int j = 0; j < k->vectors; j++)
+    tw_text_add(t, "    const part part%d = first(columns - %d);\n", j, j * k->vector / X86_UNIT);
+}
+
 /* The code after the loops: stores complete sums, or at the right edge a part of them. Then `c` points to the next
  * strip. */
 static void emit_end(tw_text *t, const tile *k) {
   const int lanes = k->vector / X86_UNIT;
+  if (k->stored) {
+    tw_text_add(t, "  if (into == X86_SET_ACROSS) {\n");
+    emit_stores_across(t, k);
+    tw_text_add(t, "  } else\n");
+  }
   tw_text_add(t, "  if (columns == %d) {\n", k->vectors * lanes);
   emit_accumulation(t, k, false);
   emit_stores(t, k, false);
   tw_text_add(t, "  } else {\n");
-  for (int j = 0; j < k->vectors; j++) tw_text_add(t, "    const part part%d = first(columns - %d);\n", j, j * lanes);
+  if (!k->stored) emit_parts(t, k);
   emit_accumulation(t, k, true);
   emit_stores(t, k, true);
   tw_text_add(t, "  }\n");
@@ -223,14 +250,16 @@ static void emit_loops(tw_text *t, const tile *k) {
 static void emit_tile(tw_text *t, const tile *k, const char *name) {
   tw_text_add(t, "static void %s_%d(int64_t all_units, const void *a_first, int64_t a_stride, const void *b_first, ",
               name, k->rows);
-  tw_text_add(t, "int64_t b_stride, void *c_first,\n    int64_t c_stride, int64_t columns, bool accumulate, "
+  tw_text_add(t, "int64_t b_stride, void *c_first,\n    int64_t c_stride, int64_t columns, x86_into into, "
                  "const void *next_first, int64_t next_step, int64_t strips) {\n");
   tw_text_add(t, "  const char *a_start = a_first, *b_start = b_first, *next = next_first;\n  char *c = c_first;\n");
-  if (k->stored)
+  if (k->stored) {
+    emit_parts(t, k);
     tw_text_add(t,
                 "  const int64_t over = %d - columns * X86_UNIT, masked = over <= 0 ? 0 : over <= b_stride ? 1 : "
                 "all_units;\n  all_units -= masked;\n",
                 k->vectors * k->vector);
+  }
   tw_text_add(t, ""
                  "  for (; strips > 0; strips--) {\n  const char *b = b_start, *a = a_start;\n  operand x");
   for (int j = 0; j < k->vectors; j++) tw_text_add(t, ", b%d", j);
@@ -274,6 +303,7 @@ static void emit_tiles(tw_text *t, const x86_variant *s) {
                {"wide_stored", true, has_stored(s) ? x86_wide_rows(s) : 0, two, 0, true},
                {"narrow_stored", true, has_stored(s) ? s->rows : 0, part, 0, true},
                {"turned", false, has_stored(s) ? s->rows : 0, one, 0, true},
+               {"wide_turned", false, has_stored(s) ? x86_wide_rows(s) : 0, two, 0, true},
                {"narrow_turned", false, has_stored(s) ? s->rows : 0, part, 0, true}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
     const int rows = kinds[i].rows;
@@ -335,6 +365,7 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
   tw_text_add(t, "#include \"target/x86/runtime/finish%s.h\"\n", converts ? "_bf16" : "");
   const bool quantizes = !amx && (s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8);
   tw_text_add(t, "#include \"target/x86/runtime/codes_%s.h\"\n", words[s->isa]);
+  if (has_stored(s)) tw_text_add(t, "#include \"target/x86/runtime/dots_avx512.h\"\n");
   tw_text_add(t, "%s\n", quantizes ? "#include \"target/x86/runtime/quantize.h\"\n" : "");
   if (amx) {
     x86_emit_amx_tiles(s, t);
@@ -359,7 +390,8 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
   if (has_stored(s))
     tw_text_add(t,
                 "    .stored = stored_tiles, .wide_stored = wide_stored_tiles, .narrow_stored = narrow_stored_tiles,\n"
-                "    .turned = turned_tiles, .narrow_turned = narrow_turned_tiles,\n");
+                "    .turned = turned_tiles, .wide_turned = wide_turned_tiles, .narrow_turned = narrow_turned_tiles,\n"
+                "    .dots = dots,\n");
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s%s};\n",
               converts ? "_bf16" : "", quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");

@@ -67,13 +67,17 @@ typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_S8S8, X8
 typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_activation;
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
+/* What a tile does with its sums. Only tiles on B in place store them across: C is stored by columns, `c_stride` apart.
+ */
+typedef enum x86_into { X86_SET, X86_ADD, X86_SET_ACROSS } x86_into;
+
 /* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in
  * place) and in C. `columns` <= the tile's: columns right of them are not touched. Strides are in bytes. C's elements
  * are the 32-bit sums. A wide tile covers two panels, the second `b_stride` bytes after the first. It is lower than
  * other tiles, so that rows of A in place, which may all map to one set of L1, fit there. For each line of the panel,
  * in each strip, `next` advances by `next_step`; the lines that it passes are prefetched into L2. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
-                      int64_t c_stride, int64_t columns, bool accumulate, const void *next, int64_t next_step,
+                      int64_t c_stride, int64_t columns, x86_into into, const void *next, int64_t next_step,
                       int64_t strips);
 
 /* The conversion of sums on their way into C:
@@ -185,6 +189,10 @@ typedef struct x86_quantize {
 typedef void x86_pack(void *to, const void *from, int64_t stride, int64_t width, int64_t pitch, int64_t units,
                       float scale);
 
+/* C[i][j] = or += sum over p of A[i][p] B[j][p]. Pitches are in bytes (runtime/dots_avx512.h). */
+typedef void x86_dots(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_pitch, const void *b, int64_t b_pitch,
+                      void *c, int64_t c_pitch, x86_into);
+
 typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
   x86_isa isa;
@@ -201,9 +209,11 @@ typedef struct x86_kernel {
   x86_tile *const *narrow_packed, *const *narrow_direct; /* likewise */
   /* likewise, on rows in place and B in place, whose rows are `b_stride` apart; or NULL. */
   x86_tile *const *stored, *const *wide_stored, *const *narrow_stored;
-  x86_tile *const *turned, *const *narrow_turned; /* likewise, on columns of a transposed A, `a_stride` apart */
-  double operations_per_round;                    /* multiplications and additions in a round of `spin` */
-  void (*spin)(int64_t rounds);                   /* multiply-adds on registers only: the peak rate */
+  /* likewise, on columns of a transposed A, `a_stride` apart */
+  x86_tile *const *turned, *const *wide_turned, *const *narrow_turned;
+  x86_dots *dots;               /* or NULL */
+  double operations_per_round;  /* multiplications and additions in a round of `spin` */
+  void (*spin)(int64_t rounds); /* multiply-adds on registers only: the peak rate */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
   /* packs rows of elements of the kernel's own type, one element of k in each row; s16 has no such type */
   x86_pack *interleave;

@@ -13,6 +13,7 @@
 
 #include "target/x86/activations.h"
 #include "target/x86/choose.h"
+#include "target/x86/in_place.h"
 #include "target/x86/pack.h"
 #include "target/x86/weights.h"
 
@@ -156,8 +157,8 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
   if (p->on_codes)
     run_coded(j, t, block, columns, b, sums, stride, accumulate);
   else
-    tile_on(p, t->rows, b, columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns, accumulate,
-                                    b->next, b->next_step, t->n);
+    tile_on(p, t->rows, b, columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns,
+                                    accumulate ? X86_ADD : X86_SET, b->next, b->next_step, t->n);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
 
@@ -357,42 +358,6 @@ void x86_run_part(const tw_gemm_plan *p, const tw_gemm_operands *o, char *worksp
   x86_run_part_on(p, o, NULL, 1, workspace, part);
 }
 
-/* B's columns from the first of a part on, in place or as packed panels. */
-typedef struct rows_of_b {
-  const char *first;
-  int64_t pitch, panel; /* bytes from row to row, and from panel to panel */
-} rows_of_b;
-
-/* A part whose tiles read A in place, and rows of B. A product of 16 x 16 x 16 takes 0.1 us: so these loops are as
- * short as possible. */
-static void run_in_place(const tw_gemm_plan *p, const tw_gemm_operands *o, rows_of_b from, int64_t row, int64_t rows,
-                         int64_t column, int64_t end) {
-  const x86_kernel *k = p->kernel;
-  const bool turned = p->spec.a_transposed;
-  const int64_t width = k->columns, c_pitch = p->spec.ldc * X86_UNIT, a_row = turned ? X86_UNIT : p->a_stride;
-  const char *b = from.first;
-  for (int64_t step; column < end; column += step) {
-    const int64_t left = end - column;
-    const bool wide = p->wide && !turned && left > width + k->narrow_columns,
-               narrow = !wide && left <= k->narrow_columns;
-    x86_tile *const *tiles = turned   ? narrow ? k->narrow_turned : k->turned
-                             : wide   ? k->wide_stored
-                             : narrow ? k->narrow_stored
-                                      : k->stored;
-    const x86_strips s = x86_strips_of(p, rows, turned ? k->rows : x86_rows_of_tile(p, wide));
-    const int panels = 1 + wide;
-    step = panels * width;
-    for (int taller = 0; taller < 2; taller++) {
-      const int64_t n = taller ? s.taller : s.n - s.taller, first = taller ? 0 : s.taller * (s.low + 1);
-      if (!n) continue;
-      tiles[s.low + taller - 1](p->units, (const char *)o->a + (row + first) * a_row, p->a_stride, b, from.pitch,
-                                (char *)o->c + (row + first) * c_pitch + column * X86_UNIT, c_pitch,
-                                x86_min(left, step), p->adds, b, 0, n);
-    }
-    b += panels * from.panel;
-  }
-}
-
 void x86_run_part_on(const tw_gemm_plan *p, const tw_gemm_operands *o, const void *b, float scale, char *workspace,
                      int part) {
   const int64_t width = p->kernel->columns;
@@ -406,13 +371,26 @@ void x86_run_part_on(const tw_gemm_plan *p, const tw_gemm_operands *o, const voi
   }
   const bool in_place = p->reads_b && scale == 1;
   if (in_place || (p->turns_a && end_column - first_column <= p->nc)) {
-    rows_of_b from = {(const char *)b + first_column * X86_UNIT, p->spec.ldb * X86_UNIT, width * X86_UNIT};
+    const int64_t c_pitch = p->spec.ldc * X86_UNIT, a_row = p->spec.a_transposed ? X86_UNIT : p->a_stride;
+    x86_in_place x = {.kernel = p->kernel,
+                      .a = (const char *)o->a + first_row * a_row,
+                      .b = (const char *)b + first_column * X86_UNIT,
+                      .c = (char *)o->c + first_row * c_pitch + first_column * X86_UNIT,
+                      .a_pitch = p->a_stride,
+                      .b_row = p->spec.ldb * X86_UNIT,
+                      .panel = width * X86_UNIT,
+                      .c_pitch = c_pitch,
+                      .rows = end_row - first_row,
+                      .columns = end_column - first_column,
+                      .units = p->units,
+                      .turned = p->spec.a_transposed,
+                      .into = p->adds ? X86_ADD : X86_SET};
     if (!in_place) {
-      from = (rows_of_b){workspace + p->b_at, width * X86_UNIT, p->units * width * X86_UNIT};
+      x.b = workspace + p->b_at, x.b_row = width * X86_UNIT, x.panel = p->units * width * X86_UNIT;
       x86_pack_panels(p, b, scale, 0, first_column / width, x86_ceil_div(end_column - first_column, width),
                       workspace + p->b_at);
     }
-    run_in_place(p, o, from, first_row, end_row - first_row, first_column, end_column);
+    x86_run_in_place(&x);
     return;
   }
   const bool plain = p->plain && !o->bias && !o->row_scale && !o->column_scale;

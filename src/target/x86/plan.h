@@ -122,11 +122,16 @@ static inline int x86_rows_of_tile(const tw_gemm_plan *p, bool two_panels) {
   return higher ? p->kernel->rows : p->strip_rows;
 }
 
-static inline x86_strips x86_strips_of(const tw_gemm_plan *p, int64_t rows, int most) {
-  if (rows <= most && p->kernel->step == 1) return (x86_strips){.n = 1, .low = rows}; /* divisions take time */
+/* Of equal height, if possible. */
+static inline x86_strips x86_equal_strips(int64_t rows, int64_t most) {
+  if (rows <= most) return (x86_strips){.n = 1, .low = rows}; /* divisions take time */
   const int64_t n = x86_ceil_div(rows, most);
-  if (p->kernel->step > 1) return (x86_strips){.n = n, .low = most};
   return (x86_strips){.n = n, .low = rows / n, .taller = rows % n};
+}
+
+static inline x86_strips x86_strips_of(const tw_gemm_plan *p, int64_t rows, int most) {
+  if (p->kernel->step == 1) return x86_equal_strips(rows, most);
+  return (x86_strips){.n = x86_ceil_div(rows, most), .low = most};
 }
 
 /* The first row of part `index` of parts_m. If strips are whole tiles, parts are whole tiles, too. */

@@ -55,14 +55,6 @@ size_t tw_product_bytes(const tw_product_plan *plan) {
   return packed_bytes(p) + (size_t)p->threads * p->bytes_per_thread;
 }
 
-bool tw_product_compute_small(const tw_product_plan *plan, const void *a, const void *b, void *c, float scale) {
-  const tw_gemm_plan *p = plan_of(plan);
-  if (!p->reads_b || scale != 1 || p->threads > 1) return false;
-  const tw_gemm_operands o = {.a = a, .c = c};
-  for (int i = 0; i < p->parts_m * p->parts_n; i++) x86_run_part_on(p, &o, b, scale, NULL, i);
-  return true;
-}
-
 /* Few panels are packed one at a time, so that all threads have some. */
 void tw_product_begin(tw_product *product, const tw_product_plan *plan, const void *a, const void *b, void *c,
                       float scale, char *memory) {

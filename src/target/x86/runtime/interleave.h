@@ -80,19 +80,25 @@ static void interleave(void *to, const void *from, int64_t stride, int64_t width
 }
 
 /* to[p * pitch + j] = unit p of row j, for `width` <= pitch rows of `units` units, `stride` bytes apart: B that is stored
- * transposed. */
+ * transposed. The last four rows and units may be done twice rather than one by one. */
 static void gather(void *to_start, const void *from_start, int64_t stride, int64_t width, int64_t pitch, int64_t units,
                    float scale) {
   enum { UNIT = 4, STEP = 4 };
   char *to = to_start;
   const char *from = from_start;
-  const int64_t whole_rows = width / STEP * STEP, whole_units = units / STEP * STEP;
-  for (int64_t p = 0; p < whole_units; p += STEP)
-    for (int64_t j = 0; j < whole_rows; j += STEP)
-      transpose_4x4(to + (p * pitch + j) * UNIT, pitch * UNIT, from + j * stride + p * UNIT, stride);
-  for (int64_t p = 0; p < units; p++)
-    for (int64_t j = p < whole_units ? whole_rows : 0; j < width; j++)
-      memcpy(to + (p * pitch + j) * UNIT, from + j * stride + p * UNIT, UNIT);
+  if (units < STEP) {
+    for (int64_t p = 0; p < units; p++)
+      for (int64_t j = 0; j < width; j++) memcpy(to + (p * pitch + j) * UNIT, from + j * stride + p * UNIT, UNIT);
+  } else if (width < STEP) {
+    for (int64_t j = 0; j < width; j++)
+      for (int64_t p = 0; p < units; p++) memcpy(to + (p * pitch + j) * UNIT, from + j * stride + p * UNIT, UNIT);
+  } else {
+    for (int64_t at = 0; at < units; at += STEP)
+      for (int64_t row = 0; row < width; row += STEP) {
+        const int64_t p = at + STEP <= units ? at : units - STEP, j = row + STEP <= width ? row : width - STEP;
+        transpose_4x4(to + (p * pitch + j) * UNIT, pitch * UNIT, from + j * stride + p * UNIT, stride);
+      }
+  }
 #if defined ARITHMETIC_F32
   if (scale == 1) return;
   float *value = to_start;

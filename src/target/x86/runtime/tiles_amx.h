@@ -136,7 +136,7 @@ enum { PAGE = 4096 };
  * is then. */
 static inline __attribute__((always_inline)) const char *
 run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_t a_stride, const char *b, char *c,
-         int64_t c_stride, int64_t columns, bool accumulate, const char *next, int64_t next_step, int64_t strips) {
+         int64_t c_stride, int64_t columns, x86_into into, const char *next, int64_t next_step, int64_t strips) {
   _Alignas(TILE_LINE) char edge[TILE_ROWS * PANEL_ROW];
   const bool whole = columns == TILE_COLUMNS;
   char *const to = whole ? c : edge;
@@ -145,7 +145,7 @@ run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_
   b += PANEL_ROW; /* what vectors begin their sums with: here A's sign is the instruction's business */
 #endif
   if (rows < TILE_ROWS) set_shapes(rows);
-  if (!accumulate) {
+  if (into == X86_SET) {
     _tile_zero(0);
     _tile_zero(1);
     if (two) {

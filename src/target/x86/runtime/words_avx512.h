@@ -27,6 +27,39 @@ WORD sums load_sums(const void *p) { return _mm512_loadu_ps(p); }
 WORD void store_sums(void *p, sums x) { _mm512_storeu_ps(p, x); }
 WORD sums load_part(const void *p, part which) { return _mm512_maskz_loadu_ps(which, p); }
 WORD void store_part(void *p, part which, sums x) { _mm512_mask_storeu_ps(p, which, x); }
+
+/* Elements 0 to 3 of 128 bits of four vectors. An extraction that stores under a mask, into which GCC would turn the
+ * last line, faults at bytes that it does not write: `keep` prevents it. */
+#define STORE_LANES(lane)                                                                                              \
+  for (int e = 0; e < 4; e++, c += stride) {                                                                           \
+    __m128 x = _mm512_extractf32x4_ps(e == 0 ? u0 : e == 1 ? u1 : e == 2 ? u2 : u3, lane);                             \
+    if (rows == 4) {                                                                                                   \
+      _mm_storeu_ps((float *)(void *)c, x);                                                                            \
+    } else {                                                                                                           \
+      keep(x);                                                                                                         \
+      _mm_mask_storeu_ps(c, (__mmask8)((1 << rows) - 1), x);                                                           \
+    }                                                                                                                  \
+  }
+
+/* Stores the first n sums of four rows, or of fewer, as columns `stride` bytes apart. */
+WORD void store_across(char *c, int64_t stride, int64_t n, int rows, sums s0, sums s1, sums s2, sums s3) {
+  const __m512d low0 = (__m512d)_mm512_unpacklo_ps(s0, s1), high0 = (__m512d)_mm512_unpackhi_ps(s0, s1);
+  const __m512d low1 = (__m512d)_mm512_unpacklo_ps(s2, s3), high1 = (__m512d)_mm512_unpackhi_ps(s2, s3);
+  const __m512 u0 = (__m512)_mm512_unpacklo_pd(low0, low1), u1 = (__m512)_mm512_unpackhi_pd(low0, low1);
+  const __m512 u2 = (__m512)_mm512_unpacklo_pd(high0, high1), u3 = (__m512)_mm512_unpackhi_pd(high0, high1);
+  if (n >= 16) {
+    STORE_LANES(0)
+    STORE_LANES(1)
+    STORE_LANES(2)
+    STORE_LANES(3)
+    return;
+  }
+  float x[4][16];
+  _mm512_storeu_ps(x[0], u0), _mm512_storeu_ps(x[1], u1), _mm512_storeu_ps(x[2], u2), _mm512_storeu_ps(x[3], u3);
+  for (int64_t j = 0; j < n; j++, c += stride)
+    _mm_mask_storeu_ps(c, (__mmask8)((1 << rows) - 1), _mm_loadu_ps(x[j % 4] + j / 4 * 4));
+}
+#undef STORE_LANES
 #else
 /* In the type that multiply-adds and conversions have: as __m512i, gcc 12 keeps the same sums in two registers. */
 typedef int32_t sums __attribute__((vector_size(64)));
