@@ -177,15 +177,19 @@ class Step(torch.nn.Module):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), default="bfloat16")
     for name, usual in (("dim", 256), ("heads", 8), ("kv-heads", 2), ("mlp", 768), ("batch", 1), ("tokens", 256)):
         parser.add_argument("--" + name, type=int, default=usual)
     parser.add_argument("--seconds", type=float, default=0, help="of tuning; 0: wisdom as it is")
     parser.add_argument("--backward", action="store_true")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--pack", help="i4, mxfp4 or ternary")
+    parser.add_argument("--pack", choices=("i4", "mxfp4", "ternary"), help="the weights' type")
     parser.add_argument("--decode", type=int, default=0, help="run one decode step after this many tokens")
     o = parser.parse_args()
+    if o.device.startswith("cuda") and not torch.cuda.is_available():
+        parser.error("--device cuda: PyTorch finds no CUDA device")
+    if o.compile and not hasattr(torch, "compile"):
+        parser.error(f"--compile requires PyTorch 2 (found {torch.__version__})")
     torch.manual_seed(1)
     exact = Block(o.dim, o.heads, o.kv_heads, o.mlp, max(o.tokens, o.decode + 1)).to(o.device)
     for p in exact.parameters():

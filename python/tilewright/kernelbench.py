@@ -520,6 +520,8 @@ def main() -> int:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device cuda: PyTorch finds no CUDA device; --device cpu rewrites the model without tuning")
     try:
         report = work(options.model, options.device, options.seconds, options.o)
     except UsageError as error:
@@ -536,6 +538,8 @@ def main() -> int:
             print(f"  {call['problem']}: PyTorch {1e6 * call['pytorch']:.1f} us, tilewright {ours}  {call['note']}")
         if report["file"]:
             print(f"results agree within KernelBench's tolerance: {'yes' if report['agree'] else 'NO'}; wrote {report['file']}")
+        if report["file"] and options.device == "cpu":
+            print("nothing was tuned: kernels are searched on cuda")
         if report["is_model"]:
             print("no kernel is faster than PyTorch: ModelNew is Model")
     return 0 if report["agree"] and not report["is_model"] else 1

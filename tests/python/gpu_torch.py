@@ -294,6 +294,8 @@ def times():
 
 
 def main():
+    if not torch.cuda.is_available():
+        sys.exit("gpu_torch.py: PyTorch finds no CUDA device; tests/python/test_torch.py runs on the CPU")
     print(f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}, {torch.cuda.get_device_name()}")
     check("tune", tuning)
     check("other ops", more_ops)

@@ -69,7 +69,7 @@ class TuneReport:
         return self.before / self.after
 
     def __str__(self) -> str:
-        lines = ["calls   PyTorch  tilewright us  gain  problem", *map(str, self.calls)]
+        lines = ["calls   PyTorch  tilewright us  gain  problem", *map(str, self.calls)] if self.calls else ["nothing to tune: the model makes no call on CUDA that has a kernel"]
         what = "forward and backward" if self.backward else "forward"
         lines.append(f"{what}: {1e3 * self.before:.3f} ms before, {1e3 * self.after:.3f} ms after: {self.speedup:.3f}x; {self.seconds:.0f} s")
         return "\n".join(lines)
