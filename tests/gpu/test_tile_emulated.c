@@ -1,4 +1,4 @@
-/* Kernels of mma.sync give the right results: they run on the CPU, on the GPU of tests/gpu/emulated, and are judged as
+/* Kernels of mma.sync, also with Hopper's copies of tiles, give the right results: they run on the CPU, on the GPU of tests/gpu/emulated, and are judged as
  * on a device. Each runs four times: with copies that arrive at once or only when they are waited for, and warps in
  * both orders. */
 #include "gpu/kernel_text.h"
@@ -110,8 +110,32 @@ static const kernel_case cases[] = {
     {"a100-sxm", "attention b=4 hq=2 hkv=2 sq=90 sk=90 d=32 tokens=101 a=f16",
      "tile queries=64 keys=16 warps=2;stages 1"},
     {"a100-sxm", "attention b=2 hq=2 hkv=2 sq=1 sk=100 d=128 page=48 a=bf16", "decode keys=16 warps=2;split_kv 5"},
+    {"h200", "gemm m=13 n=70 k=1056 a=bf16 b=i4 c=bf16 acc=f32 group=96 packed=1",
+     "skinny n=64 k=768 rows=32 warps=2;stages 2"},
+    {"h200", "gemm m=3 n=100 k=704 a=bf16 b=i4 c=f32 acc=f32 packed=1 bias=row",
+     "skinny n=32 k=256 rows=16 warps=2;stages 3"},
+    {"h200", "gemm m=9 n=70 k=600 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "skinny n=64 k=256 rows=64 warps=4"},
+    {"h200", "gemm m=17 n=50 k=1104 a=bf16 b=ternary c=bf16 acc=f32 packed=1",
+     "skinny n=48 k=512 rows=16 warps=2;stages 2"},
+    {"h200", "gemm m=13 n=70 k=1056 a=bf16 b=i4 c=bf16 acc=f32 group=96 packed=1",
+     "skinny n=64 k=768 rows=32 warps=2;hoist_zero_point;stages 2"},
+    {"h200", "gemm m=3 n=100 k=704 a=bf16 b=i4 c=f32 acc=f32 packed=1 bias=row",
+     "skinny n=32 k=256 rows=16 warps=2;stages 3;hoist_zero_point"},
+    {"h200", "gemm m=17 n=50 k=1104 a=bf16 b=ternary c=bf16 acc=f32 packed=1",
+     "skinny n=48 k=512 rows=16 warps=2;stages 2;hoist_zero_point"},
+    {"h200", "gemm m=32 n=40 k=640 a=bf16 b=i4 c=f32 acc=f32 group=128 packed=1",
+     "skinny n=16 k=512 rows=16 warps=8;hoist_zero_point;stages 2"},
+    {"h200", "gemm m=5 n=70 k=328 a=f16 b=f16 c=f16 acc=f32 b_transposed=1",
+     "skinny n=32 k=128 rows=32 warps=2;stages 2"},
 };
-enum { CASES = sizeof cases / sizeof *cases, ARGUMENT = 16 };
+enum { CASES = sizeof cases / sizeof *cases, ARGUMENT = 128 };
+
+/* As `matrix` in emulated/machine.h. */
+typedef struct matrix {
+  const char *data;
+  long rows, cols, pitch;
+  int element, box_rows, box_cols, swizzle;
+} matrix;
 
 static void write_text(const char *directory, const char *name, const char *text, size_t length) {
   char path[512];
@@ -190,9 +214,22 @@ static void *compiled(const kernel_case *c, const char *directory) {
 
 typedef void emulate(void **arguments, int blocks, int threads, int late, int falling);
 
-static void start(void *library, const tw_launch_kernel *k, void *const operands[], char *workspace, bool late,
-                  bool falling) {
-  char name[TW_LAUNCH_NAME + 16], value[TW_LAUNCH_ARGUMENTS][ARGUMENT];
+static matrix matrix_of(const tw_launch_map *m, void *const operands[]) {
+  assert_true(m->rank == 2 && m->operand != TW_LAUNCH_NO_OPERAND);
+  return (matrix){.data = (const char *)operands[m->operand] + m->offset,
+                  .rows = m->dims[1],
+                  .cols = m->dims[0],
+                  .pitch = m->strides[0],
+                  .element = tw_type_bits(m->type) / 8,
+                  .box_rows = (int)m->box[1],
+                  .box_cols = (int)m->box[0],
+                  .swizzle = m->swizzle};
+}
+
+static void start(void *library, const tw_launch *l, const tw_launch_kernel *k, void *const operands[], char *workspace,
+                  bool late, bool falling) {
+  char name[TW_LAUNCH_NAME + 16];
+  _Alignas(64) char value[TW_LAUNCH_ARGUMENTS][ARGUMENT];
   void *arguments[TW_LAUNCH_ARGUMENTS];
   emulate *run;
   for (size_t i = 0; i < k->n_arguments; i++) {
@@ -203,6 +240,11 @@ static void start(void *library, const tw_launch_kernel *k, void *const operands
     arguments[i] = value[i];
     switch (a->kind) {
     case TW_LAUNCH_OPERAND: memcpy(value[i], &operands[a->index], sizeof operands[0]); break;
+    case TW_LAUNCH_MAP: {
+      const matrix map = matrix_of(&l->map[a->index], operands);
+      memcpy(value[i], &map, sizeof map);
+      break;
+    }
     case TW_LAUNCH_WORKSPACE: memcpy(value[i], &inside, sizeof inside); break;
     case TW_LAUNCH_I32: memcpy(value[i], &small, sizeof small); break;
     case TW_LAUNCH_I64: memcpy(value[i], &a->integer, sizeof a->integer); break;
@@ -230,7 +272,7 @@ static tw_status judge(void *library, const tw_launch *l, const tw_problem *p, b
     memcpy(buffers[i], inputs.buffer[i], bytes);
   }
   for (size_t i = 0; i < l->n_kernels; i++)
-    start(library, &l->kernel[i], buffers, (char *)(((uintptr_t)workspace + 255) / 256 * 256), late, falling);
+    start(library, l, &l->kernel[i], buffers, (char *)(((uintptr_t)workspace + 255) / 256 * 256), late, falling);
   const tw_effort effort = {.seed = 1, .threads = 1};
   const tw_status status = tw_case_check(&inputs, buffers, &effort, &coverage, error);
   for (size_t i = 0; i < inputs.n_operands; i++) free(buffers[i]);
@@ -292,6 +334,8 @@ static void a_missing_wait_or_barrier_is_found(void **state) {
       {0, "sync_block();\n        read_a", "read_a"},
       {5, "sync_block();\n    if (j - STAGES >= 0)", "if (j - STAGES >= 0)"},
       {7, "sync_block(); \n    warp_acc<DQ_ROWS", "warp_acc<DQ_ROWS"},
+      {CASES - 4, "if (unit == 0 && f == 0) ready[at.slot].wait(at.parity);", ""},
+      {CASES - 4, "full[at.slot].wait(at.parity);\n      sync_warp();\n      subtract_few", "subtract_few"},
   };
   (void)state;
   need_compiler();

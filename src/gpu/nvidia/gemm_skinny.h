@@ -9,7 +9,8 @@
  *   skinny n=64 k=512 rows=32 warps=4    columns of a block, k of a stage; columns of a warp, warps that share k
  *   stages 6                             stages in flight [default: as many as fit]
  *   blocks_per_sm 2                      blocks of a multiprocessor at once; they share its shared memory
- *   split_k 4                            blocks of a cluster divide k and add their partial sums */
+ *   split_k 4                            blocks of a cluster divide k and add their partial sums
+ *   hoist_zero_point                     codes are multiplied with their offset; one more warp sums A, and the sums subtract it */
 #ifndef TW_TILE_GEMM_SKINNY_H
 #define TW_TILE_GEMM_SKINNY_H
 
@@ -17,10 +18,11 @@
 
 typedef struct tw_tile_skinny_plan {
   int n, k, rows, warps, stages, blocks, split; /* n = 0: no step yet */
+  bool hoist;                                   /* hoist_zero_point */
   int few;                                      /* m rounded up to the rows of a product */
   int bytes;                                    /* bytes of a row of B in a stage */
-  /* pieces of 32 along k: of a warp in a stage; that share a scale; number of their scales */
-  int pieces, together, count;
+  /* pieces of 32 along k: of a warp in a stage; that share a scale; number of their scales; of a sum of A */
+  int pieces, together, count, unit;
   int threads;
   int64_t shared_bytes;
 } tw_tile_skinny_plan;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,13 @@ inline warp warps[THREADS_MAX / LANES];
 inline ucontext_t scheduler;
 inline int current, count, at_barrier, block, grid;
 inline unsigned barrier_turn;
+/* A barrier of Hopper: arrivals and bytes that are still missing, and the parity of the current phase. */
+struct arrivals {
+  int all, missing;
+  long bytes;
+  unsigned parity;
+};
+inline std::map<unsigned, arrivals> barriers; /* by address */
 inline long events;        /* arrivals and ends of threads: whether anything moves */
 inline bool late, falling; /* copies; order of warps */
 alignas(1024) inline unsigned char memory[SHARED];
@@ -118,6 +126,22 @@ inline void wait(size_t left) {
   }
 }
 
+inline void arrive(unsigned at, int arriving, long bytes) {
+  if (!barriers.count(at)) wrong("a barrier that was not initialized");
+  arrivals &b = barriers[at];
+  b.missing -= arriving;
+  b.bytes += bytes;
+  events++;
+  if (b.missing < 0) wrong("a barrier with more arrivals than it awaits");
+  if (b.missing || b.bytes) return;
+  b.missing = b.all;
+  b.parity ^= 1;
+}
+inline void wait_phase(unsigned at, unsigned parity) {
+  if (!barriers.count(at)) wrong("a barrier that was not initialized");
+  while (barriers[at].parity == parity) yield();
+}
+
 struct index {
   struct {
     operator unsigned() const { return (unsigned)current; }
@@ -132,6 +156,17 @@ struct grid_size {
   struct {
     operator unsigned() const { return (unsigned)grid; }
   } x;
+};
+struct block_size {
+  struct {
+    operator unsigned() const { return (unsigned)count; }
+  } x;
+};
+/* A matrix that tiles are copied from: what a tensor map says, in the kernel's parameter. */
+struct matrix {
+  const char *data;
+  long rows, cols, pitch; /* bytes */
+  int element, box_rows, box_cols, swizzle; /* bytes of an element, and of the swizzle */
 };
 
 template <class... A, size_t... I> void call(void (*f)(A...), void **arguments, std::index_sequence<I...>) {
@@ -151,6 +186,7 @@ inline void run_block() {
   memset(memory, 0xff, sizeof memory);
   at_barrier = 0;
   for (warp &w : warps) w.arrived = 0;
+  barriers.clear();
   for (int i = 0; i < count; i++) {
     thread &t = threads[i];
     if (!t.stack) t.stack = (char *)malloc(STACK);
@@ -202,12 +238,19 @@ void run(void (*f)(A...), void **arguments, int blocks, int block_threads, bool 
 static const emulated::index threadIdx = {};
 static const emulated::block_index blockIdx = {};
 static const emulated::grid_size gridDim = {};
+static const emulated::block_size blockDim = {};
 inline void __syncthreads() { emulated::sync_block(); }
 inline void __syncwarp() {
   emulated::together("syncwarp", nullptr, [](void **) {});
 }
 inline void __threadfence() {}
 inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned select) {
+  const unsigned long long both = x | (unsigned long long)y << 32;
+  unsigned r = 0;
+  for (int i = 0; i < 4; i++) r |= (unsigned)(both >> (select >> 4 * i & 7) * 8 & 255) << 8 * i;
+  return r;
+}
 inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
 inline int min(int a, int b) { return a < b ? a : b; }
 inline int max(int a, int b) { return a < b ? b : a; }

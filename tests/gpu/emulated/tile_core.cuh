@@ -76,6 +76,12 @@ struct arena {
 #define store_shared gpu_store_shared
 #define load_shared16 gpu_load_shared16
 #define add_in_memory gpu_add_in_memory
+#define barrier gpu_barrier
+#define barriers gpu_barriers
+#define barriers_ready gpu_barriers_ready
+#define prefetch gpu_prefetch
+#define griddepcontrol_wait gpu_griddepcontrol_wait
+#define griddepcontrol_launch_dependents gpu_griddepcontrol_launch_dependents
 #define next_of gpu_next_of
 #define announce gpu_announce
 #define wait_for gpu_wait_for
@@ -105,3 +111,48 @@ struct arena {
 #undef arena
 #undef two
 #undef line
+#undef barrier
+#undef barriers
+#undef barriers_ready
+#undef prefetch
+#undef griddepcontrol_wait
+#undef griddepcontrol_launch_dependents
+
+/* ---- Hopper's barriers and copies of tiles. Copies arrive at once ---- */
+
+namespace tw {
+
+struct barrier {
+  u32 at;
+  TW_FN void init(int count) const { emulated::barriers[at] = {count, count, 0, 0}; }
+  TW_FN void arrive() const { emulated::arrive(at, 1, 0); }
+  TW_FN void expect(u32 bytes) const { emulated::arrive(at, 1, bytes); }
+  TW_FN void wait(u32 parity) const { emulated::wait_phase(at, parity); }
+};
+template <int Count> struct barriers {
+  static constexpr u32 bytes = 8 * Count;
+  u32 at;
+  TW_FN barrier operator[](int i) const { return barrier{at + (u32)i * 8u}; }
+};
+TW_FN void barriers_ready() {}
+TW_FN void griddepcontrol_wait() {}
+TW_FN void griddepcontrol_launch_dependents() {}
+TW_FN void prefetch(const tensor &) {}
+
+template <class Type, int Rows, int Cols> void copy(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b) {
+  using tile = shared<Type, Rows, Cols>;
+  emulated::matrix m;
+  memcpy(&m, &from, sizeof m);
+  if (m.element != (int)sizeof(Type) || m.box_rows != Rows || m.box_cols != tile::panel_cols || m.swizzle != tile::span)
+    emulated::wrong("a tensor map that does not fit the tile");
+  for (int r = 0; r < Rows; r++)
+    for (int c = 0; c < Cols; c++) {
+      constexpr int each = 16 / (int)sizeof(Type);
+      char *place = (char *)emulated::memory + to.chunk(r, c / each) + c % each * sizeof(Type);
+      if (row + r < m.rows && col + c < m.cols) memcpy(place, m.data + (row + r) * m.pitch + (col + c) * (long)sizeof(Type), sizeof(Type));
+      else memset(place, 0, sizeof(Type));
+    }
+  emulated::arrive(b.at, 0, -(long)tile::bytes);
+}
+
+} // namespace tw

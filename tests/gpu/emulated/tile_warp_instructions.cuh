@@ -15,6 +15,22 @@ template <class Type> TW_FN Type load_shared_element(u32 at) {
   return x;
 }
 
+TW_FN u32 and_xor(u32 x, u32 y, u32 z) { return (x & y) ^ z; }
+TW_FN u32 and_or(u32 x, u32 y, u32 z) { return (x & y) | z; }
+inline u32 nearest_bf16(double x) { /* rounded once, also among numbers below 2^-126 */
+  int exponent;
+  frexp(x, &exponent);
+  const double step = ldexp(1, (exponent < -125 ? -125 : exponent) - 8);
+  return __float_as_uint((float)(nearbyint(x / step) * step)) >> 16;
+}
+TW_FN u32 fma_two(u32 x, u32 y, u32 z) {
+  u32 r = 0;
+  for (int i = 0; i < 32; i += 16) {
+    const auto value = [&](u32 word) { return (double)__uint_as_float((word >> i) << 16); };
+    r |= nearest_bf16(value(x) * value(y) + value(z)) << i;
+  }
+  return r;
+}
 TW_FN void add_in_memory(float *to, float x) { *to += x; }
 
 struct matrices {

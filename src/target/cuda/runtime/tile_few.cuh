@@ -14,6 +14,7 @@
  * take rows that the swizzle puts into different banks: rows 4 apart, in `row_of_a` and where weights are numbers. */
 #pragma once
 #include "tile_core.cuh"
+#include "tile_warp_instructions.cuh"
 
 namespace tw {
 
@@ -26,33 +27,17 @@ TW_FN int warp_of_block() { return __shfl_sync(0xffffffffu, (int)(threadIdx.x / 
 TW_FN int thread_of_warp() { return (int)(threadIdx.x % 32); }
 TW_FN void sync_warp() { __syncwarp(); }
 
-TW_FN u32 load_shared(u32 at) {
-  u32 x;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at));
-  return x;
-}
+TW_FN u32 load_shared(u32 at) { return load_shared_element<u32>(at); }
 /* Low (high) halves of two words. */
 TW_FN u32 lows(u32 x, u32 y) { return __byte_perm(x, y, 0x5410); }
 TW_FN u32 highs(u32 x, u32 y) { return __byte_perm(x, y, 0x7632); }
-/* (x & y) ^ z and (x & y) | z, one instruction also where y and z are constants. */
-TW_FN u32 and_xor(u32 x, u32 y, u32 z) {
-  u32 r;
-  asm("lop3.b32 %0, %1, %2, %3, 0x6A;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
-  return r;
-}
-TW_FN u32 and_or(u32 x, u32 y, u32 z) {
-  u32 r;
-  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
-  return r;
-}
+template <class Type> constexpr bool is_f16 = false;
+template <> inline constexpr bool is_f16<f16> = true;
+/* One of two types. */
+template <bool Is, class Yes, class No> struct either { using type = Yes; };
+template <class Yes, class No> struct either<false, Yes, No> { using type = No; };
 /* Values that are computed once. */
 template <class Type> TW_FN Type settled(Type x) { return __shfl_sync(0xffffffffu, x, (int)(threadIdx.x % 32)); }
-/* x y + z of two bf16 in a word, rounded once. */
-TW_FN u32 fma_two(u32 x, u32 y, u32 z) {
-  u32 r;
-  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
-  return r;
-}
 
 TW_FN int row_of_a(int i) { return i / 2 + i % 2 * 4; }
 
@@ -127,11 +112,7 @@ template <> struct weights<ternary> {
     const int thread = thread_of_warp() % 4;
     return Tile{0}.chunk(row, 2 * i + thread / 2) + (u32)thread % 2 * 8;
   }
-  static TW_FN some load(u32 at) {
-    some x;
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x.word[0]), "=r"(x.word[1]) : "r"(at));
-    return x;
-  }
+  static TW_FN some load(u32 at) { return load_shared_element<some>(at); }
   static TW_FN void numbers(const some &x, int q, u32, u32 (&to)[4]) {
     const u32 mask = q < 2 ? 0x00300030u : q == 2 ? 0x000C000Cu : 0x00030003u;
     const u32 factor = q < 2 ? 0x3D803D80u : q == 2 ? 0x3E803E80u : 0x3F803F80u; /* 1/16, 1/4, 1 */
@@ -145,6 +126,37 @@ template <> struct weights<ternary> {
     to[2] = lows(x.word[2], x.word[3]), to[3] = highs(x.word[2], x.word[3]);
   }
 };
+
+/* Codes at their place in the byte: below 256 a bf16's bits are its value times 2^133 (the numbers below 2^-126, and the first binade
+ * above, have the same steps; tensor cores take both, and nothing is rounded). So one instruction makes two weights. A is multiplied by
+ * `lift`, exact below 2^64; sums are 2^-69 of the right ones and what is below 2^-80 is lost. They hold the products of the codes' offset,
+ * which `minus` subtracts: the offset times -2^-69, as two bf16. */
+template <class Type> struct in_place;
+template <> struct in_place<i4> { /* 8 + x, in bits 3:0 (0, 2) or 7:4 (1, 3) */
+  static constexpr u32 minus = 0x9E809E80u;
+  static TW_FN u32 lift(int, int i) { return i % 2 ? 0x5D805D80u : 0x5F805F80u; }
+  static TW_FN void numbers(u32 low, int, u32 (&to)[4]) {
+    const u32 high = low >> 8;
+    to[0] = and_xor(low, 0x000F000Fu, 0x00080008u), to[1] = and_xor(low, 0x00F000F0u, 0x00800080u);
+    to[2] = and_xor(high, 0x000F000Fu, 0x00080008u), to[3] = and_xor(high, 0x00F000F0u, 0x00800080u);
+  }
+};
+template <> struct in_place<ternary> { /* piece q: 1 + x in bits 7 - 2 q and below of each byte */
+  static constexpr u32 minus = 0x9D009D00u;
+  static TW_FN u32 lift(int q, int) { return (u32)(185 + q * 2 << 7) * 0x00010001u; }
+  static TW_FN void numbers(const weights<ternary>::some &x, int q, u32 (&to)[4]) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = x.word[i / 2] >> i % 2 * 8 & 0x00C000C0u >> q * 2;
+  }
+};
+constexpr float in_place_whole = 0x1p69f;
+/* Weights of codes in place, for multiply_few. */
+template <class Type> struct hoisted;
+template <class Type> struct weights<hoisted<Type>> : weights<Type> {
+  static TW_FN void numbers(const typename weights<Type>::some &x, int q, u32, u32 (&to)[4]) { in_place<Type>::numbers(x, q, to); }
+};
+template <class Type> struct hoisting { static constexpr bool is = false; };
+template <class Type> struct hoisting<hoisted<Type>> : in_place<Type> { static constexpr bool is = true; };
 
 /* Sums of a warp: Rows rows of B, Few of A. */
 template <int Rows, int Few> struct sums_few {
@@ -160,13 +172,11 @@ template <int Rows, int Few> TW_FN void clear(sums_few<Rows, Few> &s) {
       for (int i = 0; i < 4; i++) s.value[r][f][i] = 0;
 }
 
+/* In bf16, also of weights that were made from codes; else f16. */
 template <class Type> TW_FN void mma_few(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-template <> TW_FN void mma_few<f16>(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  using number = typename either<is_f16<Type>, f16, bf16>::type;
+  const u32 a[4] = {a0, a1, a2, a3};
+  multiply(d, a, b0, b1, number{}, number{});
 }
 
 /* Addresses of a thread's pieces in tiles A and B that begin at 0, from `piece` on. They are the same for all stages. */
@@ -185,12 +195,39 @@ template <class Type, int Pieces, class A, class B> struct places_few {
   }
 };
 
+struct no_zero {
+  TW_FN two operator()(int, int) const { return {0, 0}; }
+};
+/* For hoisted<Type>: what subtracts the codes' offset from the products of each `Unit` of `Pieces` pieces, as multiply_few's `zero` has it: Few
+ * numbers of a unit at `to`. A warp calls. */
+template <class Type, int Pieces, int Unit, int Few, class A> TW_FN void subtract_few(A a, u32 to) {
+  const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
+#pragma unroll 2
+  for (int u = 0; u < Pieces / Unit; u++) {
+    float sum[Few / 8][4] = {};
+#pragma unroll
+    for (int p = 0; p < Unit; p++)
+#pragma unroll
+      for (int f = 0; f < Few / 8; f++) {
+        const vec16 x = load_shared16(a.chunk(8 * f + row_of_a(down), (u * Unit + p) * 4 + right));
+        constexpr u32 w = in_place<Type>::minus;
+#pragma unroll
+        for (int i = 0; i < 4; i += 2) mma_few<bf16>(sum[f], w, w, w, w, x.word[i], x.word[i + 1]);
+      }
+#pragma unroll
+    for (int f = 0; f < Few / 8; f++)
+      if (down == 0) store_shared(to + (u32)(u * Few + 8 * f + 2 * right) * 4, packed<float>::of(sum[f][0], sum[f][1]));
+  }
+}
+
 /* Adds the products of `Pieces` pieces of `a` (rows of A) and `b`, at `at`. `Together` pieces share a scale:
  * factor(i, j) for the thread's i-th row (8 i + thread / 4) and the j-th scale. Together = 0: scales are multiplied
- * into weights, by the word factor(i, piece). */
-template <class Type, int Pieces, int Together, int Rows, int Few, class A, class B, class Places, class Factor>
-TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, Factor factor) {
+ * into weights, by the word factor(i, piece). Of hoisted types, zero(unit, f) has the numbers of the thread's two columns of eight,
+ * for each unit of Together pieces, or for all. */
+template <class Type, int Pieces, int Together, int Rows, int Few, class A, class B, class Places, class Factor, class Zero = no_zero>
+TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, Factor factor, Zero zero = {}) {
   using w = weights<Type>;
+  constexpr int unit = Together ? Together : Pieces;
   static_assert(Pieces % w::pieces == 0, "a load's pieces are multiplied together");
   sums_few<Rows, Few> some;
 #pragma unroll
@@ -204,6 +241,11 @@ TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, F
 #pragma unroll
       for (int f = 0; f < Few / 8; f++)
         w::arrange(load_shared16(a.at + at.a[p + q] + (u32)(8 * f * A::span)), x_of[f]);
+      if constexpr (hoisting<Type>::is)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+          for (int f = 0; f < Few / 8; f++) x_of[f][i] = fma_two(x_of[f][i], hoisting<Type>::lift(q, i), 0x80008000u);
       if constexpr (Together)
         if ((p + q) % Together == 0) clear(some);
       auto &to = *(Together ? &some : &sums);
@@ -219,6 +261,16 @@ TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, F
 #pragma unroll
           for (int f = 0; f < Few / 8; f++)
             mma_few<Type>(to.value[r][f], x[2 * r][i], x[2 * r + 1][i], x[2 * r][i + 1], x[2 * r + 1][i + 1], x_of[f][i], x_of[f][i + 1]);
+      if constexpr (hoisting<Type>::is)
+        if ((p + q + 1) % unit == 0)
+#pragma unroll
+          for (int f = 0; f < Few / 8; f++) {
+            const two z = zero((p + q) / unit, f);
+#pragma unroll
+            for (int r = 0; r < Rows / 16; r++)
+#pragma unroll
+              for (int i = 0; i < 4; i++) to.value[r][f][i] += i % 2 ? z.high : z.low;
+          }
       if constexpr (Together)
         if ((p + q + 1) % Together == 0)
 #pragma unroll
@@ -277,7 +329,7 @@ template <int Parts, int Few, int Cols> struct room_few {
       for (int f = 0; f < Few / 8; f++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-          asm volatile("st.shared.f32 [%0], %1;" ::"r"(place(part, 8 * f + row_of_a(2 * right + i % 2), row + 16 * r + 8 * (i / 2) + down)), "f"(s.value[r][f][i]) : "memory");
+          store_shared(place(part, 8 * f + row_of_a(2 * right + i % 2), row + 16 * r + 8 * (i / 2) + down), bits_of(s.value[r][f][i]));
   }
   /* All parts of an element, of `Blocks` blocks of the cluster. */
   template <int Blocks> TW_FN float sum(int i, int j) const {
@@ -286,12 +338,11 @@ template <int Parts, int Few, int Cols> struct room_few {
     for (int b = 0; b < Blocks; b++)
 #pragma unroll
       for (int p = 0; p < Parts; p++) {
-        float y;
-        if (Blocks > 1)
+        if constexpr (Blocks > 1) {
+          float y;
           asm volatile("{ .reg .b32 r; mapa.shared::cluster.u32 r, %1, %2; ld.shared::cluster.f32 %0, [r]; }" : "=f"(y) : "r"(place(p, i, j)), "r"(b) : "memory");
-        else
-          asm volatile("ld.shared.f32 %0, [%1];" : "=f"(y) : "r"(place(p, i, j)) : "memory");
-        x += y;
+          x += y;
+        } else x += load_shared_element<float>(place(p, i, j));
       }
     return x;
   }

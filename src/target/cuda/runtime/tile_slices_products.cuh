@@ -7,11 +7,7 @@
  *   step(to, operand, code, by)    adds the products; `by` are the scales of a thread's rows
  *   done(to), lay(to, at, pitch)   finished sums, and each as a float of a row's column, at + row * pitch + 4 * column
  *
- * `products_of_numbers`: bf16. Codes of i4 and ternary are multiplied at their place in the byte: below 256 a bf16's bits are its value
- * times 2^133 (the numbers below 2^-126, and the first binade above, have the same steps; tensor cores take both, and nothing is
- * rounded). So one instruction makes two weights, 2^-133 of the code, times a power of two by where in its byte it lay. A is
- * multiplied by 2^64 and less by that power, exact below 2^64; sums are 2^-69 of the right ones until the end (`whole`), and what is
- * below 2^-80 is lost.
+ * `products_of_numbers`: bf16. Codes of i4 and ternary are multiplied at their place in the byte (`in_place`, tile_few.cuh).
  *
  * `products_of_blocks`: mxfp4 with one or two rows. A thread's 16 bytes are a block with a scale of its own, and the instruction has eight
  * columns: of two rows of A four blocks each, zeros elsewhere. So sums are of blocks, and take their scales; weights need none. They are
@@ -35,18 +31,13 @@ template <class Type> struct slice_of { /* mxfp4: a thread has 32 that follow on
   static TW_FN int unit(int j, int thread) { return thread * 4 + j; }
   static TW_FN void numbers(const vec16 &x, int j, u32 by, u32 (&to)[4]) { weights<Type>::numbers(x.word[j], 0, by, to); }
 };
-template <> struct slice_of<i4> { /* 8 + x, in bits 3:0 (0, 2) or 7:4 (1, 3) */
+template <> struct slice_of<i4> : in_place<i4> {
   static constexpr int codes = 128, eights = 4;
   static constexpr bool offset = true;
-  static constexpr float whole = 0x1p69f;
+  static constexpr float whole = in_place_whole;
   static constexpr u32 zeros = 0; /* codes of zero: the offset alone */
   static TW_FN int unit(int j, int thread) { return thread * 4 + j; }
-  static TW_FN u32 lift(int, int i) { return i % 2 ? 0x5D805D80u : 0x5F805F80u; }
-  static TW_FN void numbers(const vec16 &x, int j, u32, u32 (&to)[4]) {
-    const u32 low = x.word[j], high = low >> 8;
-    to[0] = and_xor(low, 0x000F000Fu, 0x00080008u), to[1] = and_xor(low, 0x00F000F0u, 0x00800080u);
-    to[2] = and_xor(high, 0x000F000Fu, 0x00080008u), to[3] = and_xor(high, 0x00F000F0u, 0x00800080u);
-  }
+  static TW_FN void numbers(const vec16 &x, int j, u32, u32 (&to)[4]) { in_place<i4>::numbers(x.word[j], 0, to); }
   /* In bytes: of two words of eight the even ones, then the odd ones, 16 times as large. */
   static constexpr u32 thread_bytes = 32, digit_bytes = 144; /* sum of a thread's digits; of all four threads' digits */
   static TW_FN void bytes(const vec16 &x, int j, u32 (&to)[2]) {
@@ -54,17 +45,15 @@ template <> struct slice_of<i4> { /* 8 + x, in bits 3:0 (0, 2) or 7:4 (1, 3) */
     to[0] = and_xor(x.word[j / 2 * 2], mask, sign), to[1] = and_xor(x.word[j / 2 * 2 + 1], mask, sign);
   }
 };
-template <> struct slice_of<ternary> { /* two threads share 128; the j-th: two words (j / 4), bits j % 4: 1 + x in 7:6, 5:4, 3:2, 1:0 */
+template <> struct slice_of<ternary> : in_place<ternary> { /* two threads share 128; the j-th: two words (j / 4), bits j % 4: 1 + x in 7:6, 5:4, 3:2, 1:0 */
   static constexpr int codes = 256, eights = 8;
   static constexpr bool offset = true;
-  static constexpr float whole = 0x1p69f;
+  static constexpr float whole = in_place_whole;
   static constexpr u32 zeros = 0x55555555u;
   static TW_FN int unit(int j, int thread) { return thread / 2 * 16 + j % 4 * 4 + thread % 2 * 2 + j / 4; }
-  static TW_FN u32 lift(int j, int) { return (u32)(185 + j % 4 * 2 << 7) * 0x00010001u; }
+  static TW_FN u32 lift(int j, int i) { return in_place<ternary>::lift(j % 4, i); }
   static TW_FN void numbers(const vec16 &x, int j, u32, u32 (&to)[4]) {
-    const u32 mask = 0x00C000C0u >> j % 4 * 2;
-#pragma unroll
-    for (int i = 0; i < 4; i++) to[i] = x.word[j / 4 * 2 + i / 2] >> i % 2 * 8 & mask;
+    in_place<ternary>::numbers(weights<ternary>::some{{x.word[j / 4 * 2], x.word[j / 4 * 2 + 1]}}, j % 4, to);
   }
   /* The same in bytes. */
   static constexpr u32 thread_bytes = 80, digit_bytes = 320;
@@ -90,7 +79,6 @@ template <class Tile, class Function> TW_FN void over_sums(Tile &of, Function f)
 #pragma unroll
       for (int i = 0; i < (int)(sizeof of[0][0] / sizeof of[0][0][0]); i++) f(of[r][c][i], r, c, i);
 }
-TW_FN void store_shared_float(u32 at, float x) { asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(x) : "memory"); }
 
 /* of_weights: scales are multiplied into weights; of_sums: into sums, in f32; otherwise a row has one scale for its
  * whole sum. */
@@ -191,7 +179,7 @@ template <class Type, int Rows, int M, bool Of_weights, bool Of_sums> struct pro
     const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
     over_sums(of, [&](float &x, int r, int f, int i) {
       const int row = 8 * f + 2 * right + i % 2;
-      if (8 * f + 8 <= M || row < M) store_shared_float(at + (u32)row * pitch + (u32)(16 * r + 8 * (i / 2) + down) * 4, x);
+      if (8 * f + 8 <= M || row < M) store_shared(at + (u32)row * pitch + (u32)(16 * r + 8 * (i / 2) + down) * 4, bits_of(x));
     });
   }
 };
@@ -280,7 +268,7 @@ template <int Rows, int M> struct products_of_blocks {
     over_sums(of, [&](float &x, int r, int m, int i) {
       x += __shfl_xor_sync(0xffffffffu, x, 1);
       x += __shfl_xor_sync(0xffffffffu, x, 2);
-      if (right == 0) store_shared_float(at + (u32)m * pitch + (u32)(16 * r + 8 * i + down) * 4, x);
+      if (right == 0) store_shared(at + (u32)m * pitch + (u32)(16 * r + 8 * i + down) * 4, bits_of(x));
     });
   }
 };
@@ -395,14 +383,12 @@ template <class Type, int Rows, int M, bool Of_sums> struct products_of_digits {
     const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
     over_sums(of, [&](float &x, int r, int, int i) {
       x += __shfl_xor_sync(0xffffffffu, x, 1);
-      if (right % 2 == 0 && right / 2 < M) store_shared_float(at + (u32)(right / 2) * pitch + (u32)(16 * r + 8 * i + down) * 4, x);
+      if (right % 2 == 0 && right / 2 < M) store_shared(at + (u32)(right / 2) * pitch + (u32)(16 * r + 8 * i + down) * 4, bits_of(x));
     });
   }
 };
 
 /* The product type for a problem. */
-template <bool Is, class Yes, class No> struct either { using type = Yes; };
-template <class Yes, class No> struct either<false, Yes, No> { using type = No; };
 template <class Type, int Rows, int M, bool Of_sums> struct products {
   using type = typename either<(M <= 2), products_of_digits<Type, Rows, M, Of_sums>, products_of_numbers<Type, Rows, M, false, Of_sums>>::type;
 };

@@ -32,7 +32,11 @@ TW_FN void load_matrices_turned(u32 (&word)[4], u32 at) {
 
 TW_FN void store_shared(u32 at, u32 x) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(x) : "memory"); }
 template <class Type> TW_FN Type load_shared_element(u32 at) {
-  if constexpr (sizeof(Type) == 4) {
+  if constexpr (sizeof(Type) == 8) {
+    union { u32 word[2]; Type value; } v;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.word[0]), "=r"(v.word[1]) : "r"(at));
+    return v.value;
+  } else if constexpr (sizeof(Type) == 4) {
     u32 x;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at));
     union { u32 word; Type value; } v{x};
@@ -52,6 +56,26 @@ template <class Type> TW_FN Type load_shared_element(u32 at) {
 
 /* Adds to a number in memory, in any order with others. */
 TW_FN void add_in_memory(float *to, float x) { asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(x) : "memory"); }
+
+/* ---- words ---- */
+
+/* (x & y) ^ z and (x & y) | z, one instruction also where y and z are constants. */
+TW_FN u32 and_xor(u32 x, u32 y, u32 z) {
+  u32 r;
+  asm("lop3.b32 %0, %1, %2, %3, 0x6A;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
+  return r;
+}
+TW_FN u32 and_or(u32 x, u32 y, u32 z) {
+  u32 r;
+  asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
+  return r;
+}
+/* x y + z of two bf16 in a word, rounded once. */
+TW_FN u32 fma_two(u32 x, u32 y, u32 z) {
+  u32 r;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
+  return r;
+}
 
 /* ---- products ---- */
 
