@@ -329,8 +329,8 @@ static void ops_with_one_output_have_no_outputs_option(void **state) {
 }
 
 /* `use` is a condition that the kernel asserts. */
-static void write_classes(char text[2000], const char *use) {
-  snprintf(text, 2000,
+static void write_classes(char text[2400], const char *use) {
+  snprintf(text, 2400,
            "from typing import NamedTuple\n"
            "class Shape(NamedTuple):\n"
            "    rows: int\n"
@@ -351,8 +351,11 @@ static void write_classes(char text[2000], const char *use) {
            "    def take(self):\n"
            "        self.n += 1\n"
            "        return self.n - 1\n"
-           "class Kind(Enum):\n"
+           "class Kind(Flag):\n"
            "    A = 1\n"
+           "class Mode(Enum):\n"
+           "    FAST = 'f'\n"
+           "    SLOW = 's'\n"
            "config = Config(tile=64)\n"
            "@nki.jit\n"
            "def softmax(x):\n"
@@ -360,6 +363,8 @@ static void write_classes(char text[2000], const char *use) {
            "    assert isinstance(s, Shape) and not isinstance(s, Config) and s.cols == 64\n"
            "    assert config.half == 32 and config.next(3) == 4 == Config.next(3) and Config.scale == config.scale\n"
            "    assert %s\n"
+           "    assert Mode.FAST is Mode.FAST != Mode.SLOW and Mode.SLOW.value == 's' and isinstance(Mode.FAST, Mode)\n"
+           "    assert f'{Mode.FAST.name}' == 'FAST'\n"
            "    y = nl.ndarray((s.rows, s.cols), dtype=x.dtype, buffer=nl.shared_hbm)\n"
            "    for _ in range(config.tiles(s.rows)):\n"
            "        i = c.take() * config.tile\n"
@@ -371,15 +376,15 @@ static void write_classes(char text[2000], const char *use) {
 static void classes_make_objects(void **state) {
   static const struct {
     const char *use, *error;
-  } wrong[] = {{"config.tail == 1", "line 29: an object has no attribute 'tail'"},
-               {"Config.usual()", "line 29: unsupported decorator 'classmethod' of a method"},
-               {"Shape()", "line 29: Shape: argument 'rows' is missing"},
-               {"Shape(1, 2, 3)", "line 29: Shape takes 2 arguments (3 were given)"},
-               {"Config(tiles=1)", "line 29: Config has no parameter 'tiles'"},
-               {"Kind.A", "line 29: 'Kind' has no value here (line 21: unsupported base 'Enum' of class 'Kind'"},
+  } wrong[] = {{"config.tail == 1", "line 32: an object has no attribute 'tail'"},
+               {"Config.usual()", "line 32: unsupported decorator 'classmethod' of a method"},
+               {"Shape()", "line 32: Shape: argument 'rows' is missing"},
+               {"Shape(1, 2, 3)", "line 32: Shape takes 2 arguments (3 were given)"},
+               {"Config(tiles=1)", "line 32: Config has no parameter 'tiles'"},
+               {"Kind.A", "line 32: 'Kind' has no value here (line 21: unsupported base 'Flag' of class 'Kind'"},
                {"config + 1", "unsupported operator on an object and an int"},
                {"len(config)", "unsupported len() of an object"}};
-  char source[2000];
+  char source[2400];
   (void)state;
   write_classes(source, "True");
   expect_correct(source, "softmax rows=256 cols=64");

@@ -118,6 +118,30 @@ static void engines_run_in_parallel_and_slices_do_not_depend_on_each_other(void 
   trn_program_free(&p);
 }
 
+/* [ARCH] NeuronCore-v2: Vector and GpSimd cannot access SBUF in parallel. */
+static void vector_and_gpsimd_take_turns_in_sbuf_if_they_share_a_port(void **state) {
+  trn_program p = {0};
+  const int a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 2048), psum = tensor(&p, TRN_PSUM, 2048);
+  add(&p, TRN_COPY, TRN_GPSIMD, 512, OPERANDS(out(part(a, 0, 512)), part(a, 0, 512)));
+  add(&p, TRN_COPY, TRN_VECTOR, 512, OPERANDS(out(part(b, 0, 512)), part(b, 0, 512)));
+  trn_timing t = timed(&p, trn_compiler_none);
+  near(t.start[0], 0);
+  near(t.start[1], 0);
+  trn_timing_free(&t);
+  trn2.gpsimd.shares_port = true;
+  t = timed(&p, trn_compiler_none);
+  const double vector = (0.5 * 512 + 60) / 0.96, gpsimd = (512 + 150) / 1.2; /* either may be first */
+  near(t.start[0] + t.start[1], t.start[0] > 0 ? vector : gpsimd);
+  trn_timing_free(&t);
+  for (int k = 0; k < 2; k++) p.instruction[1].operand[k].tensor = psum;
+  t = timed(&p, trn_compiler_none);
+  near(t.start[0] + t.start[1], 0);
+  trn2.gpsimd.shares_port = false;
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
 static void an_engine_issues_before_the_instruction_before_is_complete(void **state) {
   trn_program p = {0};
   const int a = tensor(&p, TRN_SBUF, 4096), b = tensor(&p, TRN_SBUF, 4096);
@@ -729,6 +753,7 @@ int main(void) {
       cmocka_unit_test(machine_files_are_complete_or_rejected_with_the_line),
       cmocka_unit_test(dependent_instructions_follow_each_other_after_the_semaphore),
       cmocka_unit_test(engines_run_in_parallel_and_slices_do_not_depend_on_each_other),
+      cmocka_unit_test(vector_and_gpsimd_take_turns_in_sbuf_if_they_share_a_port),
       cmocka_unit_test(an_engine_issues_before_the_instruction_before_is_complete),
       cmocka_unit_test(transfers_take_their_packets_over_sixteen_engines),
       cmocka_unit_test(software_descriptors_join_rows_that_are_neighbours),

@@ -8,6 +8,10 @@
 #define NS(record, field) KEY(record, field, REAL, 0, 1e6)
 #define CYCLES(record, field) KEY(record, field, REAL, 0, 1000)
 #define GHZ(record) KEY(record, ghz, REAL, 0.01, 100)
+#define NS2(record, a, b) NS(record, a), NS(record, b)
+#define NS4(record, a, b, c, d) NS2(record, a, b), NS2(record, c, d)
+#define CYCLES2(record, a, b) CYCLES(record, a), CYCLES(record, b)
+#define CYCLES4(record, a, b, c, d) CYCLES2(record, a, b), CYCLES2(record, c, d)
 
 static const tw_config_key machine_keys[] = {
     KEY(trn_config, name, TEXT, 0, sizeof((trn_config *)0)->name),
@@ -17,75 +21,53 @@ static const tw_config_key memory_keys[] = {
     KEY(trn_config_memory, partitions, INT, 32, 128), KEY(trn_config_memory, sbuf_bytes, INT64, 1024, 1 << 24),
     KEY(trn_config_memory, psum_bank_bytes, INT64, 64, 1 << 20), KEY(trn_config_memory, psum_banks, INT, 1, 64)};
 static const tw_config_key tensor_keys[] = {GHZ(trn_config_tensor),
-                                            CYCLES(trn_config_tensor, row_cycles_16),
-                                            CYCLES(trn_config_tensor, row_cycles_32),
+                                            CYCLES2(trn_config_tensor, row_cycles_16, row_cycles_32),
                                             KEY(trn_config_tensor, passes_32, INT, 1, 16),
                                             CYCLES(trn_config_tensor, transpose_cycles_32),
                                             KEY(trn_config_tensor, rows_min, INT, 0, 512),
-                                            NS(trn_config_tensor, issue_ns),
-                                            NS(trn_config_tensor, load_interval_32_ns),
-                                            NS(trn_config_tensor, load_ns),
-                                            NS(trn_config_tensor, done_ns),
+                                            NS4(trn_config_tensor, issue_ns, load_interval_32_ns, load_ns, done_ns),
                                             NS(trn_config_tensor, slow_done_ns),
                                             KEY(trn_config_tensor, slow_rate, REAL, 0.01, 1),
                                             KEY(trn_config_tensor, window_ns, REAL, 1, 1e6),
                                             NS(trn_config_tensor, window_phase_ns),
                                             KEY(trn_config_tensor, up_use, REAL, 0, 1),
                                             KEY(trn_config_tensor, down_use, REAL, 0, 1)};
-static const tw_config_key vector_keys[] = {GHZ(trn_config_vector),
-                                            CYCLES(trn_config_vector, start_cycles),
-                                            NS(trn_config_vector, pointer_ns),
-                                            NS(trn_config_vector, done_ns),
-                                            CYCLES(trn_config_vector, copy_32),
-                                            CYCLES(trn_config_vector, copy_16),
-                                            CYCLES(trn_config_vector, widen),
-                                            CYCLES(trn_config_vector, psum),
-                                            CYCLES(trn_config_vector, tensor_tensor_32),
-                                            CYCLES(trn_config_vector, tensor_tensor_16),
-                                            CYCLES(trn_config_vector, tensor_tensor_psum),
-                                            CYCLES(trn_config_vector, reduce),
-                                            CYCLES(trn_config_vector, reciprocal),
-                                            CYCLES(trn_config_vector, scan),
-                                            CYCLES(trn_config_vector, select),
-                                            CYCLES(trn_config_vector, memset),
-                                            CYCLES(trn_config_vector, bn_aggregate),
-                                            NS(trn_config_vector, transpose_ns),
-                                            NS(trn_config_vector, transpose_across_ns)};
+static const tw_config_key vector_keys[] = {
+    GHZ(trn_config_vector),
+    CYCLES(trn_config_vector, start_cycles),
+    NS2(trn_config_vector, pointer_ns, done_ns),
+    CYCLES4(trn_config_vector, copy_32, copy_16, widen, psum),
+    CYCLES4(trn_config_vector, tensor_tensor_32, tensor_tensor_16, tensor_tensor_psum, reduce),
+    CYCLES4(trn_config_vector, reciprocal, scan, select, memset),
+    CYCLES(trn_config_vector, bn_aggregate),
+    NS2(trn_config_vector, transpose_ns, transpose_across_ns)};
 static const tw_config_key scalar_keys[] = {GHZ(trn_config_scalar),
                                             CYCLES(trn_config_scalar, cycles),
-                                            NS(trn_config_scalar, sbuf_ns),
-                                            NS(trn_config_scalar, psum_ns),
+                                            NS2(trn_config_scalar, sbuf_ns, psum_ns),
                                             NS(trn_config_scalar, pointer_ns),
                                             CYCLES(trn_config_scalar, slow_cycles),
                                             NS(trn_config_scalar, accumulate_ns),
-                                            NS(trn_config_scalar, done_ns),
-                                            NS(trn_config_scalar, table_ns)};
-static const tw_config_key gpsimd_keys[] = {GHZ(trn_config_gpsimd), CYCLES(trn_config_gpsimd, start_cycles),
-                                            CYCLES(trn_config_gpsimd, cycles), NS(trn_config_gpsimd, done_ns)};
-static const tw_config_key sync_keys[] = {NS(trn_config_sync, handoff_ns),     NS(trn_config_sync, wait_tensor_ns),
-                                          NS(trn_config_sync, wait_vector_ns), NS(trn_config_sync, wait_scalar_ns),
-                                          NS(trn_config_sync, wait_gpsimd_ns), NS(trn_config_sync, wait_sync_ns)};
-static const tw_config_key dma_keys[] = {KEY(trn_config_dma, engines, INT, 1, 64),
-                                         NS(trn_config_dma, packet_ns),
-                                         NS(trn_config_dma, element_ns),
-                                         KEY(trn_config_dma, transpose_rate, REAL, 0, 1),
-                                         KEY(trn_config_dma, engine_gbs, REAL, 0.01, 10000),
-                                         KEY(trn_config_dma, packet_bytes, INT64, 64, 1 << 20),
-                                         KEY(trn_config_dma, merge_bytes, INT64, 0, 1 << 20),
-                                         KEY(trn_config_dma, total_gbs, REAL, 0.01, 100000),
-                                         NS(trn_config_dma, hardware_issue_ns),
-                                         NS(trn_config_dma, hardware_write_ns),
-                                         NS(trn_config_dma, hardware_read_ns),
-                                         NS(trn_config_dma, hardware_read_large_ns),
-                                         KEY(trn_config_dma, small_bytes, INT64, 0, 1 << 20),
-                                         NS(trn_config_dma, software_prepare_ns),
-                                         NS(trn_config_dma, software_issue_ns),
-                                         NS(trn_config_dma, software_write_ns),
-                                         NS(trn_config_dma, software_read_ns),
-                                         NS(trn_config_dma, static_issue_ns),
-                                         NS(trn_config_dma, static_first_ns),
-                                         NS(trn_config_dma, notice_ns),
-                                         KEY(trn_config_dma, hardware, BOOL, 0, 1)};
+                                            NS2(trn_config_scalar, done_ns, table_ns)};
+static const tw_config_key gpsimd_keys[] = {GHZ(trn_config_gpsimd), CYCLES2(trn_config_gpsimd, start_cycles, cycles),
+                                            NS(trn_config_gpsimd, done_ns),
+                                            KEY(trn_config_gpsimd, shares_port, BOOL, 0, 1)};
+static const tw_config_key sync_keys[] = {
+    NS2(trn_config_sync, handoff_ns, wait_tensor_ns),
+    NS4(trn_config_sync, wait_vector_ns, wait_scalar_ns, wait_gpsimd_ns, wait_sync_ns)};
+static const tw_config_key dma_keys[] = {
+    KEY(trn_config_dma, engines, INT, 1, 64),
+    NS2(trn_config_dma, packet_ns, element_ns),
+    KEY(trn_config_dma, transpose_rate, REAL, 0, 1),
+    KEY(trn_config_dma, engine_gbs, REAL, 0.01, 10000),
+    KEY(trn_config_dma, packet_bytes, INT64, 64, 1 << 20),
+    KEY(trn_config_dma, merge_bytes, INT64, 0, 1 << 20),
+    KEY(trn_config_dma, total_gbs, REAL, 0.01, 100000),
+    NS4(trn_config_dma, hardware_issue_ns, hardware_write_ns, hardware_read_ns, hardware_read_large_ns),
+    KEY(trn_config_dma, small_bytes, INT64, 0, 1 << 20),
+    NS4(trn_config_dma, software_prepare_ns, software_issue_ns, software_write_ns, software_read_ns),
+    NS2(trn_config_dma, static_issue_ns, static_first_ns),
+    NS(trn_config_dma, notice_ns),
+    KEY(trn_config_dma, hardware, BOOL, 0, 1)};
 
 #define SECTION(name)                                                                                                  \
   { #name, name##_keys, sizeof name##_keys / sizeof name##_keys[0], offsetof(trn_config, name), 0, 0, 0 }

@@ -57,6 +57,7 @@ typedef struct trn_config_scalar {
 
 typedef struct trn_config_gpsimd {
   double ghz, start_cycles, cycles, done_ns;
+  bool shares_port; /* GpSimd and Vector cannot access SBUF at the same time */
 } trn_config_gpsimd;
 
 /* Semaphores: the time from the end of an instruction to the start of an instruction that waits for it. Each further

@@ -93,6 +93,7 @@ double trn_predicted(const trn_kind *kind, const trn_subject *s, const void *pla
   const double run = fmin(w.run_bytes, (double)d->packet_bytes);
   const double rate = fmin(d->engines * run / (d->packet_ns + run / d->engine_gbs), d->total_gbs);
   const double issue = d->hardware ? d->hardware_issue_ns : d->static_issue_ns;
+  if (s->config->gpsimd.shares_port) w.vector += w.gpsimd; /* they take turns */
   const double part[] = {w.tensor, w.vector, w.scalar, w.gpsimd, w.bytes / rate, w.transfers * issue};
   double most = 0, all = 0;
   for (size_t i = 0; i < sizeof part / sizeof *part; i++) {

@@ -414,16 +414,31 @@ static nki_value function(nki_run *r, const nki_node *n) {
   return nki_of(f);
 }
 
+/* The values of an Enum become objects with a name and a value. */
+static void make_members(nki_run *r, nki_frame *frame) {
+  for (int i = 0; i < frame->slots; i++) {
+    if (!frame->symbol[i] || frame->value[i].type == NKI_V_FUNCTION) continue;
+    const char *name = r->module->symbols.text[frame->symbol[i] - 1];
+    nki_frame *one = nki_frame_new(r, frame);
+    nki_set(r, one, symbol_of(r, "name"), nki_text(r, name, strlen(name)));
+    nki_set(r, one, symbol_of(r, "value"), frame->value[i]);
+    frame->value[i] = nki_of(one);
+  }
+}
+
 static nki_value class(nki_run *r, const nki_node *n) {
   nki_frame *frame = nki_frame_new(r, r->frame);
+  bool is_enum = false;
   for (size_t i = 0; n->c && i < n->c->n_items; i++) {
     const char *base = n->c->item[i]->text ? n->c->item[i]->text : "expression";
-    if (strcmp(base, "object") && strcmp(base, "NamedTuple") && strcmp(base, "NKIObject"))
-      nki_fail(r, "unsupported base '%s' of class '%s'; expected none or NamedTuple", base, n->text);
+    is_enum |= strcmp(base, "Enum") == 0;
+    if (!is_enum && strcmp(base, "object") && strcmp(base, "NamedTuple") && strcmp(base, "NKIObject"))
+      nki_fail(r, "unsupported base '%s' of class '%s'; expected none, NamedTuple or Enum", base, n->text);
   }
   frame->caller = r->frame;
   r->frame = frame;
   run_block(r, n->body, n->n_body);
+  if (is_enum) make_members(r, frame);
   const nki_value out = function(r, n);
   r->frame = frame->caller;
   return out;

@@ -64,6 +64,7 @@ typedef struct machine {
   queue queue[TRN_ENGINES];
   trn_clock clock;
   double load_free, array_free, software_trigger; /* software_trigger: start of the last one */
+  double port_free; /* when Vector and GpSimd can access SBUF again, if they share a port */
   int table;
   trn_dma dma;
   double *visible;      /* time at which other engines see the end of an instruction */
@@ -130,9 +131,17 @@ static double after_waits(const machine *m, const waits *w, trn_engine e, double
   return now;
 }
 
+static bool needs_port(const machine *m, int i, trn_engine e) {
+  const trn_instruction *in = &m->c->program->instruction[i];
+  bool is_in_sbuf = false;
+  for (int k = 0; k < in->n_operands; k++) is_in_sbuf |= trn_tensor_of(m->c, in, k)->memory == TRN_SBUF;
+  return m->config->gpsimd.shares_port && is_in_sbuf && in->opcode != TRN_DMA && (e == TRN_VECTOR || e == TRN_GPSIMD);
+}
+
 static double start_of(const machine *m, int i, trn_engine e) {
   const waits w = waits_of(m, i, e);
-  return after_waits(m, &w, e, m->queue[e].free);
+  const double start = after_waits(m, &w, e, m->queue[e].free);
+  return needs_port(m, i, e) ? fmax(start, m->port_free) : start;
 }
 
 static void remember_waits(machine *m, int i, trn_engine e) {
@@ -264,6 +273,10 @@ static bool take(machine *m, trn_engine e) {
     } else {
       const trn_cost cost = trn_cost_of(m->config, m->c, in, e);
       q->free = start + cost.issue;
+      if (needs_port(m, i, e)) {
+        m->port_free = q->free;
+        m->queue[TRN_VECTOR].is_stale = m->queue[TRN_GPSIMD].is_stale = true;
+      }
       m->out->start[i] = start;
       m->out->end[i] = start + cost.completion;
       m->out->busy[e] += cost.issue;
