@@ -5,13 +5,6 @@
 
 #include "op/compare.h"
 
-/* Fields of a tw_op, all but `validate`, whose file has keys, operands, inputs, operations, exact and exact_cost by these
- * names, and whose operands are each moved once. */
-#define TW_EXACT_OP(name_, summary_)                                                                                   \
-  .name = (name_), .summary = (summary_), .keys = keys, .n_keys = sizeof keys / sizeof *keys, .operands = operands,    \
-  .inputs = inputs, .reference = tw_exact_reference, .compare = tw_exact_compare, .operations = operations,            \
-  .bytes = tw_operands_once, .exact = exact, .exact_cost = exact_cost
-
 /* Values and bounds of the elements [first, first + count) of a row; false without memory. */
 typedef bool tw_row_function(const void *context, int64_t row, int64_t first, int64_t count, double *value,
                              double *bound);
