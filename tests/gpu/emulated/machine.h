@@ -32,7 +32,7 @@ enum { THREADS_MAX = 1024, STACK = 256 << 10, SHARED = 256 << 10, LANES = 32 };
 struct copy {
   unsigned to;
   const char *from;
-  int have;
+  int have, all = 16;
 };
 struct thread {
   ucontext_t context;
@@ -104,8 +104,8 @@ inline unsigned char *shared(unsigned at, unsigned bytes) {
 }
 
 inline void perform(const copy &c) {
-  unsigned char *to = shared(c.to, 16);
-  memset(to, 0, 16);
+  unsigned char *to = shared(c.to, (unsigned)c.all);
+  memset(to, 0, (size_t)c.all);
   memcpy(to, c.from, (size_t)c.have);
 }
 inline void issue(const copy &c) {

@@ -17,6 +17,7 @@ TW_FN u32 packed_f16(float low, float high) {
   return (u32)__builtin_bit_cast(u16, x) | (u32)__builtin_bit_cast(u16, y) << 16;
 }
 TW_FN float number(f16 x) { return (float)__builtin_bit_cast(_Float16, x.bits); }
+TW_FN i32 rounded(float x) { return (i32)rintf(x); }
 TW_FN i32 round_within(float x, i32 low, i32 high) { return (i32)fminf(fmaxf(rintf(x), (float)low), (float)high); }
 TW_FN float exp2_fast(float x) { return exp2f(x); }
 TW_FN float log2_fast(float x) { return log2f(x); }
@@ -64,6 +65,7 @@ struct arena {
 #define packed_f16 gpu_packed_f16
 #define number gpu_number
 #define round_within gpu_round_within
+#define rounded gpu_rounded
 #define exp2_fast gpu_exp2_fast
 #define log2_fast gpu_log2_fast
 #define max_or_nan gpu_max_or_nan
@@ -93,6 +95,7 @@ struct arena {
 #undef packed_f16
 #undef number
 #undef round_within
+#undef rounded
 #undef exp2_fast
 #undef log2_fast
 #undef max_or_nan

@@ -5,16 +5,28 @@
 namespace tw {
 
 TW_FN void copy16(u32 to, const void *from, int have) { emulated::issue({to, (const char *)from, have}); }
+TW_FN void copy16_once(u32 to, const void *from) { emulated::issue({to, (const char *)from, 16}); }
+TW_FN void copy4(u32 to, const void *from) { emulated::issue({to, (const char *)from, 4, 4}); }
+TW_FN void prefetch_line(const void *) {}
 TW_FN void copies_commit() { emulated::commit(); }
 template <int Count> TW_FN void copies_wait() { emulated::wait(Count); }
 
 TW_FN void store_shared(u32 at, u32 x) { memcpy(emulated::shared(at, 4), &x, 4); }
+TW_FN u32 load_shared_byte(u32 at) { return *emulated::shared(at, 1); }
 template <class Type> TW_FN Type load_shared_element(u32 at) {
   Type x;
   memcpy(&x, emulated::shared(at, sizeof x), sizeof x);
   return x;
 }
 
+TW_FN u32 max_two(u32 x, u32 y) { return max(x & 0xffff, y & 0xffff) | (x >> 16 > y >> 16 ? x >> 16 : y >> 16) << 16; }
+inline u32 max_of_warp(u32 x) {
+  for (int bit = 16; bit; bit /= 2) {
+    const u32 other = __shfl_xor_sync(0xffffffffu, x, bit);
+    if (other > x) x = other;
+  }
+  return x;
+}
 TW_FN u32 and_xor(u32 x, u32 y, u32 z) { return (x & y) ^ z; }
 TW_FN u32 and_or(u32 x, u32 y, u32 z) { return (x & y) | z; }
 inline u32 nearest_bf16(double x) { /* rounded once, also among numbers below 2^-126 */

@@ -42,11 +42,12 @@ TW_FN float number(f16 x) {
 TW_FN float erf_of(float x) { return erff(x); }
 TW_FN float tanh_of(float x) { return tanhf(x); }
 
-TW_FN i32 round_within(float x, i32 low, i32 high) {
+TW_FN i32 rounded(float x) {
   i32 r;
   asm("cvt.rni.s32.f32 %0, %1;" : "=r"(r) : "f"(x));
-  return min(max(r, low), high);
+  return r;
 }
+TW_FN i32 round_within(float x, i32 low, i32 high) { return min(max(rounded(x), low), high); }
 
 TW_FN float exp2_fast(float x) {
   float r;

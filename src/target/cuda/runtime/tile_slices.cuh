@@ -19,14 +19,6 @@ TW_FN vec16 part_of_eight(const bf16 *from, int count) {
   return x;
 }
 
-/* Copies 16 bytes of weights, which are read once, to a thread's own place in shared memory. All copies between two
- * close_weights() are awaited together. */
-TW_FN void bring_weights(u32 to, const void *from) {
-  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-TW_FN void close_weights() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int Later> TW_FN void wait_weights() { asm volatile("cp.async.wait_group %0;" ::"n"(Later) : "memory"); }
-
 /* Scales of a thread's weights of a slice: mxfp4's own bytes, which are multiplied into the weights; of i4 the factor of the
  * group that the slice is in (Together slices share it), which sums are multiplied by. Together 0: a row has one scale, for
  * its whole sum. */
@@ -41,14 +33,10 @@ template <int Together> struct scale_of<mxfp4, Together> {
   static TW_FN int place(int chunk) { return 4 * chunk; }
 };
 
-/* 4 bytes to shared memory, asynchronously: close_weights() and wait_weights() count them, too. */
-TW_FN void bring_word(u32 to, const void *from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
-}
 /* Sets a matrix out for the L2 cache, all blocks together; reads nothing. */
 TW_FN void early_operand(const void *a, i64 bytes) {
   for (i64 at = ((i64)threadIdx.x * gridDim.x + blockIdx.x) * 128; at < bytes; at += (i64)blockDim.x * gridDim.x * 128)
-    asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)a + at) : "memory");
+    prefetch_line((const char *)a + at);
 }
 
 /* Warps warps, Steps steps of Rows rows of B a slice, M rows of A; Together: as scale_of has it. */
@@ -90,19 +78,19 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
       const int lane = thread_of_warp(), place = min(chunk * 64, pitch - 16 - lane % 4 * 16);
 #pragma unroll
       for (int i = 0; i < each; i++)
-        bring_weights(ring + slot + (u32)(i * 32 + lane) * 16, b + (u32)(min(step * Rows + 8 * i + lane / 4, left) * pitch + place));
+        copy16_once(ring + slot + (u32)(i * 32 + lane) * 16, b + (u32)(min(step * Rows + 8 * i + lane / 4, left) * pitch + place));
       if (scaled && lane < Rows) {
         const int word = scale::of_weights ? min(scale::place(chunk), of_scales - 4) : scale::place(chunk) * 4;
-        bring_word(ring + slot + codes_bytes + (u32)lane * 4, s + (u32)(min(step * Rows + lane, left) * of_scales + word));
+        copy4(ring + slot + codes_bytes + (u32)lane * 4, s + (u32)(min(step * Rows + lane, left) * of_scales + word));
       }
     }
-    close_weights();
+    copies_commit();
   }
   TW_FN void next_slot() { slot = slot == (Ahead - 1) * step_bytes ? 0 : slot + step_bytes; }
   /* The first steps. */
   TW_FN void begin() {
     if constexpr (!scaled)
-      for (int i = thread_of_block(); i < cols; i += Warps * 32) bring_word(at + factors + (u32)i * 4, rows_scales + min(i, rows_left));
+      for (int i = thread_of_block(); i < cols; i += Warps * 32) copy4(at + factors + (u32)i * 4, rows_scales + min(i, rows_left));
 #pragma unroll
     for (int i = 0; i < Ahead; i++) {
       bring(warp + i / Steps * Warps, i % Steps);
@@ -146,7 +134,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
       const bool is = piece(i, row, at_k) && chunk < whole;
       const int from_k = chunk * c::codes + at_k;
       const bf16 *from = a + row * pitch_of_a + from_k;
-      if (is && from_k + (Whole ? 0 : 7) < k) bring_weights(place_of_a(nth, row, at_k), from);
+      if (is && from_k + (Whole ? 0 : 7) < k) copy16_once(place_of_a(nth, row, at_k), from);
       else if (is) {
         vec16 x = {{0, 0, 0, 0}};
         if (!Whole && from_k < k) x = part_of_eight(from, k - from_k);
@@ -169,7 +157,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
     for (int i = 0; i < each; i++) {
       x.code[i] = load_shared16(ring + from + (u32)(i * 32 + (int)thread_of_warp()) * 16);
       const u32 place = ring + from + codes_bytes + (u32)(8 * i + thread_of_warp() / 4) * 4;
-      if constexpr (scale::of_weights) asm volatile("ld.shared.u8 %0, [%1];" : "=r"(x.by[i]) : "r"(place + thread_of_warp() % 4));
+      if constexpr (scale::of_weights) x.by[i] = load_shared_byte(place + thread_of_warp() % 4);
       else if constexpr (scaled) x.by[i] = load_shared(place);
     }
     return x;
@@ -182,7 +170,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
     for (int p = 0; p < Steps; p++) product::clear(to.value[p]);
     some now;
     if constexpr (early) {
-      wait_weights<Ahead - 1>();
+      copies_wait<Ahead - 1>();
       sync_warp();
       now = read(0);
     }
@@ -190,7 +178,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
     for (int chunk = warp; chunk < whole; chunk += Warps) {
       typename product::operand x;
       if constexpr (!early) {
-        wait_weights<Ahead - 1>();
+        copies_wait<Ahead - 1>();
         sync_warp();
       }
       x.take(slice_of_a<Type>{as + (u32)nth * a_bytes}, room);
@@ -201,7 +189,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
       for (int p = 0; p < Steps; p++) {
         const u32 behind = slot == (Ahead - 1) * step_bytes ? 0 : slot + step_bytes;
         if constexpr (early) {
-          wait_weights<Ahead - 2>();
+          copies_wait<Ahead - 2>();
           sync_warp(); /* all threads have read `slot` */
           const some next = read(behind);
           bring(chunk + (p + Ahead) / Steps * Warps, (p + Ahead) % Steps);
@@ -209,7 +197,7 @@ template <class Type, int Rows, int Steps, int M, int Warps, int Ahead, int Toge
           now = next;
         } else {
           if (p) {
-            wait_weights<Ahead - 1>();
+            copies_wait<Ahead - 1>();
             if (scaled) sync_warp();
           }
           now = read(slot);

@@ -184,20 +184,9 @@ template <class Type, int Rows, int M, bool Of_weights, bool Of_sums> struct pro
   }
 };
 
-/* The larger of each half. */
-TW_FN u32 max_two(u32 x, u32 y) {
-  u32 r;
-  asm("max.u16x2 %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y));
-  return r;
-}
 TW_FN u32 largest_of_eight(const vec16 &x) { /* of bf16 without their signs, as bits */
   const u32 y = max_two(max_two(x.word[0] & 0x7FFF7FFFu, x.word[1] & 0x7FFF7FFFu), max_two(x.word[2] & 0x7FFF7FFFu, x.word[3] & 0x7FFF7FFFu));
   return max(y & 0xFFFFu, y >> 16);
-}
-TW_FN u32 max_of_warp(u32 x) {
-  u32 r;
-  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(r) : "r"(x));
-  return r;
 }
 template <int Rows, int M> struct products_of_blocks {
   static_assert(M <= 2, "four blocks of two rows fill the instruction");
@@ -275,14 +264,10 @@ template <int Rows, int M> struct products_of_blocks {
 
 /* d = a b + c of bytes: 16 x 32 without signs, 32 x 8 with. */
 TW_FN void mma_bytes(i32 (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, const i32 (&c)[4]) {
-  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
-               : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
-               : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
-}
-TW_FN i32 rounded(float x) {
-  i32 r;
-  asm("cvt.rni.s32.f32 %0, %1;" : "=r"(r) : "f"(x));
-  return r;
+  const u32 a[4] = {a0, a1, a2, a3};
+#pragma unroll
+  for (int i = 0; i < 4; i++) d[i] = c[i];
+  multiply(d, a, b0, b1, u8{}, i8{});
 }
 /* The four digits of four numbers, each digit's as a word. */
 TW_FN void digits_of_four(const float (&x)[4], float by, u32 (&to)[4]) {
@@ -323,8 +308,7 @@ template <class Type, int Rows, int M, bool Of_sums> struct products_of_digits {
           u32 more[4];
           digits_of_four(first, by, digit), digits_of_four(then, by, more);
 #pragma unroll
-          for (int d = 0; d < 4; d++)
-            asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(to + (u32)(4 * m + d) * c::digit_bytes), "r"(digit[d]), "r"(more[d]) : "memory");
+          for (int d = 0; d < 4; d++) store_shared(to + (u32)(4 * m + d) * c::digit_bytes, (u64)digit[d] | (u64)more[d] << 32);
         } else {
           const int odd = thread % 2;
           const float by = float_of((u32)(279 + (odd ? 0 : 4) - (int)top[m]) << 23);
@@ -334,8 +318,7 @@ template <class Type, int Rows, int M, bool Of_sums> struct products_of_digits {
           for (int i = 0; i < 4; i++) four[i] = float_of(odd ? y.word[i] & 0xFFFF0000u : y.word[i] << 16);
           digits_of_four(four, by, digit);
 #pragma unroll
-          for (int d = 0; d < 4; d++)
-            asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + (u32)(4 * m + d) * c::digit_bytes), "r"(digit[d]) : "memory");
+          for (int d = 0; d < 4; d++) store_shared(to + (u32)(4 * m + d) * c::digit_bytes, digit[d]);
         }
       }
       sync_warp();

@@ -11,6 +11,14 @@ namespace tw {
 TW_FN void copy16(u32 to, const void *from, int have) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(have) : "memory");
 }
+/* For weights, which are read once. */
+TW_FN void copy16_once(u32 to, const void *from) {
+  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+TW_FN void copy4(u32 to, const void *from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+TW_FN void prefetch_line(const void *from) { asm volatile("prefetch.global.L2 [%0];" ::"l"(from) : "memory"); }
 TW_FN void copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /* Until at most Count committed groups of this thread's copies are in flight. */
 template <int Count> TW_FN void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(Count) : "memory"); }
@@ -31,6 +39,11 @@ TW_FN void load_matrices_turned(u32 (&word)[4], u32 at) {
 }
 
 TW_FN void store_shared(u32 at, u32 x) { asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(x) : "memory"); }
+TW_FN u32 load_shared_byte(u32 at) {
+  u32 x;
+  asm volatile("ld.shared.u8 %0, [%1];" : "=r"(x) : "r"(at));
+  return x;
+}
 template <class Type> TW_FN Type load_shared_element(u32 at) {
   if constexpr (sizeof(Type) == 8) {
     union { u32 word[2]; Type value; } v;
@@ -47,9 +60,7 @@ template <class Type> TW_FN Type load_shared_element(u32 at) {
     union { u16 word; Type value; } v{x};
     return v.value;
   } else {
-    u16 x;
-    asm volatile("{\n.reg .u8 b;\nld.shared.u8 b, [%1];\ncvt.u16.u8 %0, b;\n}" : "=h"(x) : "r"(at));
-    union { u8 word; Type value; } v{(u8)x};
+    union { u8 word; Type value; } v{(u8)load_shared_byte(at)};
     return v.value;
   }
 }
@@ -74,6 +85,18 @@ TW_FN u32 and_or(u32 x, u32 y, u32 z) {
 TW_FN u32 fma_two(u32 x, u32 y, u32 z) {
   u32 r;
   asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(x), "r"(y), "r"(z));
+  return r;
+}
+
+/* The larger of each half. */
+TW_FN u32 max_two(u32 x, u32 y) {
+  u32 r;
+  asm("max.u16x2 %0, %1, %2;" : "=r"(r) : "r"(x), "r"(y));
+  return r;
+}
+TW_FN u32 max_of_warp(u32 x) {
+  u32 r;
+  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(r) : "r"(x));
   return r;
 }
 
