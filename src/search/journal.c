@@ -1,366 +1,22 @@
-/* journal.c - the record of searches in SQLite.
+/* journal.c - candidates, facts and exchanges of a search in its journal.
  *
  * Invariants:
- * - The file is created in one transaction: it has either no tables, or all tables and the subject. Any other file of that name is rejected before anything is written to it.
- * - A candidate's key is (search, number), and numbers are the same in every run of a search: writing the same candidate twice changes nothing. So a resumed search need not know where it was interrupted.
- * - A verdict is recalled only for equal source text (the digest, which ignores comments, is just the index) and equal inputs (the seed). Verdicts about a missing compiler or device are never recalled.
- * - `wrong on fresh inputs` is decided at the end of a search: before that the candidate was correct. It is recalled as correct, so that a second run makes the same decisions.
- *
- * Write-ahead logging with synchronous=NORMAL: a killed process loses nothing, and a power failure loses at most the
- * last candidates. Neither damages the file. */
-#include "search/journal.h"
-
+ * - A candidate's key is (search, number), and numbers are the same in every run of a search: writing the same candidate
+ *   twice changes nothing. So a resumed search need not know where it was interrupted.
+ * - A verdict is recalled only for equal source text (the digest, which ignores comments, is just the index) and equal
+ *   inputs (the seed). Verdicts about a missing compiler or device are never recalled.
+ * - `wrong on fresh inputs` is decided at the end of a search: before that the candidate was correct. It is recalled as
+ *   correct, so that a second run makes the same decisions. */
 #include <jansson.h>
-#include <pthread.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/intern.h"
-#include "base/machine_name.h"
 #include "base/strings.h"
 #include "evaluate/text.h"
-
-enum {
-  APPLICATION_ID = 0x54574a33, /* "TWJ3" */
-  OLDEST_ID = 0x54574a31,      /* "TWJ1" */
-  BUSY_MILLISECONDS = 10000
-};
-
-struct tw_journal {
-  sqlite3 *db;
-  char *path;
-  sqlite3_int64 search, seed;
-  sqlite3_stmt *insert, *recall, *describe, *explain, *keep, *remember, *state;
-  double opened, before; /* tw_now at the opening; seconds of this search in earlier processes */
-  pthread_mutex_t lock;  /* lock of `keep`, `remember` and `models`: agents call from any thread */
-  bool has_described;
-  bool by_runner; /* TW_JOURNAL_RUNNER */
-  char **models;  /* names of recalled models, each once */
-  size_t n_models;
-  tw_candidate **waiting; /* candidates that could not be written yet */
-  size_t n_waiting, room;
-  bool is_together;   /* a transaction is open: candidates wait for its end */
-  char evaluator[80]; /* the machine of a runner's outcomes; "" before it is known */
-  char reason[200];   /* why not */
-  char trouble[800];
-};
-
-static const char SCHEMA[] =
-    "CREATE TABLE journal (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE search (id INTEGER PRIMARY KEY, agent TEXT NOT NULL, options TEXT NOT NULL, seed INTEGER NOT NULL,"
-    " started TEXT NOT NULL, finished TEXT, UNIQUE (agent, options, seed));"
-    "CREATE TABLE candidate (search INTEGER NOT NULL REFERENCES search, number INTEGER NOT NULL,"
-    " iteration INTEGER NOT NULL, parent INTEGER, plan INTEGER, mends INTEGER, twin INTEGER, agent TEXT NOT NULL,"
-    " lever TEXT NOT NULL, step TEXT NOT NULL, why TEXT NOT NULL, schedule TEXT, source TEXT, digest BLOB NOT NULL, "
-    "verdict TEXT NOT NULL, message TEXT,"
-    " cost REAL, cycles REAL, seconds REAL, instructions REAL, utilization REAL, counters TEXT, memory TEXT,"
-    " took REAL NOT NULL, PRIMARY KEY (search, number)) WITHOUT ROWID;"
-    "CREATE INDEX candidate_by_digest ON candidate (digest);"
-    /* The description of a counter, stored once: candidates have name and value. */
-    "CREATE TABLE counter (name TEXT PRIMARY KEY, unit TEXT NOT NULL, help TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE exchange (search INTEGER NOT NULL REFERENCES search, agent TEXT NOT NULL, place INTEGER NOT NULL,"
-    " model TEXT NOT NULL, asked TEXT NOT NULL, answer TEXT NOT NULL, tokens_in REAL, tokens_out REAL, money REAL,"
-    " seconds REAL NOT NULL, PRIMARY KEY (search, agent, place));";
-
-/* Columns that later versions added. Readers do not need them: a journal without these columns gets them when it is
- * opened again. */
-static const char FACTS[] =
-    "CREATE TABLE IF NOT EXISTS fact (search INTEGER NOT NULL REFERENCES search, key TEXT NOT NULL,"
-    " value NOT NULL, PRIMARY KEY (search, key)) WITHOUT ROWID;";
-static const char *const COLUMNS[][2] = {{"at", "ALTER TABLE candidate ADD COLUMN at REAL"},
-                                         {"coverage", "ALTER TABLE candidate ADD COLUMN coverage TEXT"},
-                                         {"place", "ALTER TABLE candidate ADD COLUMN place TEXT"}};
-
-static const char INSERT[] =
-    "INSERT OR REPLACE INTO candidate (search, number, iteration, parent, plan, twin, lever, why, schedule, source,"
-    " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took, agent, step,"
-    " mends, at, coverage, place)"
-    " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,"
-    /* a candidate that is recalled or amended keeps the time and place of its evaluation */
-    " coalesce((SELECT at FROM candidate WHERE search = ?1 AND number = ?2), ?25),"
-    " coalesce(?26, (SELECT coverage FROM candidate WHERE search = ?1 AND number = ?2)),"
-    " coalesce(?27, (SELECT place FROM candidate WHERE search = ?1 AND number = ?2)))";
-static const char STATE[] = "INSERT OR REPLACE INTO fact VALUES (?1, ?2, ?3)";
-static const char DESCRIBE[] = "INSERT OR IGNORE INTO counter VALUES (?1, ?2, ?3)";
-static const char EXPLAIN[] = "SELECT unit, help FROM counter WHERE name = ?1";
-
-static const char KEEP[] = "INSERT OR REPLACE INTO exchange VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)";
-static const char REMEMBER[] = "SELECT model, answer, tokens_in, tokens_out, money, seconds FROM exchange"
-                               " WHERE search = ?1 AND agent = ?2 AND place = ?3 AND asked = ?4";
-
-static const char RECALL[] = "SELECT c.verdict, c.message, c.cost, c.cycles, c.seconds, c.instructions, c.utilization, "
-                             "c.took, c.counters, c.memory"
-                             " FROM candidate AS c JOIN search AS s ON s.id = c.search"
-                             " WHERE c.digest = ?1 AND c.source = ?2 AND s.seed = ?3 AND"
-                             " (instr(s.options, '" TW_JOURNAL_RUNNER "') = 1) = ?4 ORDER BY c.search, c.number";
-
-/* ---- opening ---- */
-
-static tw_status refuse(const char *path, int code, const char *reason, tw_error *error) {
-  switch (code & 0xff) {
-  case SQLITE_NOTADB:
-    return tw_fail(error, TW_USAGE, "%s is not the journal of a search (not a SQLite file); give another file name",
-                   path);
-  case SQLITE_CORRUPT:
-    return tw_fail(error, TW_USAGE, "the journal %s is damaged (%s); move it away or give another file name", path,
-                   reason);
-  case SQLITE_IOERR:
-    return tw_fail(error, TW_MISSING, "cannot write the journal %s: %s; check free space and the limit on file sizes",
-                   path, reason);
-  case SQLITE_FULL:
-  case SQLITE_NOMEM:
-    return tw_fail(error, (code & 0xff) == SQLITE_FULL ? TW_DISK_FULL : TW_NO_MEMORY,
-                   "cannot create the journal %s: %s", path, reason);
-  case SQLITE_BUSY:
-  case SQLITE_LOCKED:
-    return tw_fail(error, TW_USAGE, "the journal %s is in use by another process; give another file name", path);
-  default: return tw_fail(error, TW_USAGE, "cannot open the journal %s: %s", path, reason);
-  }
-}
-
-static tw_status refuse_now(const tw_journal *j, tw_error *error) {
-  return refuse(j->path, sqlite3_extended_errcode(j->db), sqlite3_errmsg(j->db), error);
-}
-
-/* The first column of the first row as a number. */
-static int ask(tw_journal *j, const char *sql, sqlite3_int64 *out) {
-  sqlite3_stmt *s = NULL;
-  int code = sqlite3_prepare_v2(j->db, sql, -1, &s, NULL);
-  if (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) *out = sqlite3_column_int64(s, 0);
-  sqlite3_finalize(s);
-  return code == SQLITE_ROW ? SQLITE_OK : code;
-}
-
-static bool run(tw_journal *j, const char *sql) { return sqlite3_exec(j->db, sql, NULL, NULL, NULL) == SQLITE_OK; }
-
-enum { SUBJECTS = 5 };
-
-static void list_subject(const tw_journal_subject *s, const char *key[SUBJECTS], const char *value[SUBJECTS]) {
-  const char *const keys[SUBJECTS] = {"target", "problem", "version", "machine", "unit"};
-  const char *const values[SUBJECTS] = {s->target, s->problem, s->version, s->machine, s->unit};
-  memcpy(key, keys, sizeof keys);
-  memcpy(value, values, sizeof values);
-}
-
-static tw_status create(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
-  const char *key[SUBJECTS], *value[SUBJECTS];
-  list_subject(subject, key, value);
-  bool done = run(j, SCHEMA);
-  for (int i = 0; done && i < SUBJECTS; i++) {
-    sqlite3_stmt *s = NULL;
-    done = sqlite3_prepare_v2(j->db, "INSERT INTO journal VALUES (?1, ?2)", -1, &s, NULL) == SQLITE_OK &&
-           sqlite3_bind_text(s, 1, key[i], -1, SQLITE_STATIC) == SQLITE_OK &&
-           sqlite3_bind_text(s, 2, value[i], -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(s) == SQLITE_DONE;
-    sqlite3_finalize(s);
-  }
-  char mark[64];
-  snprintf(mark, sizeof mark, "PRAGMA application_id = %d", APPLICATION_ID);
-  return done && run(j, mark) ? TW_OK : refuse_now(j, error);
-}
-
-/* A journal of an earlier version may have old names of keys: they are replaced. */
-static bool rename_problem(tw_journal *j) {
-  sqlite3_stmt *s = NULL;
-  bool done = sqlite3_prepare_v2(j->db, "SELECT value FROM journal WHERE key = 'problem'", -1, &s, NULL) == SQLITE_OK;
-  char *now = NULL, *old = NULL;
-  if (done && sqlite3_step(s) == SQLITE_ROW) {
-    old = strdup((const char *)sqlite3_column_text(s, 0));
-    now = old ? tw_problem_renamed(old) : NULL;
-    done = now;
-  }
-  sqlite3_finalize(s);
-  if (now && strcmp(now, old) != 0) {
-    s = NULL;
-    done =
-        sqlite3_prepare_v2(j->db, "UPDATE journal SET value = ?1 WHERE key = 'problem'", -1, &s, NULL) == SQLITE_OK &&
-        sqlite3_bind_text(s, 1, now, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(s) == SQLITE_DONE;
-    sqlite3_finalize(s);
-  }
-  free(old);
-  free(now);
-  return done;
-}
-
-static bool is_same(const char *key, const char *a, const char *b) {
-  return strcmp(key, "target") ? !strcmp(a, b) : tw_same_machine(a, b);
-}
-
-static tw_status compare_subject(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
-  const char *key[SUBJECTS], *value[SUBJECTS];
-  list_subject(subject, key, value);
-  sqlite3_stmt *s = NULL;
-  if (!rename_problem(j) ||
-      sqlite3_prepare_v2(j->db, "SELECT value FROM journal WHERE key = ?1", -1, &s, NULL) != SQLITE_OK)
-    return refuse_now(j, error);
-  tw_status status = TW_OK;
-  for (int i = 0; status == TW_OK && i < SUBJECTS; i++) {
-    sqlite3_reset(s);
-    sqlite3_bind_text(s, 1, key[i], -1, SQLITE_STATIC);
-    int code = sqlite3_step(s);
-    const char *found = code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
-    if (code != SQLITE_ROW && code != SQLITE_DONE)
-      status = refuse_now(j, error);
-    else if (!found || !is_same(key[i], found, value[i])) {
-      bool brief = strcmp(key[i], "machine") != 0;
-      status = tw_fail(error, TW_USAGE,
-                       "the journal %s is of another %s%s%s%s; use another --out, or discard the journal with --fresh",
-                       j->path, brief ? key[i] : "machine or compiler", brief ? " (" : "",
-                       brief ? found ? found : "?" : "", brief ? ")" : "");
-    }
-  }
-  sqlite3_finalize(s);
-  return status;
-}
-
-/* Adds columns that an earlier version lacked. */
-static tw_status extend(tw_journal *j, tw_error *error) {
-  bool done = run(j, FACTS);
-  for (size_t i = 0; done && i < sizeof COLUMNS / sizeof *COLUMNS; i++) {
-    char question[120];
-    sqlite3_int64 there = 0;
-    snprintf(question, sizeof question, "SELECT count(*) FROM pragma_table_info('candidate') WHERE name = '%s'",
-             COLUMNS[i][0]);
-    done = ask(j, question, &there) == SQLITE_OK && (there || run(j, COLUMNS[i][1]));
-  }
-  return done ? TW_OK : refuse_now(j, error);
-}
-
-/* In one transaction: if two processes start at once, one creates the tables and the other compares them. */
-static tw_status adopt(tw_journal *j, const tw_journal_subject *subject, tw_error *error) {
-  sqlite3_int64 id = 0, tables = 0, others = 0;
-  if (ask(j, "PRAGMA application_id", &id) != SQLITE_OK ||
-      ask(j, "SELECT count(*) FROM sqlite_master", &tables) != SQLITE_OK ||
-      ask(j, "SELECT count(*) FROM sqlite_master WHERE type NOT IN ('table', 'index')", &others) != SQLITE_OK)
-    return refuse_now(j, error);
-  if (others) /* a view may never end, so it is rejected */
-    return tw_fail(error, TW_USAGE,
-                   "%s has views or triggers, so it is not the journal of a search; give another file name", j->path);
-  if (id >= OLDEST_ID && id < APPLICATION_ID)
-    return tw_fail(error, TW_USAGE,
-                   "the journal %s is of an older tilewright; use another --out, or discard the journal with --fresh",
-                   j->path);
-  if (id != APPLICATION_ID && (id != 0 || tables != 0))
-    return tw_fail(error, TW_USAGE,
-                   "%s is another kind of database, not the journal of a search; give another file name", j->path);
-  const tw_status status = id == APPLICATION_ID ? compare_subject(j, subject, error) : create(j, subject, error);
-  return status == TW_OK ? extend(j, error) : status;
-}
-
-static tw_status find_search(tw_journal *j, const char *agent, const char *options, tw_error *error) {
-  sqlite3_stmt *s = NULL;
-  static const char *const steps[] = {
-      "INSERT OR IGNORE INTO search (agent, options, seed, started) VALUES (?1, ?2, ?3, datetime('now'))",
-      "SELECT id FROM search WHERE agent = ?1 AND options = ?2 AND seed = ?3",
-      "UPDATE search SET finished = NULL WHERE agent = ?1 AND options = ?2 AND seed = ?3",
-  };
-  int code = SQLITE_OK;
-  for (int i = 0; i < 3; i++) {
-    code = sqlite3_prepare_v2(j->db, steps[i], -1, &s, NULL);
-    if (code == SQLITE_OK) {
-      sqlite3_bind_text(s, 1, agent, -1, SQLITE_STATIC);
-      sqlite3_bind_text(s, 2, options, -1, SQLITE_STATIC);
-      sqlite3_bind_int64(s, 3, j->seed);
-      code = sqlite3_step(s);
-    }
-    if (code == SQLITE_ROW) j->search = sqlite3_column_int64(s, 0);
-    sqlite3_finalize(s);
-    if (code != SQLITE_ROW && code != SQLITE_DONE) break;
-  }
-  return j->search && code == SQLITE_DONE ? TW_OK : refuse_now(j, error);
-}
-
-/* SQLite takes a file that is shorter than its header for an empty database, and would overwrite it. */
-static bool is_something_else(const char *path) {
-  static const char magic[16] = "SQLite format 3";
-  char start[sizeof magic];
-  FILE *f = fopen(path, "re");
-  if (!f) return false; /* a new file, or one for which SQLite gives a better error */
-  size_t n = fread(start, 1, sizeof start, f);
-  fclose(f);
-  return n > 0 && (n < sizeof magic || memcmp(start, magic, sizeof magic) != 0);
-}
-
-static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, const char *agent, const char *options,
-                           tw_error *error) {
-  if (is_something_else(j->path)) return refuse(j->path, SQLITE_NOTADB, "", error);
-  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX;
-  if (sqlite3_open_v2(j->path, &j->db, flags, NULL) != SQLITE_OK) return refuse_now(j, error);
-  sqlite3_extended_result_codes(j->db, 1);
-  sqlite3_busy_timeout(j->db, BUSY_MILLISECONDS);
-  if (!run(j, "BEGIN IMMEDIATE")) return refuse_now(j, error);
-  tw_status status = adopt(j, subject, error);
-  if (status == TW_OK) status = find_search(j, agent, options, error);
-  if (status == TW_OK && !run(j, "COMMIT")) status = refuse_now(j, error);
-  if (status != TW_OK) {
-    run(j, "ROLLBACK");
-    return status;
-  }
-  char question[100];
-  sqlite3_stmt *last = NULL;
-  snprintf(question, sizeof question, "SELECT coalesce(max(at), 0) FROM candidate WHERE search = %lld", j->search);
-  if (sqlite3_prepare_v2(j->db, question, -1, &last, NULL) == SQLITE_OK && sqlite3_step(last) == SQLITE_ROW)
-    j->before = sqlite3_column_double(last, 0);
-  sqlite3_finalize(last);
-  j->opened = tw_now();
-  /* On file systems without shared memory SQLite keeps its default: slower, as safe. */
-  run(j, "PRAGMA journal_mode = WAL");
-  run(j, "PRAGMA synchronous = NORMAL");
-  if (sqlite3_prepare_v2(j->db, INSERT, -1, &j->insert, NULL) != SQLITE_OK ||
-      sqlite3_prepare_v2(j->db, RECALL, -1, &j->recall, NULL) != SQLITE_OK ||
-      sqlite3_prepare_v2(j->db, DESCRIBE, -1, &j->describe, NULL) != SQLITE_OK ||
-      sqlite3_prepare_v2(j->db, EXPLAIN, -1, &j->explain, NULL) != SQLITE_OK ||
-      sqlite3_prepare_v2(j->db, KEEP, -1, &j->keep, NULL) != SQLITE_OK ||
-      sqlite3_prepare_v2(j->db, STATE, -1, &j->state, NULL) != SQLITE_OK ||
-      sqlite3_prepare_v2(j->db, REMEMBER, -1, &j->remember, NULL) != SQLITE_OK)
-    return refuse_now(j, error);
-  return TW_OK;
-}
-
-static void free_journal(tw_journal *j) {
-  sqlite3_finalize(j->insert);
-  sqlite3_finalize(j->recall);
-  sqlite3_finalize(j->describe);
-  sqlite3_finalize(j->explain);
-  sqlite3_finalize(j->keep);
-  sqlite3_finalize(j->remember);
-  sqlite3_finalize(j->state);
-  if (j->db) run(j, "PRAGMA journal_mode = DELETE"); /* then it is one file, which can be read in a read-only folder */
-  sqlite3_close(j->db);
-  for (size_t i = 0; i < j->n_models; i++) free(j->models[i]);
-  free(j->models);
-  pthread_mutex_destroy(&j->lock);
-  free(j->waiting);
-  free(j->path);
-  free(j);
-}
-
-tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, const char *agent, const char *options,
-                          uint64_t seed, tw_journal **out, tw_error *error) {
-  tw_journal *j = tw_new(1, sizeof *j);
-  if (j) j->path = strdup(path);
-  if (!j || !j->path) {
-    free(j);
-    return tw_fail(error, TW_NO_MEMORY, "no memory for the journal %s", path);
-  }
-  j->seed = (sqlite3_int64)seed;
-  j->by_runner = !strncmp(options, TW_JOURNAL_RUNNER, strlen(TW_JOURNAL_RUNNER));
-  pthread_mutex_init(&j->lock, NULL);
-  const bool is_new = access(path, F_OK) != 0;
-  struct stat info;
-  tw_status status = open_file(j, subject, agent, options, error);
-  if (status != TW_OK) {
-    free_journal(j);
-    /* removes the file if nothing could be written */
-    if (is_new && stat(path, &info) == 0 && info.st_size == 0) unlink(path);
-  }
-  if (status == TW_OK) *out = j;
-  return status;
-}
+#include "search/journal_file.h"
 
 /* ---- writing ---- */
 
@@ -406,16 +62,16 @@ static void bind_measurement(sqlite3_stmt *s, int column, const tw_candidate *c)
 /* Stores the meaning of counters, unless it is stored already. */
 static void describe_counters(tw_journal *j, const tw_measurement *m) {
   for (size_t i = 0; i < m->n_counters; i++) {
-    bind_text(j->describe, 1, m->counter[i].name);
-    bind_text(j->describe, 2, m->counter[i].unit);
-    bind_text(j->describe, 3, m->counter[i].help);
-    sqlite3_step(j->describe);
-    sqlite3_reset(j->describe);
+    bind_text(j->statement[DESCRIBE], 1, m->counter[i].name);
+    bind_text(j->statement[DESCRIBE], 2, m->counter[i].unit);
+    bind_text(j->statement[DESCRIBE], 3, m->counter[i].help);
+    sqlite3_step(j->statement[DESCRIBE]);
+    sqlite3_reset(j->statement[DESCRIBE]);
   }
 }
 
 static bool write_candidate(tw_journal *j, tw_candidate *c) {
-  sqlite3_stmt *s = j->insert;
+  sqlite3_stmt *s = j->statement[INSERT];
   size_t length = c->schedule ? tw_schedule_print(c->schedule, NULL, 0) : 0;
   char *schedule = c->schedule ? malloc(length + 1) : NULL;
   if (schedule) tw_schedule_print(c->schedule, schedule, length + 1);
@@ -453,32 +109,27 @@ static bool write_candidate(tw_journal *j, tw_candidate *c) {
 }
 
 bool tw_journal_is_machine(tw_journal *j, const char *digest) {
-  if (!j->evaluator[0]) {
-    sqlite3_stmt *s = NULL;
-    static const char *const steps[] = {"INSERT OR IGNORE INTO journal VALUES ('evaluator', ?1)",
-                                        "SELECT value FROM journal WHERE key = 'evaluator'"};
-    for (int i = 0; i < 2; i++) {
-      /* a full disk, which is reported elsewhere */
-      if (sqlite3_prepare_v2(j->db, steps[i], -1, &s, NULL) != SQLITE_OK) return true;
-      if (i == 0) bind_text(s, 1, digest);
-      if (sqlite3_step(s) == SQLITE_ROW)
-        snprintf(j->evaluator, sizeof j->evaluator, "%s", (const char *)sqlite3_column_text(s, 0));
-      sqlite3_finalize(s);
-    }
+  char *first = NULL;
+  if (!j->evaluator[0]) { /* a full disk is reported elsewhere */
+    tw_journal_query(j, "INSERT OR IGNORE INTO journal VALUES ('evaluator', ?1)", (const char *[]){digest, NULL}, NULL);
+    tw_journal_query(j, "SELECT value FROM journal WHERE key = 'evaluator'", NULL, &first);
+    if (first) snprintf(j->evaluator, sizeof j->evaluator, "%s", first);
+    free(first);
   }
   return !j->evaluator[0] || !strcmp(j->evaluator, digest);
 }
 
 void tw_journal_state(tw_journal *j, const char *key, const char *text, double number) {
   if (!j) return;
-  sqlite3_bind_int64(j->state, 1, j->search);
-  bind_text(j->state, 2, key);
+  sqlite3_stmt *s = j->statement[STATE];
+  sqlite3_bind_int64(s, 1, j->search);
+  bind_text(s, 2, key);
   if (text)
-    bind_text(j->state, 3, text);
+    bind_text(s, 3, text);
   else
-    sqlite3_bind_double(j->state, 3, number);
-  sqlite3_step(j->state);
-  sqlite3_reset(j->state);
+    sqlite3_bind_double(s, 3, number);
+  sqlite3_step(s);
+  sqlite3_reset(s);
 }
 
 static void retry_waiting(tw_journal *j) {
@@ -505,10 +156,10 @@ static bool wait_in_memory(tw_journal *j, tw_candidate *c) {
 static void end_together(tw_journal *j) {
   bool done = true;
   for (size_t i = 0; done && i < j->n_waiting; i++) done = write_candidate(j, j->waiting[i]);
-  if (done && run(j, "COMMIT")) {
+  if (done && tw_journal_run(j, "COMMIT")) {
     j->n_waiting = 0;
   } else {
-    run(j, "ROLLBACK");
+    tw_journal_run(j, "ROLLBACK");
     j->has_described = false;
   }
 }
@@ -516,7 +167,7 @@ static void end_together(tw_journal *j) {
 void tw_journal_together(tw_journal *j, bool begin) {
   if (!j) return;
   if (!begin && j->is_together) end_together(j);
-  j->is_together = begin && run(j, "BEGIN");
+  j->is_together = begin && tw_journal_run(j, "BEGIN");
 }
 
 void tw_journal_record(tw_journal *j, tw_candidate *c) {
@@ -544,13 +195,13 @@ const char *tw_journal_trouble(tw_journal *j) {
 static void explain_counters(tw_journal *j, tw_measurement *m) {
   for (size_t i = 0; i < m->n_counters; i++) {
     tw_counter *c = &m->counter[i];
-    sqlite3_bind_text(j->explain, 1, c->name, -1, SQLITE_STATIC);
-    if (sqlite3_step(j->explain) == SQLITE_ROW) {
-      const char *unit = tw_intern((const char *)sqlite3_column_text(j->explain, 0)),
-                 *help = tw_intern((const char *)sqlite3_column_text(j->explain, 1));
+    sqlite3_bind_text(j->statement[EXPLAIN], 1, c->name, -1, SQLITE_STATIC);
+    if (sqlite3_step(j->statement[EXPLAIN]) == SQLITE_ROW) {
+      const char *unit = tw_intern((const char *)sqlite3_column_text(j->statement[EXPLAIN], 0)),
+                 *help = tw_intern((const char *)sqlite3_column_text(j->statement[EXPLAIN], 1));
       if (unit && help) *c = (tw_counter){c->name, unit, help, c->value};
     }
-    sqlite3_reset(j->explain);
+    sqlite3_reset(j->statement[EXPLAIN]);
   }
 }
 
@@ -582,7 +233,7 @@ static void recall_row(tw_journal *j, sqlite3_stmt *s, tw_verdict verdict, tw_ca
 }
 
 bool tw_journal_recall(tw_journal *j, tw_candidate *c) {
-  sqlite3_stmt *s = j->recall;
+  sqlite3_stmt *s = j->statement[RECALL];
   bool found = false;
   sqlite3_bind_blob(s, 1, &c->source_digest, sizeof c->source_digest, SQLITE_STATIC);
   sqlite3_bind_text(s, 2, c->source, -1, SQLITE_STATIC);
@@ -623,7 +274,7 @@ static const char *name_of_model(tw_journal *j, const char *model) {
 
 static bool remember(void *context, const char *agent, tw_exchange *e) {
   tw_journal *j = context;
-  sqlite3_stmt *s = j->remember;
+  sqlite3_stmt *s = j->statement[REMEMBER];
   pthread_mutex_lock(&j->lock);
   bind_exchange(j, s, agent, e->place);
   sqlite3_bind_text(s, 4, e->asked, -1, SQLITE_STATIC);
@@ -644,7 +295,7 @@ static bool remember(void *context, const char *agent, tw_exchange *e) {
 /* A resumed search repeats requests that could not be written. The error for candidates reports the disk. */
 static void keep_exchange(void *context, const char *agent, const tw_exchange *e) {
   tw_journal *j = context;
-  sqlite3_stmt *s = j->keep;
+  sqlite3_stmt *s = j->statement[KEEP];
   pthread_mutex_lock(&j->lock);
   bind_exchange(j, s, agent, e->place);
   sqlite3_bind_text(s, 4, e->model ? e->model : "", -1, SQLITE_STATIC);
@@ -661,16 +312,3 @@ static void keep_exchange(void *context, const char *agent, const tw_exchange *e
 }
 
 tw_memo tw_journal_memo(tw_journal *j) { return (tw_memo){.context = j, .recall = remember, .keep = keep_exchange}; }
-
-void tw_journal_close(tw_journal *j, bool finished) {
-  if (!j) return;
-  retry_waiting(j);
-  sqlite3_stmt *s = NULL;
-  if (finished && sqlite3_prepare_v2(j->db, "UPDATE search SET finished = datetime('now') WHERE id = ?1", -1, &s,
-                                     NULL) == SQLITE_OK) {
-    sqlite3_bind_int64(s, 1, j->search);
-    sqlite3_step(s);
-  }
-  sqlite3_finalize(s);
-  free_journal(j);
-}
