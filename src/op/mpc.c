@@ -348,32 +348,15 @@ static double bytes(const tw_problem *p) {
   return 4 * elements;
 }
 
-const tw_op tw_op_mpc_forward = {
-    .name = "mpc_forward",
-    .summary = "TinyMPC's rollout u[i] = -Kinf x[i] - d[i], x[i+1] = Adyn x[i] + Bdyn u[i]",
-    .keys = forward_keys,
-    .n_keys = sizeof forward_keys / sizeof *forward_keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = reference,
-    .compare = compare,
-    .operations = operations,
-    .bytes = bytes,
-    .inputs_cached = true,
-};
+#define MPC(name_, summary_, keys_)                                                                                    \
+  {                                                                                                                    \
+    .name = (name_), .summary = (summary_), .keys = (keys_), .n_keys = sizeof(keys_) / sizeof *(keys_),                \
+    .validate = validate, .operands = operands, .inputs = inputs, .reference = reference, .compare = compare,          \
+    .operations = operations, .bytes = bytes, .inputs_cached = true                                                    \
+  }
 
-const tw_op tw_op_mpc_backward = {
-    .name = "mpc_backward",
-    .summary = "TinyMPC's gradient d[i] = Quu_inv (Bdyn' p[i+1] + r[i]), p[i] = q[i] + AmBKt p[i+1] - Kinf' r[i]",
-    .keys = backward_keys,
-    .n_keys = sizeof backward_keys / sizeof *backward_keys,
-    .validate = validate,
-    .operands = operands,
-    .inputs = inputs,
-    .reference = reference,
-    .compare = compare,
-    .operations = operations,
-    .bytes = bytes,
-    .inputs_cached = true,
-};
+const tw_op tw_op_mpc_forward =
+    MPC("mpc_forward", "TinyMPC's rollout u[i] = -Kinf x[i] - d[i], x[i+1] = Adyn x[i] + Bdyn u[i]", forward_keys);
+const tw_op tw_op_mpc_backward = MPC(
+    "mpc_backward", "TinyMPC's gradient d[i] = Quu_inv (Bdyn' p[i+1] + r[i]), p[i] = q[i] + AmBKt p[i+1] - Kinf' r[i]",
+    backward_keys);
