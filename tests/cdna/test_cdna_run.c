@@ -372,15 +372,16 @@ static void test_a_kernel_with_a_binding_to_python(void **state) {
       "  m.doc() = \"a module\";\n"
       "  bind<dispatch<int>>(m, \"dispatch\", &globals<int>::out, &globals<int>::in);\n"
       "}\n";
-  enum { N = 6 };
+  enum { N = 9 };
   static const struct {
     float x;
     int e2m3, e3m2;     /* codes */
     float narrow, wide; /* values of e2m3 and of e3m2 */
-  } expected[N] = {{1.0f, 0x08, 0x0C, 1.0f, 1.0f},    {-0.125f, 0x21, 0x22, -0.125f, -0.125f},
+  } expected[N] = {{1.0f, 0x08, 0x0C, 1.0f, 1.0f},     {-0.125f, 0x21, 0x22, -0.125f, -0.125f},
                    {6.75f, 0x1E, 0x17, 7.0f, 7.0f}, /* 6.5 and 7: to the even code */
-                   {100.0f, 0x1F, 0x1F, 7.5f, 28.0f}, {1.9375f, 0x10, 0x10, 2.0f, 2.0f},
-                   {0.03125f, 0x00, 0x00, 0.0f, 0.0f}};
+                   {100.0f, 0x1F, 0x1F, 7.5f, 28.0f},  {1.9375f, 0x10, 0x10, 2.0f, 2.0f},
+                   {0.03125f, 0x00, 0x00, 0.0f, 0.0f}, {NAN, 0x1F, 0x1F, 7.5f, 28.0f},
+                   {-NAN, 0x3F, 0x3F, -7.5f, -28.0f},  {-INFINITY, 0x3F, 0x3F, -7.5f, -28.0f}};
   int out[2 * N] = {0};
   float in[N];
   tw_error error = {0};
@@ -489,7 +490,8 @@ static const char defined_source[] =
 
 /* Each set of macros is another kernel: none is taken from the cache for another set. */
 static void test_macros_of_the_user_are_defined(void **state) {
-  static const char *const macros[][3] = {{"N=twice(3)", "twice(x)=(2 * (x))", "NAME=\"a b\""}, {"N=(4-2)", "FLAG", "NAME=\"=\""}};
+  static const char *const macros[][3] = {{"N=twice(3)", "twice(x)=(2 * (x))", "NAME=\"a b\""},
+                                          {"N=(4-2)", "FLAG", "NAME=\"=\""}};
   static const char *const printed[] = {"6 0 a b\n", "2 1 =\n"};
   tw_error error = {0};
   size_t size;

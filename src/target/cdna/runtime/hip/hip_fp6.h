@@ -1,5 +1,6 @@
 /* hip_fp6.h - 6-bit floats with HIP's classes: e2m3 and e3m2, a code in the low bits of a byte; rounded to nearest even,
- * saturating. They have neither infinity nor NaN: a NaN becomes the largest number, as in CUDA. */
+ * saturating. They have neither infinity nor NaN: both become the largest number with their sign (ROCm/clr,
+ * hipamd/include/hip/amd_detail/amd_hip_ocp_host.hpp: from_float, nan and inf of Encoding::E2M3 and E3M2). */
 #pragma once
 #include "hip_fp8.h"
 
@@ -13,7 +14,7 @@ template <int F> struct tw_fp6 { /* bits of the fraction */
   tw_fp6() = default;
   explicit TW_MEMBER tw_fp6(float v) {
     const unsigned bits = tw_any_bits<unsigned>(v), a = bits & 0x7FFFFFFF;
-    const unsigned r = a < 0x7F800000 ? tw_round_small(a, F, bias) : 0x1F, sign = a > 0x7F800000 ? 0 : bits >> 26 & 0x20;
+    const unsigned r = a < 0x7F800000 ? tw_round_small(a, F, bias) : 0x1F, sign = bits >> 26 & 0x20;
     __x = (__hip_fp6_storage_t)(sign | (r > 0x1F ? 0x1F : r));
   }
   TW_MEMBER operator float() const {
