@@ -402,6 +402,60 @@ static void test_exponentials_are_rounded_well(void **state) {
   }
 }
 
+/* A number of `bits` bits of fraction whose exponent is near `of`, among them zeros and, for C, subnormals. */
+static uint32_t near(tw_random *r, int of, int spread, int bits) {
+  const int e = of + (int)tw_random_between(r, -spread, spread);
+  const uint32_t fraction = (uint32_t)tw_random_next(r) & 0x7FFFFFu & ~((1u << (23 - bits)) - 1);
+  if (tw_random_below(r, 8) == 0) return (uint32_t)tw_random_below(r, 2) << 31;
+  return (uint32_t)tw_random_below(r, 2) << 31 | (uint32_t)(e < -126 ? 0 : e + 127) << 23 | fraction;
+}
+
+/* Sums of CDNA3's matrix units: the portable functions follow the published rules (test_cdna_mfma). */
+static void test_sums_of_products_are_the_same_in_all_sets(void **state) {
+  enum { TIMES = 400, SIZE = 32, DEPTH = 16 };
+  static const struct {
+    int size, depth, group, bits;
+  } shapes[] = {{32, 8, 8, 7}, {16, 16, 8, 7}, {16, 4, 4, 7}, {32, 16, 16, 3}, {16, 8, 4, 10}};
+  static float a[SIZE * DEPTH], b[SIZE * DEPTH];
+  static int32_t ea[3][SIZE * DEPTH], eb[3][SIZE * DEPTH];
+  static uint32_t c[SIZE * SIZE], d[3][SIZE * SIZE];
+  uint16_t at[SIZE];
+  tw_random r;
+  (void)state;
+  tw_random_seed(&r, 6);
+  for (int turn = 0; turn < TIMES; turn++)
+    for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++) {
+      const int size = shapes[n].size, items = size * shapes[n].depth;
+      const int spread = (int)tw_random_below(&r, 14), of = (int)tw_random_between(&r, -30, 30);
+      const int of_c = (int)tw_random_between(&r, -140, 100);
+      int low[3], high[3], most[3];
+      for (int i = 0; i < items; i++) {
+        a[i] = tw_float_of(near(&r, of, spread, shapes[n].bits));
+        b[i] = tw_float_of(near(&r, -of / 2, spread, shapes[n].bits));
+      }
+      for (int i = 0; i < size * size; i++) c[i] = near(&r, turn & 1 ? of / 2 : of_c, 12, 23);
+      for (int i = 0; i < size; i++) at[i] = (uint16_t)(i * size);
+      for (int k = 0; k < n_kits; k++) {
+        kits[k]->exponents(a, items, -14, ea[k], &low[k], &high[k]);
+        kits[k]->exponents(b, items, -126, eb[k], &low[k], &high[k]);
+        most[k] = kits[k]->highest(c, size * size - k);
+        const cdna_product product = {
+            .d = d[k], .c = c, .at = at, .a = a, .b = b, .m = size, .n = size, .k = shapes[n].depth};
+        kits[k]->fuse(&(cdna_fused){.of = product,
+                                    .a_exponent = ea[k],
+                                    .b_exponent = eb[k],
+                                    .group = shapes[n].group,
+                                    .halves = shapes[n].group == 16});
+        assert_memory_equal(ea[k], ea[0], (size_t)items * sizeof **ea);
+        assert_memory_equal(eb[k], eb[0], (size_t)items * sizeof **eb);
+        assert_int_equal(low[k], low[0]);
+        assert_int_equal(high[k], high[0]);
+        assert_int_equal(most[k], kits[0]->highest(c, size * size - k));
+        assert_memory_equal(d[k], d[0], (size_t)(size * size) * sizeof **d);
+      }
+    }
+}
+
 int main(void) {
   find_kits();
   const struct CMUnitTest tests[] = {
@@ -414,6 +468,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_rare),
       cmocka_unit_test(test_minimum_and_maximum),
       cmocka_unit_test(test_exponentials_are_rounded_well),
+      cmocka_unit_test(test_sums_of_products_are_the_same_in_all_sets),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

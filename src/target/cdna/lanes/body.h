@@ -205,8 +205,20 @@ static inline uint32_t item_code(const cdna_items *x, const item_place *p, int l
   return (p->low[l] >> p->shift | (uint32_t)((uint64_t)p->high[l] << (32 - p->shift))) & x->mask;
 }
 
-/* Items of 4 and 6 bits are looked up by their magnitude: at most 32 values. */
 #ifdef __AVX512F__
+/* Items of 8 bits with 3 bits of fraction, through binary16, whose subnormals cost nothing. */
+static inline void unpack_eight(const cdna_items *x, const item_place *p, float *out) {
+  const __m512i code = _mm512_srl_epi32(_mm512_loadu_si512(p->low), _mm_cvtsi32_si128(p->shift));
+  const __m512i half = _mm512_or_si512(_mm512_slli_epi32(_mm512_and_si512(code, _mm512_set1_epi32(0x80)), 8),
+                                       _mm512_slli_epi32(_mm512_and_si512(code, _mm512_set1_epi32(0x7F)), 7));
+  const __m512 value =
+      _mm512_mul_ps(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(half)), _mm512_set1_ps(x->unbias * 0x1p-112f));
+  const __mmask16 nan = _mm512_cmpeq_epi32_mask(_mm512_and_si512(code, _mm512_set1_epi32((int)x->nan_mask)),
+                                                _mm512_set1_epi32((int)x->nan));
+  _mm512_storeu_ps(out, _mm512_mask_mov_ps(value, nan, _mm512_castsi512_ps(_mm512_set1_epi32(0x7FC00000))));
+}
+
+/* Items of 4 and 6 bits are looked up by their magnitude: at most 32 values. */
 static inline void unpack_few(const cdna_items *x, const item_place *p, float *out) {
   const __m512 low = _mm512_loadu_ps(x->table), high = _mm512_loadu_ps(x->table + (x->bits == 6 ? 16 : 0));
   __m512i code = _mm512_srl_epi32(_mm512_loadu_si512(p->low), _mm_cvtsi32_si128(p->shift));
@@ -235,6 +247,10 @@ static inline __attribute__((always_inline)) void unpack16(const cdna_items *x, 
 #ifdef __AVX512F__
     if (x->bits <= 6) {
       unpack_few(x, p, out);
+      break;
+    }
+    if (x->fraction == 3 && !p->is_cut) {
+      unpack_eight(x, p, out);
       break;
     }
 #endif

@@ -26,18 +26,29 @@ static inline double power_of_two(int32_t e) {
 }
 static inline int32_t largest(int32_t p, int32_t q) { return p > q ? p : q; }
 
+#ifdef __clang__
+#define EACH_PRODUCT _Pragma("unroll") for (int k = first; k < first + group; k += step)
+#else
+#define EACH_PRODUCT _Pragma("GCC unroll 16") for (int k = first; k < first + group; k += step)
+#endif
+
 #ifdef __AVX512F__
+static inline __m512i exponents_of(__m512i bits) {
+  return _mm512_sub_epi32(_mm512_and_si512(_mm512_srli_epi32(bits, 23), _mm512_set1_epi32(0xFF)),
+                          _mm512_set1_epi32(127));
+}
+
 /* Products of every `step`-th k, cut to 24 bits below the largest exponent and summed in units of the last bit. */
 static inline __attribute__((always_inline)) __m512i cut_products(const cdna_fused *fused, int i_, int j, int first,
                                                                   int group, int step, __m512i *top) {
   const cdna_product *x = &fused->of;
   __m512i most = _mm512_set1_epi32(-1000), all = _mm512_setzero_si512();
-  for (int k = first; k < first + group; k += step)
-    most = _mm512_max_epi32(most, _mm512_add_epi32(_mm512_loadu_si512(fused->b_exponent + k * x->n + j),
-                                                   _mm512_set1_epi32(fused->a_exponent[k * x->m + i_])));
+  EACH_PRODUCT
+  most = _mm512_max_epi32(most, _mm512_add_epi32(_mm512_loadu_si512(fused->b_exponent + k * x->n + j),
+                                                 _mm512_set1_epi32(fused->a_exponent[k * x->m + i_])));
   const __m512i kept = _mm512_max_epi32(most, _mm512_set1_epi32(FUSED_LEAST));
   const __m512 unit = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_sub_epi32(_mm512_set1_epi32(127 + 24), kept), 23));
-  for (int k = first; k < first + group; k += step) {
+  EACH_PRODUCT {
     const __m512 product = _mm512_mul_ps(_mm512_set1_ps(x->a[k * x->m + i_]), _mm512_loadu_ps(x->b + k * x->n + j));
     all = _mm512_add_epi32(all, _mm512_cvttps_epi32(_mm512_mul_ps(product, unit)));
   }
@@ -45,30 +56,34 @@ static inline __attribute__((always_inline)) __m512i cut_products(const cdna_fus
   return all;
 }
 
-#define HALF(v_, h_) _mm512_cvtepi32_pd((h_) ? _mm512_extracti64x4_epi64(v_, 1) : _mm512_castsi512_si256(v_))
-#define FLOORED(v_, bits_) _mm512_roundscale_pd(_mm512_scalef_pd(v_, bits_), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC)
+#define HALF(v_, h_) _mm512_cvtepi32_epi64((h_) ? _mm512_extracti64x4_epi64(v_, 1) : _mm512_castsi512_si256(v_))
 
-/* Adds the sums of a group, of even and odd products if `halves`, to C of WIDTH columns. */
+/* Adds the sums of a group, of even and odd products if `halves`, to C of WIDTH columns. Shifts to the right cut
+ * downward. */
 static inline __attribute__((always_inline)) __m512 add_group(__m512 c, const __m512i top[2], const __m512i sum[2],
                                                               bool halves) {
-  const __m512i e = halves ? _mm512_max_epi32(top[0], top[1]) : top[0];
-  const __m512i field = _mm512_and_si512(_mm512_srli_epi32(_mm512_castps_si512(c), 23), _mm512_set1_epi32(0xFF));
-  const __m512i of_c = _mm512_max_epi32(_mm512_sub_epi32(field, _mm512_set1_epi32(127)), _mm512_set1_epi32(-126));
-  const __m512i all = _mm512_max_epi32(e, of_c);
+  const __m512i bits = _mm512_castps_si512(c), e = halves ? _mm512_max_epi32(top[0], top[1]) : top[0];
+  const __m512i of_c = _mm512_max_epi32(exponents_of(bits), _mm512_set1_epi32(-126)), all = _mm512_max_epi32(e, of_c);
+  const __mmask16 is_normal = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x7F800000));
+  const __m512i fraction = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFF));
+  const __m512i size = _mm512_mask_or_epi32(fraction, is_normal, fraction, _mm512_set1_epi32(0x800000));
+  const __m512i twice = _mm512_slli_epi32(size, 1);
+  __m512i addend = _mm512_mask_sub_epi32(twice, _mm512_movepi32_mask(bits), _mm512_setzero_si512(), twice);
+  addend = _mm512_srav_epi32(addend, _mm512_sub_epi32(all, of_c));
   if (halves) /* far below the sums, C counts as zero */
-    c = _mm512_maskz_mov_ps(_mm512_cmpge_epi32_mask(of_c, _mm512_sub_epi32(all, _mm512_set1_epi32(25))), c);
+    addend =
+        _mm512_maskz_mov_epi32(_mm512_cmpge_epi32_mask(of_c, _mm512_sub_epi32(all, _mm512_set1_epi32(25))), addend);
+  __m512i s = sum[0];
+  if (halves)
+    s = _mm512_add_epi32(_mm512_srav_epi32(s, _mm512_sub_epi32(e, top[0])),
+                         _mm512_srav_epi32(sum[1], _mm512_sub_epi32(e, top[1])));
+  const __m512i cut = _mm512_sub_epi32(all, e), scale = _mm512_add_epi32(all, _mm512_set1_epi32(1023 - 31));
   __m256 out[2];
   for (int h = 0; h < 2; h++) {
-    const __m512d of_all = HALF(all, h), of_e = HALF(e, h);
-    __m512d s = HALF(sum[0], h);
-    if (halves)
-      s = _mm512_add_pd(FLOORED(s, _mm512_sub_pd(HALF(top[0], h), of_e)),
-                        FLOORED(HALF(sum[1], h), _mm512_sub_pd(HALF(top[1], h), of_e)));
-    const __m512d sums = FLOORED(s, _mm512_add_pd(_mm512_sub_pd(of_e, of_all), _mm512_set1_pd(7)));
-    const __m256 part = h ? _mm512_extractf32x8_ps(c, 1) : _mm512_castps512_ps256(c);
-    const __m512d addend = FLOORED(_mm512_cvtps_pd(part), _mm512_sub_pd(_mm512_set1_pd(24), of_all));
-    const __m512d total = _mm512_fmadd_pd(addend, _mm512_set1_pd(128), sums);
-    out[h] = _mm512_cvtpd_ps(_mm512_scalef_pd(total, _mm512_sub_pd(of_all, _mm512_set1_pd(31))));
+    const __m512i sums = _mm512_srav_epi64(_mm512_slli_epi64(HALF(s, h), 7), HALF(cut, h));
+    const __m512i total = _mm512_add_epi64(_mm512_slli_epi64(HALF(addend, h), 7), sums);
+    const __m512d unit = _mm512_castsi512_pd(_mm512_slli_epi64(HALF(scale, h), 52));
+    out[h] = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_cvtepi64_pd(total), unit));
   }
   return _mm512_insertf32x8(_mm512_castps256_ps512(out[0]), out[1], 1);
 }
@@ -145,6 +160,37 @@ static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused 
 }
 #endif
 
+#ifdef __AVX512F__
+/* Up to WIDTH of n dwords, and zeros after them. */
+static inline __m512i part_of(const void *v, int n) {
+  return n >= WIDTH ? _mm512_loadu_si512(v) : _mm512_maskz_loadu_epi32((__mmask16)((1u << n) - 1), v);
+}
+
+/* Exponents of all items: -126 for zero, `least` for subnormals; also the smallest and largest exponent of nonzero
+ * items. */
+static void exponents(const float *v, int n, int least, int32_t *e, int *low, int *high) {
+  enum { FAR = 1000 };
+  __m512i smallest = _mm512_set1_epi32(FAR), most = _mm512_set1_epi32(-FAR);
+  for (int k = 0; k < n; k += WIDTH) {
+    const __m512i bits = part_of(v + k, n - k), kept = _mm512_max_epi32(exponents_of(bits), _mm512_set1_epi32(least));
+    const __mmask16 counts = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x7FFFFFFF));
+    smallest = _mm512_mask_min_epi32(smallest, counts, smallest, kept);
+    most = _mm512_mask_max_epi32(most, counts, most, kept);
+    _mm512_mask_storeu_epi32(e + k, n - k >= WIDTH ? 0xFFFF : (__mmask16)((1u << (n - k)) - 1),
+                             _mm512_mask_mov_epi32(_mm512_set1_epi32(-126), counts, kept));
+  }
+  *low = _mm512_reduce_min_epi32(smallest);
+  *high = _mm512_reduce_max_epi32(most);
+}
+
+/* The largest exponent of n numbers, given as bits. */
+static int highest(const uint32_t *v, int n) {
+  __m512i most = _mm512_setzero_si512();
+  for (int k = 0; k < n; k += WIDTH)
+    most = _mm512_max_epi32(most, _mm512_and_si512(part_of(v + k, n - k), _mm512_set1_epi32(0x7FFFFFFF)));
+  return (_mm512_reduce_max_epi32(most) >> 23) - 127;
+}
+#else
 /* Up to WIDTH of n dwords, and zeros after them. A copy of constant size is no call. */
 #define PART_OF(v_, n_)                                                                                                \
   ({                                                                                                                   \
@@ -192,17 +238,26 @@ static int highest(const uint32_t *v, int n) {
   for (int l = 0; l < WIDTH; l++) all = largest(all, most[l]);
   return (all >> 23) - 127;
 }
+#endif
 
-/* The caller guarantees that the columns are a multiple of WIDTH. A constant group: a loop for each. */
-static inline __attribute__((always_inline)) void fuse_rows(const cdna_fused *x, int group) {
-  for (int i_ = 0; i_ < x->of.m; i_++)
-    for (int j = 0; j < x->of.n; j += WIDTH) fuse_columns(x, i_, j, group);
+/* The caller guarantees that the columns are a multiple of WIDTH. Constant arguments: a loop for each; size 0: that of
+ * the operands. */
+static inline __attribute__((always_inline)) void fuse_rows(const cdna_fused *fused, int group, int size) {
+  cdna_fused x = *fused;
+  x.group = group;
+  if (size) x.of.m = x.of.n = size;
+  for (int i_ = 0; i_ < x.of.m; i_++)
+    for (int j = 0; j < x.of.n; j += WIDTH) fuse_columns(&x, i_, j, group);
 }
 static void fuse(const cdna_fused *x) {
-  switch (x->group) {
-  case 4: fuse_rows(x, 4); break;
-  case 8: fuse_rows(x, 8); break;
-  case 16: fuse_rows(x, 16); break;
-  default: fuse_rows(x, x->group);
+  const int size = x->of.m == x->of.n ? x->of.m : 0;
+  switch (size == 16 || size == 32 ? 100 * size + x->group : 0) {
+  case 1604: fuse_rows(x, 4, 16); break;
+  case 1608: fuse_rows(x, 8, 16); break;
+  case 1616: fuse_rows(x, 16, 16); break;
+  case 3204: fuse_rows(x, 4, 32); break;
+  case 3208: fuse_rows(x, 8, 32); break;
+  case 3216: fuse_rows(x, 16, 32); break;
+  default: fuse_rows(x, x->group, 0);
   }
 }
