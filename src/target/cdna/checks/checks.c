@@ -353,15 +353,34 @@ static void barrier_before(cdna_wave *w, const cdna_checker *c) {
             __builtin_popcountll(off), __builtin_popcountll(s->first_exec));
 }
 
-/* Most vector instructions have defined registers, into which nothing is being loaded. */
+/* Most instructions that compute have defined registers, into which nothing is being loaded: then checks of undefined
+ * values and of waits have nothing to find and to record. */
 static bool is_quiet(const cdna_wave *w, const cdna_effects *e) {
   const wave_state *s = state_of(w);
   const wait_state *t = &s->waits;
   const bool flying = t->vm > t->vm_done || t->lds > t->lds_done || t->scalar > t->scalar_done;
-  uint64_t bits = 0;
+  uint64_t bits = s->undefined.scc;
   for (int i = 0; i < e->n_words; i++)
     bits |= (s->undefined.any.bit[e->word[i]] | (flying ? t->in_flight.bit[e->word[i]] : 0)) & e->bits[i];
-  return !bits;
+  return e->n_words && !bits;
+}
+
+/* True: no other check is needed. */
+static bool pass_plain(const cdna_checker *c, cdna_wave *w, const cdna_op *op, size_t at) {
+  const cdna_effects *e = &c->effects[at];
+  return e->is_plain && is_quiet(w, e) && (!checks_for(c, CDNA_CHECK_HAZARDS) || hazards_before_plain(w, op, e, at));
+}
+
+/* Plain instructions that follow need no call each: none of them changes what the next one is checked against, except
+ * the times of writes. */
+static void pass_more(const cdna_checker *c, cdna_wave *w, const cdna_op *op) {
+  size_t at = w->at + op->dwords;
+  if (!cdna_goes_on(w, op)) return;
+  for (const cdna_op *next = op + op->dwords; w->more < w->room && next->run == op->run; next += next->dwords) {
+    if (!pass_plain(c, w, next, at)) return;
+    at += next->dwords;
+    w->more++;
+  }
 }
 
 static void before(void *context, cdna_wave *w, const cdna_op *op) {
@@ -371,9 +390,15 @@ static void before(void *context, cdna_wave *w, const cdna_op *op) {
   seen x;
   x.op = op;
   x.e = &c->effects[w->at];
-  if (x.e->n_words && !c->counts && is_quiet(w, x.e) &&
-      (!checks_for(c, CDNA_CHECK_HAZARDS) || hazards_before_plain(w, op, x.e)))
+  if (!c->counts && pass_plain(c, w, op, w->at)) {
+    pass_more(c, w, op);
     return;
+  }
+  const bool hazards = checks_for(c, CDNA_CHECK_HAZARDS);
+  if (!c->counts && is_quiet(w, x.e) && !(x.e->traits & CDNA_SUSPECT)) {
+    if (hazards) hazards_before(w, &x);
+    return;
+  }
   x.exec = x.e->reads_exec ? cdna_exec(w) : ~0ull;
   if (w->mode & CDNA_MODE_SKIP && x.e->klass >= CDNA_CLASS_VALU) x.exec = 0;
   x.reaches = x.e->access && cdna_access_of(w, op, &x.access);
@@ -384,7 +409,7 @@ static void before(void *context, cdna_wave *w, const cdna_op *op) {
   }
   if (checks_for(c, CDNA_CHECK_UNINITIALIZED)) undefined_before(w, &x);
   if (checks_for(c, CDNA_CHECK_WAITS) || checks_for(c, CDNA_CHECK_RACES)) waits_before(w, &x);
-  if (checks_for(c, CDNA_CHECK_HAZARDS)) hazards_before(w, &x);
+  if (hazards) hazards_before(w, &x);
   if (x.reaches) {
     if (checks_for(c, CDNA_CHECK_ALIGNMENT)) alignment_before(w, &x);
     if (checks_for(c, CDNA_CHECK_RACES)) lds_before(w, &x);

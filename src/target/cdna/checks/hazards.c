@@ -193,19 +193,28 @@ static void remember(cdna_wave *w, const seen *x) {
   }
 }
 
-bool hazards_before_plain(cdna_wave *w, const cdna_op *op, const cdna_effects *e) {
+bool hazards_before_plain(cdna_wave *w, const cdna_op *op, const cdna_effects *e, size_t at) {
   hazard_state *s = &state_of(w)->hazards;
-  const uint32_t time = s->time + (w->at != s->next ? TAKEN : 0);
+  const uint32_t time = s->time + (at != s->next ? TAKEN : 0);
   if (time < s->matrix_until || time < s->others_until) return false;
   const cdna_register_range *t = &e->write[0];
-  const written now = {.time = time, .at = (uint32_t)w->at, .how = BY_VALU, .first = t->first};
+  const written now = {.time = time, .at = (uint32_t)at, .how = BY_VALU, .first = t->first};
   begin_recent(&s->by_valu, time, VALU_SPAN);
   s->by_valu.now.bit[e->word[0]] |= e->written;
   s->by_valu.all.bit[e->word[0]] |= e->written;
   for (int k = 0; k < t->n; k++) s->vector[t->first + k - CDNA_VGPRS] = now;
   s->time = time + e->wait_states;
-  s->next = w->at + op->dwords;
+  s->next = at + op->dwords;
   return true;
+}
+
+/* Vector instructions that read lane by lane: VALU results make them wait only if transcendental, partial or of dot
+ * products. */
+static bool is_apart(const hazard_state *s, const cdna_effects *e) {
+  const bool lane =
+      e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_READ_FIRST || e->flow == CDNA_FLOW_WRITE_LANE;
+  return s->time >= s->matrix_until && s->time >= s->others_until && is_vector(e) && !e->is_dpp && !lane &&
+         !(e->traits & CDNA_SWAPS);
 }
 
 void hazards_before(cdna_wave *w, const seen *x) {
@@ -213,10 +222,14 @@ void hazards_before(cdna_wave *w, const seen *x) {
   const cdna_effects *e = x->e;
   if (w->at != s->next) s->time += TAKEN;
   if (e->mfma && s->time < s->matrix_free) s->time = s->matrix_free;
+  const bool apart = is_apart(s, e);
   bool found = false;
   for (int r = 0; r < e->n_reads && !found; r++)
-    found = e->read[r].first >= CDNA_VGPRS ? read_vector(w, x, &e->read[r]) : read_scalar(w, x, &e->read[r]);
-  for (int r = 0; r < e->n_writes && !found; r++)
+    if (e->read[r].first < CDNA_VGPRS)
+      found = read_scalar(w, x, &e->read[r]);
+    else if (!apart)
+      found = read_vector(w, x, &e->read[r]);
+  for (int r = 0; r < e->n_writes && !found && !apart; r++)
     if (e->write[r].first >= CDNA_VGPRS) found = write_vector(w, x, &e->write[r]);
   remember(w, x);
   s->time += e->wait_states;

@@ -173,15 +173,15 @@ static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
       if (at > last_start) return; /* the emulator stops the run here */
       const lds_cell *const end = &g->cell[((uint32_t)at + bytes - 1) >> shift];
       for (lds_cell *c = &g->cell[(uint32_t)at >> shift]; c <= end; c++) {
-        if (is_same(&c->was, &known.after)) continue; /* this wave has read it in this epoch */
         if (is_same(&c->was, &known.before)) {
           c->was = known.after;
           c->read_at = here;
           continue;
         }
+        if (is_same(&c->was, &known.after)) continue; /* this wave has read it in this epoch */
         const lds_history was = c->was;
         if (is_quick_read(g, c, wave, here))
-          known = (lds_change){was, c->was};
+          known = (lds_change){is_same(&was, &c->was) ? none : was, c->was}; /* the same: read before */
         else if (!touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, true, false, 0))
           return;
       }

@@ -221,8 +221,8 @@ void place_name(const cdna_wave *, size_t at, char *text, size_t size);
 
 void waits_before(cdna_wave *, const seen *);
 void hazards_before(cdna_wave *, const seen *);
-/* The same for a plain instruction; false: nothing was done, because earlier instructions may matter. */
-bool hazards_before_plain(cdna_wave *, const cdna_op *, const cdna_effects *);
+/* The same for a plain instruction at this dword; false: nothing was done, because earlier instructions may matter. */
+bool hazards_before_plain(cdna_wave *, const cdna_op *, const cdna_effects *, size_t at);
 void undefined_begin(cdna_wave *);
 void undefined_before(cdna_wave *, const seen *);
 void lds_before(cdna_wave *, const seen *);

@@ -644,7 +644,7 @@ static void extend(const seen *x, bytes4 und) {
   if (high) und[2] = und[0], und[3] = und[1];
 }
 
-static void store_undefined(cdna_wave *w, const seen *x, int space, int part, int l, uint32_t und) {
+static inline void store_undefined(cdna_wave *w, const seen *x, int space, int part, int l, uint32_t und) {
   group_state *g = w->group->observed;
   undefined_state *u = &state_of(w)->undefined;
   const uint64_t at = x->access.to_lds ? x->access.lds[l] : x->access.address[part][l];
@@ -654,12 +654,14 @@ static void store_undefined(cdna_wave *w, const seen *x, int space, int part, in
   if (space == CDNA_IN_SCRATCH && at < w->scratch_bytes && n <= w->scratch_bytes - at)
     bytes = u->scratch + (size_t)l * w->scratch_bytes + at;
   if (!bytes) return;
-  if (!und && n == 16)
-    memset(bytes, 0, 16);
-  else if (!und && n == 4)
-    memset(bytes, 0, 4);
-  else
+  switch (und ? 0 : n) {
+  case 2: memset(bytes, 0, 2); break;
+  case 4: memset(bytes, 0, 4); break;
+  case 8: memset(bytes, 0, 8); break;
+  case 16: memset(bytes, 0, 16); break;
+  default:
     for (uint32_t b = 0; b < n; b++) bytes[b] = und >> b & 1;
+  }
 }
 
 /* Undefined bytes of lane l's data of a store; bit b is byte b. */

@@ -103,7 +103,9 @@ typedef struct cdna_modifiers {
   bool packed, mix, half_result; /* VOP3P on 16 bits; v_fma_mix; op_sel of a VOP3 */
   int8_t lane[64];               /* DPP: the lane to read, -1 for none */
   bool dpp, bound_control;
-  bool plain_result;    /* none of the modifiers changes the result */
+  bool plain_result; /* none of the modifiers changes the result */
+  bool changes[3];   /* a source's part, sign or absolute value: `part` */
+  cdna_adjustment part[3];
   uint8_t half_of_mix;  /* v_fma_mixlo 1, v_fma_mixhi 2 */
   uint64_t dpp_enabled; /* lanes of the rows and banks that are written */
 } cdna_modifiers;
@@ -227,7 +229,7 @@ struct cdna_wave {
   uint64_t did[CDNA_KINDS];     /* its work */
   uint64_t instructions, clock; /* value of s_memtime if time is modelled; 0: it follows instructions */
   uint64_t ahead;               /* instructions by which it is ahead of its workgroup: run.c */
-  uint64_t more;                /* a handler may also execute as many of the instructions that follow */
+  uint64_t room, more;          /* instructions left of its turn; how many of them the handler may execute now: run.c */
   int priority, id;             /* in its workgroup */
   cdna_group *group;
   const cdna_program *program;
@@ -287,6 +289,8 @@ static inline uint8_t *cdna_nowhere(cdna_wave *w) {
 }
 /* The bytes at a global address. NULL: the wave was stopped. */
 uint8_t *cdna_reach(cdna_wave *, uint64_t address, uint64_t bytes, bool write, int lane);
+/* Will it also execute instructions that follow and have the same handler, as many as `more` says? */
+bool cdna_goes_on(const cdna_wave *, const cdna_op *);
 /* Row of EXEC as masks. */
 const uint32_t *cdna_mask(cdna_wave *);
 /* The rows of a source: its own, or its value in temporary[slot] or `broadcasts`; not to be written. */

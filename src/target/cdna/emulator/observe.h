@@ -18,7 +18,8 @@ struct cdna_observer {
    * not called. */
   bool (*begin)(void *context, cdna_group *);
   /* wave->at is the dword of the instruction in the program. May call cdna_stop; then the instruction is not
-   * executed. */
+   * executed. May set wave->more, at most to wave->room, if cdna_goes_on: as many instructions that follow are executed
+   * without a call. */
   void (*before)(void *context, cdna_wave *, const cdna_op *);
   /* The instruction was executed and did not stop the wave; wave->pc is the next address. NULL: not called. */
   void (*after)(void *context, cdna_wave *, const cdna_op *);

@@ -172,12 +172,10 @@ static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_
     w->pc = w->at + op->dwords;
     w->instructions++;
     cdna_note_work(w, op);
-    if (seen) {
-      seen->before(seen->context, w, op);
-      if (w->state == CDNA_STOPPED) break;
-    } else {
-      w->more = turn - w->instructions;
-    }
+    w->room = turn - w->instructions;
+    w->more = seen ? 0 : w->room;
+    if (seen) seen->before(seen->context, w, op);
+    if (w->state == CDNA_STOPPED) break;
     op->run(w, op);
     if (seen && seen->after && w->state != CDNA_STOPPED) seen->after(seen->context, w, op);
   }

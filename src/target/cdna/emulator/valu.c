@@ -67,8 +67,6 @@ static cdna_adjustment adjustment_of(const cdna_modifiers *m, int s) {
                            .keep = m->absolute >> s & 1 ? ~sign : ~0u,
                            .flip = m->negate >> s & 1 ? sign : 0};
 }
-static bool is_changing(const cdna_adjustment *a) { return a->left || a->right || ~a->keep || a->flip; }
-
 /* VOP3P on 16 bits: low and high halves of the result read the halves that op_sel and op_sel_hi name. */
 static void pack_halves(uint32_t *row, const cdna_modifiers *m, int s) {
   const int low = m->low >> s & 1 ? 16 : 0, high = m->high >> s & 1 ? 16 : 0;
@@ -137,17 +135,16 @@ static void modify(cdna_wave *w, const cdna_op *op, int s, cdna_lanes *x) {
     choose_words(w, op, s, from, x);
     return;
   }
-  const cdna_adjustment a = adjustment_of(m, s);
-  if (!m->mix && !m->packed && !is_changing(&a)) return;
-  if (from != row) memcpy(row, from, (size_t)n * CDNA_LANES * sizeof *row);
+  if (!m->mix && !m->packed && !m->changes[s]) return;
+  const int whole = m->mix || m->packed ? n : m->kinds[s] == 64; /* rows that are copied first */
+  if (from != row && whole) memcpy(row, from, (size_t)whole * CDNA_LANES * sizeof *row);
   x->s[s] = row;
-  uint32_t *upper = m->kinds[s] == 64 ? row + CDNA_LANES : row;
   if (m->mix)
     mix(row, m, w->mode, s);
   else if (m->packed)
     pack_halves(row, m, s);
   else
-    w->kit->adjust(upper, upper, &a);
+    w->kit->adjust(row + whole * CDNA_LANES, from + whole * CDNA_LANES, &m->part[s]);
 }
 
 /* Clamp and scale of a result. A scaled result is flushed: denormals and -0 become 0. A clamped NaN becomes 0 with
@@ -229,7 +226,7 @@ static void write_mask(cdna_wave *w, const cdna_op *op, uint64_t out, uint64_t o
 }
 
 /* flags */
-enum { TO_EXEC = 1, READS_MASK = 2, KEEPS_HIGH = 4, REAL = 8, WIDE_MODE = 16 };
+enum { TO_EXEC = 1, READS_MASK = 2, KEEPS_HIGH = 4, REAL = 8, WIDE_MODE = 16, SHORT = 32 };
 
 /* Prepares further inputs for functions that use more than the rows of their sources. */
 static void prepare(cdna_wave *w, const cdna_op *op, cdna_lanes *x) {
@@ -246,13 +243,13 @@ static inline const uint32_t *source_rows(cdna_wave *w, const cdna_op *op, int s
   return from->kind == CDNA_ROW ? w->v[from->code] : from->kind == CDNA_CONSTANT ? from->row : cdna_rows(w, from, s);
 }
 
-static inline void run_short(cdna_wave *w, const cdna_op *op, uint64_t exec, cdna_lanes *x) {
+static inline void run_short(cdna_wave *w, const cdna_op *op, cdna_lanes *x) {
   for (int s = 0; s < 3; s++) {
     x->s[s] = source_rows(w, op, s);
     x->upper[s] = x->s[s] + CDNA_LANES;
   }
   x->imm = (uint32_t)op->imm;
-  if (exec == ~0ull) {
+  if (cdna_exec(w) == ~0ull) {
     x->d = w->v[op->d];
     op->lanes->run(x);
   } else {
@@ -360,26 +357,36 @@ static void run_any(cdna_wave *w, const cdna_op *op) {
     run_general(w, op);
 }
 
-/* Also executes instructions of the same kind that follow, as many as the wave may: none changes EXEC or MODE. */
+static bool is_usual_mode(const cdna_wave *w) {
+  return (w->mode & (MODE_ROUNDING | CDNA_MODE_SKIP | CDNA_MODE_GPR_INDEX)) == MODE_DEFAULT;
+}
+
+/* Also executes vector instructions that follow, as many as the wave may: none changes MODE. */
 static void run_valu(cdna_wave *w, const cdna_op *op) {
-  if ((w->mode & (MODE_ROUNDING | CDNA_MODE_SKIP | CDNA_MODE_GPR_INDEX)) != MODE_DEFAULT) {
+  if (!is_usual_mode(w)) {
     run_any(w, op);
     return;
   }
-  const cdna_op *const first = op;
-  const uint64_t exec = cdna_exec(w), more = w->more;
+  const cdna_op *const first = op, *next = op;
+  const uint64_t more = w->more;
   cdna_lanes x = {.mode = w->mode, .arch = w->program->object->arch};
   uint64_t n = 0;
-  run_short(w, op, exec, &x);
-  for (const cdna_op *next = op + op->dwords; n < more && next->run == run_valu; next += next->dwords, n++) {
+  for (;; n++) {
     op = next;
-    w->did[op->kind] += op->amount;
-    run_short(w, op, exec, &x);
+    if (op->flags & SHORT)
+      run_short(w, op, &x);
+    else
+      run_long(w, op);
+    next = op + op->dwords;
+    if (n == more || next->run != run_valu) break;
+    w->did[next->kind] += next->amount;
   }
   w->at += (size_t)(op - first);
   w->pc = w->at + op->dwords;
   w->instructions += n;
 }
+
+bool cdna_goes_on(const cdna_wave *w, const cdna_op *op) { return op->run == run_valu && is_usual_mode(w); }
 
 /* ---- decoding ---- */
 
@@ -623,6 +630,10 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
     if (!strcmp(i->name, keeping[k]) && !(m.low >> 3 & 1)) op->flags |= KEEPS_HIGH;
   m.plain_result =
       !m.clamp && !m.output_scale && !m.half_of_mix && !(m.half_result && m.low >> 3 & 1) && m.result_select >= 6;
+  for (int s = 0; s < 3; s++) {
+    const cdna_adjustment a = m.part[s] = adjustment_of(&m, s);
+    m.changes[s] = a.left || a.right || ~a.keep || a.flip;
+  }
   if (has_modifiers) {
     cdna_modifiers *kept = cdna_program_new(p, sizeof m);
     if (!kept) return false;
@@ -635,6 +646,7 @@ bool cdna_lower_valu(cdna_program *p, const cdna_code *c, cdna_op *op) {
   /* MODE's rounding matters: the setting for f64 and f16 if the operand is wide */
   if (strstr(i->name, "_f")) op->flags |= REAL;
   if (strstr(i->name, "f64") || strstr(i->name, "f16")) op->flags |= WIDE_MODE;
-  op->run = !is_plain || op->lanes->result != CDNA_D || op->lanes->keeps ? run_any : run_valu;
+  if (is_plain && op->lanes->result == CDNA_D && !op->lanes->keeps) op->flags |= SHORT;
+  op->run = run_valu;
   return true;
 }

@@ -296,22 +296,23 @@ static void vmem_effects(const cdna_code *c, cdna_effects *e) {
   reads(e, CDNA_EXEC, 2, CDNA_ALL_BYTES, CDNA_IMPLIED);
 }
 
-/* Fills in the words of a plain instruction's registers, unless there are too many. */
+/* False: too many words. */
+static bool add_words(cdna_effects *e, const cdna_register_range *r) {
+  for (int code = r->first; code < r->first + r->n && r->first != CDNA_SCC; code++) {
+    int k = 0;
+    while (k < e->n_words && e->word[k] != code / 64) k++;
+    if (k == CDNA_WORDS) return false;
+    if (k == e->n_words) e->word[e->n_words++] = (uint8_t)(code / 64);
+    e->bits[k] |= 1ull << code % 64;
+  }
+  return true;
+}
+
 static void find_words(cdna_effects *e) {
-  const int first = e->write[0].first, n = e->write[0].n;
-  if (e->n_writes != 1 || first % 64 + n > 64) return;
-  e->word[0] = (uint8_t)(first / 64);
-  e->bits[0] = e->written = ((1ull << n) - 1) << first % 64;
-  int words = 1;
-  for (int i = 0; i < e->n_reads; i++)
-    for (int code = e->read[i].first; code < e->read[i].first + e->read[i].n; code++) {
-      int k = 0;
-      while (k < words && e->word[k] != code / 64) k++;
-      if (k == CDNA_WORDS) return;
-      if (k == words) e->word[words] = (uint8_t)(code / 64), e->bits[words++] = 0;
-      e->bits[k] |= 1ull << code % 64;
-    }
-  e->n_words = (uint8_t)words;
+  bool fit = e->klass == CDNA_CLASS_SALU || (e->klass >= CDNA_CLASS_VALU && e->klass <= CDNA_CLASS_MATRIX);
+  for (int i = 0; i < e->n_writes && fit; i++) fit = add_words(e, &e->write[i]);
+  for (int i = 0; i < e->n_reads && fit; i++) fit = add_words(e, &e->read[i]);
+  if (!fit) e->n_words = 0;
 }
 
 /* The upper half of the second source for both results: ROCm/rocMLIR, pull request 2459. */
@@ -358,5 +359,8 @@ void cdna_effects_of(cdna_arch arch, const cdna_code *c, cdna_effects *e) {
   default: vector_effects(arch, c, e); break;
   }
   if (!is_suspect(arch, c)) e->traits &= ~(unsigned)CDNA_SUSPECT;
-  if (is_plain(e)) find_words(e);
+  find_words(e);
+  const int first = e->write[0].first, n = e->write[0].n;
+  e->is_plain = e->n_words && is_plain(e) && e->n_writes == 1 && first % 64 + n <= 64;
+  if (e->is_plain) e->written = ((1ull << n) - 1) << first % 64;
 }

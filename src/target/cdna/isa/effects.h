@@ -56,11 +56,14 @@ typedef struct cdna_effects {
   uint8_t bytes;    /* bytes per lane (or of a scalar load) and access */
   uint8_t accesses; /* 2 of read2 and write2 */
   bool returns;     /* an atomic that returns the old value */
-  /* Of vector instructions that work lane by lane on VGPRs and need wait states after few kinds of instruction only:
-   * all their registers, as bits of words of 64 codes. The first word has the destination, `written` its bits. 0:
-   * others. */
+  /* Of instructions that only compute: all their registers but SCC, as bits of words of 64 codes. n_words 0: others, and
+   * instructions with more words. */
   uint8_t n_words, word[CDNA_WORDS];
-  uint64_t bits[CDNA_WORDS], written;
+  uint64_t bits[CDNA_WORDS];
+  /* A vector instruction that works lane by lane on VGPRs and needs wait states after few kinds of instruction only. Its
+   * first word has the destination, `written` its bits. */
+  bool is_plain;
+  uint64_t written;
 } cdna_effects;
 
 void cdna_effects_of(cdna_arch, const cdna_code *, cdna_effects *out);
