@@ -500,6 +500,49 @@ static void a_product_that_each_iteration_repeats_is_computed_once(void **state)
   trn_program_free(&p);
 }
 
+/* Operands of an instruction start at one partition: a copy to other partitions is needed. */
+static void a_copy_to_other_partitions_stays(void **state) {
+  trn_program p = {0};
+  const int a = tensor(&p, TRN_SBUF, 2048), copy = tensor(&p, TRN_SBUF, 2048), sum = tensor(&p, TRN_SBUF, 4);
+  trn_region to = out(part(copy, 0, 512)), from = part(a, 0, 512), again = part(copy, 0, 512);
+  to.partitions = from.partitions = again.partitions = 64;
+  add(&p, TRN_COPY, TRN_SCALAR, 512, OPERANDS(to, from));
+  add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum, 0, 1)), again));
+  for (int first = 0; first <= 64; first += 64) {
+    p.instruction[0].operand[1].first_partition = first;
+    trn_timing t = timed(&p, (trn_compiler){.remove_copies = true, .look_ahead = 1});
+    assert_int_equal(t.copies_removed, first == 0);
+    trn_timing_free(&t);
+  }
+  (void)state;
+  trn_program_free(&p);
+}
+
+/* [NKB] On a trn1, profiles show no instruction of GpSimd and no copy of PSUM on Vector, unless the source says so. */
+static void shared_ports_decide_engines_of_the_older_dialect(void **state) {
+  trn_program p = {.is_older = true};
+  const int a = tensor(&p, TRN_SBUF, 2048), b = tensor(&p, TRN_SBUF, 2048), psum = tensor(&p, TRN_PSUM, 2048);
+  for (int i = 0; i < 4; i++)
+    add(&p, TRN_TENSOR_TENSOR, TRN_ENGINE_ANY, 512,
+        OPERANDS(out(part(tensor(&p, TRN_SBUF, 2048), 0, 512)), part(a, 0, 512), part(b, 0, 512)));
+  for (int i = 0; i < 4; i++)
+    add(&p, TRN_COPY, TRN_ENGINE_ANY, 512, OPERANDS(out(part(tensor(&p, TRN_SBUF, 2048), 0, 512)), part(psum, 0, 512)));
+  trn_compiler compiler = trn_compiler_usual;
+  compiler.remove_copies = false; /* nothing reads them */
+  trn_timing t = timed(&p, compiler);
+  assert_true(t.busy[TRN_GPSIMD] > 0);
+  trn_timing_free(&t);
+  trn2.gpsimd.shares_port = true;
+  t = timed(&p, compiler);
+  trn2.gpsimd.shares_port = false;
+  assert_true(t.busy[TRN_GPSIMD] == 0);
+  near(t.busy[TRN_VECTOR], 4 * (512 + 60) / 0.96);
+  assert_true(t.busy[TRN_SCALAR] > 4 * 512 / 1.2);
+  (void)state;
+  trn_timing_free(&t);
+  trn_program_free(&p);
+}
+
 static void each_slice_of_a_copied_tensor_is_judged_alone(void **state) {
   trn_program p = {0};
   const int first = tensor(&p, TRN_PSUM, 2048), second = tensor(&p, TRN_PSUM, 2048), copy = tensor(&p, TRN_SBUF, 4096),
@@ -767,6 +810,8 @@ int main(void) {
       cmocka_unit_test(look_ahead_takes_what_is_ready),
       cmocka_unit_test(copies_that_need_not_be_are_removed),
       cmocka_unit_test(a_broadcast_row_with_one_reader_stays_in_psum),
+      cmocka_unit_test(a_copy_to_other_partitions_stays),
+      cmocka_unit_test(shared_ports_decide_engines_of_the_older_dialect),
       cmocka_unit_test(a_product_that_each_iteration_repeats_is_computed_once),
       cmocka_unit_test(each_slice_of_a_copied_tensor_is_judged_alone),
       cmocka_unit_test(small_instructions_of_iterations_become_one),

@@ -41,12 +41,8 @@ static const tw_config_key vector_keys[] = {
     CYCLES4(trn_config_vector, reciprocal, scan, select, memset),
     CYCLES(trn_config_vector, bn_aggregate),
     NS2(trn_config_vector, transpose_ns, transpose_across_ns)};
-static const tw_config_key scalar_keys[] = {GHZ(trn_config_scalar),
-                                            CYCLES(trn_config_scalar, cycles),
-                                            NS2(trn_config_scalar, sbuf_ns, psum_ns),
-                                            NS(trn_config_scalar, pointer_ns),
-                                            CYCLES(trn_config_scalar, slow_cycles),
-                                            NS(trn_config_scalar, accumulate_ns),
+static const tw_config_key scalar_keys[] = {GHZ(trn_config_scalar), CYCLES2(trn_config_scalar, cycles, slow_cycles),
+                                            NS4(trn_config_scalar, sbuf_ns, psum_ns, pointer_ns, accumulate_ns),
                                             NS2(trn_config_scalar, done_ns, table_ns)};
 static const tw_config_key gpsimd_keys[] = {GHZ(trn_config_gpsimd), CYCLES2(trn_config_gpsimd, start_cycles, cycles),
                                             NS(trn_config_gpsimd, done_ns),

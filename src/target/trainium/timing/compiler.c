@@ -107,7 +107,8 @@ static bool is_plain_copy(const trn_compiled *c, const uses *u, int i) {
   const trn_tensor *target = &p->tensor[to->tensor];
   if (to->tensor == from->tensor || target->memory == TRN_HBM || target->is_argument || target->address >= 0)
     return false;
-  if (p->tensor[from->tensor].memory == TRN_HBM || to->type != from->type || to->partitions != from->partitions)
+  if (p->tensor[from->tensor].memory == TRN_HBM || to->type != from->type || to->partitions != from->partitions ||
+      to->first_partition != from->first_partition) /* the operands of an instruction start at one partition */
     return false;
   if (!is_one_run(to) || !is_one_run(from) || to->partition_step > 1 || from->partition_step > 1) return false;
   for (size_t k = u->first[from->tensor]; k < u->first[from->tensor + 1]; k++) {
@@ -661,6 +662,7 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
   trn_compiled c = {.program = p,
                     .static_dma = compiler->static_dma,
                     .software_arguments = compiler->software_arguments && config->dma.hardware,
+                    .shares_ports = config->gpsimd.shares_port && p->is_older,
                     .look_ahead = compiler->look_ahead > 1 ? compiler->look_ahead : 1};
   size_t operands = 0;
   for (size_t i = 0; i < p->n_instructions; i++) operands += (size_t)p->instruction[i].n_operands;

@@ -33,6 +33,7 @@ typedef struct trn_compiled {
   size_t n_reused, reused_capacity;
   size_t copies_removed, loads_removed;
   bool static_dma, software_arguments; /* see trn_compiler; software_arguments only if hardware descriptors exist */
+  bool shares_ports; /* NeuronCore-v2: what names no engine is not for GpSimd, and copies of PSUM are for Scalar */
   int look_ahead;
 } trn_compiled;
 
