@@ -24,10 +24,6 @@ static uint8_t *reach(cdna_wave *w, uint32_t address, uint32_t bytes, const char
 /* VSKIP skips LDS instructions, like all that are not scalar. */
 static uint64_t lanes_on(const cdna_wave *w) { return w->mode & CDNA_MODE_SKIP ? 0 : cdna_exec(w); }
 
-#define EACH_LANE(exec_)                                                                                               \
-  for (uint64_t left_ = (exec_); left_; left_ &= left_ - 1)                                                            \
-    for (int l = __builtin_ctzll(left_), once_ = 1; once_; once_ = 0)
-
 static inline uint32_t offset_of(const cdna_op *op, int which) {
   const uint32_t part = (uint32_t)op->imm >> 8 * which & 0xFF;
   return part * op->bytes * (op->flags & STRIDE64 ? 64 : 1);

@@ -8,6 +8,11 @@
 
 #include "target/cdna/lanes/lanes.h"
 
+/* Loops over active lanes l. */
+#define EACH_LANE(exec_)                                                                                               \
+  for (uint64_t left_ = (exec_); left_; left_ &= left_ - 1)                                                            \
+    for (int l = __builtin_ctzll(left_), once_ = 1; once_; once_ = 0)
+
 typedef uint32_t cdna_dwords4 __attribute__((vector_size(16)));
 typedef uint64_t cdna_quads2 __attribute__((vector_size(16)));
 

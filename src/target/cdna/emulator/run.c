@@ -185,9 +185,12 @@ static inline __attribute__((always_inline)) void run_until(const grid *g, cdna_
     cdna_stop(w, "the wave has executed %" PRIu64 " instructions and did not end; it may be in an infinite loop%s",
               limit, limit == WATCHED_LIMIT ? " (with --checks none the limit is 2^28)" : "");
 }
-static void run_wave(const grid *g, cdna_wave *w, uint64_t most, bool level) { run_until(g, w, most, level, NULL); }
-static void run_wave_seen(const grid *g, cdna_wave *w, uint64_t most, bool level, const cdna_observer *seen) {
-  run_until(g, w, most, level, seen);
+/* Observed or not: a loop for each. */
+static void run_wave(const grid *g, cdna_wave *w, uint64_t most, bool level, const cdna_observer *seen) {
+  if (seen)
+    run_until(g, w, most, level, seen);
+  else
+    run_until(g, w, most, level, NULL);
 }
 
 void cdna_group_start(const cdna_dispatch *g, cdna_group *group, uint64_t id) {
@@ -267,7 +270,7 @@ static void look_on(const grid *g, cdna_group *group, const cdna_observer *seen)
     const uint64_t end = w->instructions + TURN;
     while ((w->state == CDNA_RUNNING || w->state == CDNA_YIELDED) && w->instructions < end) {
       w->state = CDNA_RUNNING;
-      run_wave_seen(g, w, end - w->instructions, false, seen);
+      run_wave(g, w, end - w->instructions, false, seen);
     }
   }
   *group->error = first;
@@ -295,10 +298,8 @@ static outcome run_waves(grid *g, cdna_group *group, const cdna_observer *seen) 
       if (w->state == CDNA_YIELDED) w->state = CDNA_RUNNING;
       if (w->ahead)
         w->ahead--;
-      else if (seen)
-        run_wave_seen(g, w, TURN, level, seen);
       else
-        run_wave(g, w, TURN, level);
+        run_wave(g, w, TURN, level, seen);
       if (w->state == CDNA_STOPPED) {
         if (seen && group->lds_bytes) look_on(g, group, seen);
         return STOPPED;

@@ -26,10 +26,6 @@ enum {
   OWN_FORMAT = 8192, /* MTBUF: imm bits 12 to 15 are DFMT, 16 to 18 NFMT */
 };
 
-#define EACH_LANE(exec_)                                                                                               \
-  for (uint64_t left_ = (exec_); left_; left_ &= left_ - 1)                                                            \
-    for (int l = __builtin_ctzll(left_), once_ = 1; once_; once_ = 0)
-
 /* ---- one lane's bytes ---- */
 
 static uint64_t data_of(const cdna_wave *w, int row, int lane, int bytes) {

@@ -183,10 +183,11 @@ static void blend(uint32_t *d, const uint32_t *s, const uint32_t *mask, int rows
     LOOP d[r * CDNA_LANES + l] = (s[r * CDNA_LANES + l] & mask[l]) | (d[r * CDNA_LANES + l] & ~mask[l]);
 }
 
-/* As cdna_small_value: a product adjusts the exponent's bias, which also makes subnormals normal. */
+/* As cdna_small_value. Subnormals are converted from integers: f32 subnormals would slow down the host. */
 static inline float small_item(const cdna_items *x, uint32_t code) {
   const uint32_t sign = code >> (x->bits - 1) << 31, magnitude = code & ((1u << (x->bits - 1)) - 1);
-  const uint32_t value = sign | u(f(magnitude << (23 - x->fraction)) * x->unbias);
+  const uint32_t normal = (magnitude << (23 - x->fraction)) + x->rebias, few = u((float)(int32_t)magnitude * x->step);
+  const uint32_t value = sign | (magnitude >> x->fraction ? normal : few);
   return f((code & x->nan_mask) == x->nan ? 0x7FC00000u : value);
 }
 
@@ -196,29 +197,17 @@ typedef struct item_place {
   int shift;
   bool is_cut;
 } item_place;
-static inline item_place place_of(const cdna_items *x, int e, int lane) {
+static inline item_place place_of(const cdna_items *x, int e) {
   const int bit = e * x->spacing, shift = bit % 32;
-  const uint32_t *row = x->row + bit / 32 * CDNA_LANES + lane;
+  const uint32_t *row = x->row + bit / 32 * CDNA_LANES;
   return (item_place){row, row + CDNA_LANES, shift, shift && x->mask << shift >> shift != x->mask};
 }
 static inline uint32_t item_code(const cdna_items *x, const item_place *p, int l) {
   return (p->low[l] >> p->shift | (uint32_t)((uint64_t)p->high[l] << (32 - p->shift))) & x->mask;
 }
 
-#ifdef __AVX512F__
-/* Items of 8 bits with 3 bits of fraction, through binary16, whose subnormals cost nothing. */
-static inline void unpack_eight(const cdna_items *x, const item_place *p, float *out) {
-  const __m512i code = _mm512_srl_epi32(_mm512_loadu_si512(p->low), _mm_cvtsi32_si128(p->shift));
-  const __m512i half = _mm512_or_si512(_mm512_slli_epi32(_mm512_and_si512(code, _mm512_set1_epi32(0x80)), 8),
-                                       _mm512_slli_epi32(_mm512_and_si512(code, _mm512_set1_epi32(0x7F)), 7));
-  const __m512 value =
-      _mm512_mul_ps(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(half)), _mm512_set1_ps(x->unbias * 0x1p-112f));
-  const __mmask16 nan = _mm512_cmpeq_epi32_mask(_mm512_and_si512(code, _mm512_set1_epi32((int)x->nan_mask)),
-                                                _mm512_set1_epi32((int)x->nan));
-  _mm512_storeu_ps(out, _mm512_mask_mov_ps(value, nan, _mm512_castsi512_ps(_mm512_set1_epi32(0x7FC00000))));
-}
-
 /* Items of 4 and 6 bits are looked up by their magnitude: at most 32 values. */
+#ifdef __AVX512F__
 static inline void unpack_few(const cdna_items *x, const item_place *p, float *out) {
   const __m512 low = _mm512_loadu_ps(x->table), high = _mm512_loadu_ps(x->table + (x->bits == 6 ? 16 : 0));
   __m512i code = _mm512_srl_epi32(_mm512_loadu_si512(p->low), _mm_cvtsi32_si128(p->shift));
@@ -249,10 +238,6 @@ static inline __attribute__((always_inline)) void unpack16(const cdna_items *x, 
       unpack_few(x, p, out);
       break;
     }
-    if (x->fraction == 3 && !p->is_cut) {
-      unpack_eight(x, p, out);
-      break;
-    }
 #endif
     if (p->is_cut)
       LOOP16 out[l] = small_item(x, item_code(x, p, l));
@@ -268,11 +253,13 @@ static inline __attribute__((always_inline)) void unpack16(const cdna_items *x, 
 static inline __attribute__((always_inline)) void unpack_kind(const cdna_items *items, cdna_item_kind kind,
                                                               float *restrict out) {
   const cdna_items x = *items;
-  for (int e = 0; e < x.n; e++)
+  for (int e = 0; e < x.n; e++) {
+    const item_place first = place_of(&x, e);
     for (int lane = 0; lane < CDNA_LANES; lane += 16) {
-      const item_place p = place_of(&x, e, lane);
+      const item_place p = {first.low + lane, first.high + lane, first.shift, first.is_cut};
       unpack16(&x, kind, &p, out + x.at[lane * x.n + e]);
     }
+  }
 }
 
 static void unpack(const cdna_items *x, float *restrict out) {

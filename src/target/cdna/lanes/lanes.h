@@ -58,10 +58,11 @@ typedef struct cdna_items {
   uint32_t mask;
   cdna_item_kind kind;
   const float *table; /* the value of each code */
-  /* CDNA_ITEM_SMALL: bits of an item and of its fraction; 2^(127 - bias); the codes (code & nan_mask) == nan that are
-   * NaN */
+  /* CDNA_ITEM_SMALL: bits of an item and of its fraction; what is added to exponents; the smallest number; the codes
+   * (code & nan_mask) == nan that are NaN */
   int bits, fraction;
-  float unbias;
+  uint32_t rebias;
+  float step;
   uint32_t nan_mask, nan;
 } cdna_items;
 

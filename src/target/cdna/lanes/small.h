@@ -59,7 +59,8 @@ static inline cdna_items cdna_small_items(cdna_small s, const float *table) {
                       .bits = f.bits,
                       .table = table,
                       .fraction = f.fraction,
-                      .unbias = ldexpf(1.0f, 127 - f.bias),
+                      .rebias = (uint32_t)(127 - f.bias) << 23,
+                      .step = ldexpf(1.0f, 1 - f.bias - f.fraction),
                       .nan_mask = fnuz ? 0xFF : 0x7F,
                       .nan = fnuz                ? 0x80
                              : s == CDNA_FP8_OCP ? 0x7F
