@@ -36,7 +36,7 @@ static tw_status bench_library(const cli *c, const cli_subject *s, tw_error *err
   tw_problem_print(&s->problem, problem, sizeof problem);
   printf("%s on %s\n  result        correct\n  kernel        %s\n  plan          %s\n", problem, s->target->name,
          b.kernel, b.plan);
-  cli_print_measurement(s->target, &b.measurement, &b.bound);
+  cli_print_measurement(s->target, &s->problem, &b.measurement, &b.bound);
   return TW_OK;
 }
 

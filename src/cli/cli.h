@@ -208,11 +208,11 @@ int cli_exit_status(tw_status);
 /* {"error", "status", "reason"} of a call that failed: the exit status, and the status by name. */
 json_t *cli_json_error(const char *text, tw_status);
 json_t *cli_json_number(double); /* an integer if it is one */
-/* For a simulated machine: "error", null if unknown, and "of", its description. */
-json_t *cli_json_accuracy(const tw_target *);
+/* For a simulated machine: "error", null if unknown for the problem, and "of", its description. NULL: a launch without an op. */
+json_t *cli_json_accuracy(const tw_target *, const tw_problem *);
 /* Prints a line if the error is not known. */
-void cli_print_accuracy(const tw_target *);
-json_t *cli_json_measurement(const tw_target *,
+void cli_print_accuracy(const tw_target *, const tw_problem *);
+json_t *cli_json_measurement(const tw_target *, const tw_problem *,
                              const tw_measurement *); /* cycles, utilization, ..., memory, counters */
 json_t *cli_json_bound(const tw_target *, const tw_bound *);
 json_t *cli_json_schedule(const tw_schedule *); /* its text */
@@ -236,7 +236,7 @@ char *cli_print_amount(const char *unit, double, char buffer[CLI_NUMBER]);
 char *cli_print_cost(const tw_target *, double cost, char buffer[CLI_NUMBER]);
 void cli_print_spread(const tw_target *, const tw_spread *); /* a line; nothing if there were no rounds */
 /* A launch without an op has no bound: NULL. */
-void cli_print_measurement(const tw_target *, const tw_measurement *, const tw_bound *);
+void cli_print_measurement(const tw_target *, const tw_problem *, const tw_measurement *, const tw_bound *);
 
 /* ---- summary.c: the result of a search ---- */
 

@@ -230,11 +230,11 @@ static tw_status print(const cli *c, const tw_target *t, const tw_raw_launch *l,
   if (!c->options.json) {
     printf("%s ran on %s\n", l->kernel && !t->launcher->whole ? l->kernel : c->words[0], t->name);
     if (*l->note) printf("  result        %s\n", l->note);
-    if (m->cost > 0) cli_print_measurement(t, m, NULL);
+    if (m->cost > 0) cli_print_measurement(t, NULL, m, NULL);
     if (i) cli_print_inspection(i);
     return TW_OK;
   }
-  json_t *object = cli_json_measurement(t, m);
+  json_t *object = cli_json_measurement(t, NULL, m);
   if (*l->note) json_object_set_new(object, "note", tw_json_text(l->note));
   if (i) cli_json_inspection(i, object);
   return cli_print_json(c, object, error);

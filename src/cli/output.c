@@ -67,15 +67,24 @@ json_t *cli_json_bound(const tw_target *target, const tw_bound *bound) {
   return object;
 }
 
-json_t *cli_json_accuracy(const tw_target *target) {
-  const tw_traits *t = &target->traits;
-  return json_pack("{s:o, s:s}", "error", t->error > 0 ? json_real(t->error) : json_null(), "of",
-                   t->error_of ? t->error_of : "not known");
+/* What the error of costs is the mean of, or why it is unknown for the problem. */
+static const char *error_of(const tw_target *target, const tw_problem *p, bool *known) {
+  const tw_family *f = p ? tw_family_of(target, p->op) : NULL;
+  const char *why = f && f->unjudged ? f->unjudged(target, p) : NULL;
+  *known = !why && target->traits.error > 0;
+  return why ? why : target->traits.error_of;
 }
 
-json_t *cli_json_measurement(const tw_target *target, const tw_measurement *m) {
+json_t *cli_json_accuracy(const tw_target *target, const tw_problem *p) {
+  bool known;
+  const char *of = error_of(target, p, &known);
+  return json_pack("{s:o, s:s}", "error", known ? json_real(target->traits.error) : json_null(), "of",
+                   of ? of : "not known");
+}
+
+json_t *cli_json_measurement(const tw_target *target, const tw_problem *p, const tw_measurement *m) {
   json_t *object = json_object(), *memory = json_object(), *counters = json_object();
-  if (target->traits.simulated) json_object_set_new(object, "accuracy", cli_json_accuracy(target));
+  if (target->traits.simulated) json_object_set_new(object, "accuracy", cli_json_accuracy(target, p));
   json_object_set_new(object, target->unit, cli_json_number(m->cost));
   if (m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
   json_object_set_new(object, "instructions", cli_json_number(m->instructions));
@@ -196,12 +205,14 @@ static void print_memories(const tw_measurement *m) {
   }
 }
 
-void cli_print_accuracy(const tw_target *target) {
-  const tw_traits *t = &target->traits;
-  if (t->simulated && t->error <= 0 && t->error_of) printf("  accuracy      unknown: %s\n", t->error_of);
+void cli_print_accuracy(const tw_target *target, const tw_problem *p) {
+  bool known;
+  const char *of = error_of(target, p, &known);
+  if (target->traits.simulated && !known && of) printf("  accuracy      unknown: %s\n", of);
 }
 
-void cli_print_measurement(const tw_target *target, const tw_measurement *m, const tw_bound *bound) {
+void cli_print_measurement(const tw_target *target, const tw_problem *p, const tw_measurement *m,
+                           const tw_bound *bound) {
   char text[CLI_NUMBER];
   printf("  cost          %s\n", cli_print_cost(target, m->cost, text));
   cli_print_spread(target, &m->spread);
@@ -211,7 +222,7 @@ void cli_print_measurement(const tw_target *target, const tw_measurement *m, con
   if (bound)
     printf("  bound         %s (%s): this is %.1f%% of it\n", cli_print_cost(target, bound->cost, text), bound->limit,
            m->cost > 0 ? 100 * bound->cost / m->cost : 0);
-  cli_print_accuracy(target);
+  cli_print_accuracy(target, p);
   if (m->bottleneck[0]) printf("  bottleneck    %s\n", m->bottleneck);
   if (m->instructions > 0) printf("  instructions  %s\n", cli_print_number(m->instructions, text));
   print_counters(m);

@@ -55,7 +55,7 @@ static json_t *json_exchanges(const cli_subject *s, const tw_search_result *r) {
 
 /* A candidate of the result. All of its measurement if `full`, else cost and utilization. */
 static json_t *json_candidate(const cli_subject *s, const tw_measurement *m, const char *source, bool full) {
-  json_t *object = full ? cli_json_measurement(s->target, m) : json_object();
+  json_t *object = full ? cli_json_measurement(s->target, &s->problem, m) : json_object();
   json_object_set_new(object, s->target->unit, cli_json_number(m->cost));
   if (m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
   json_object_set_new(object, "utilization", json_real(m->utilization));
@@ -88,6 +88,7 @@ json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool fu
   json_object_set_new(object, "best", best);
   json_object_set_new(object, "start", json_candidate(s, &r->start, r->start_source, full));
   json_object_set_new(object, "bound", cli_json_bound(s->target, &r->bound));
+  if (s->target->traits.simulated) json_object_set_new(object, "accuracy", cli_json_accuracy(s->target, &s->problem));
   if (r->coverage[0]) json_object_set_new(object, "checked", tw_json_text(r->coverage));
   if (cost_from(r)) json_object_set_new(object, "cost_from", json_string(cost_from(r)));
   json_object_set_new(object, "samples", json_integer(r->samples));
@@ -164,7 +165,7 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
   if (r->recalled)
     snprintf(recalled, sizeof recalled, "%d recalled from the journal (--fresh discards it), ", r->recalled);
   if (r->slower) snprintf(slower, sizeof slower, "%d slower than their parent and not checked, ", r->slower);
-  cli_print_accuracy(s->target);
+  cli_print_accuracy(s->target, &s->problem);
   printf("  %d candidates, %d of them correct, %s%sin %.1f s\n", r->samples, r->correct, recalled, slower,
          r->wall_seconds);
   if (r->coverage[0]) printf("  checked: %s\n", r->coverage);

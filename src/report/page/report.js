@@ -25,6 +25,8 @@ R.facts = run => {
   const checked = (run.summary && run.summary.checked) || (run.bestCandidate && run.bestCandidate.coverage);
   fact('Verified', checked && 'the best kernel: ' + checked + (run.summary ? '; checked again on fresh inputs' : ''));
   fact('Cost', run.summary && run.summary.cost_from);
+  const accuracy = run.summary && run.summary.accuracy;
+  fact('Accuracy of costs', accuracy && (accuracy.error === null ? 'unknown' : R.percent(accuracy.error)) + ' (' + accuracy.of + ')');
   fact('Command', run.facts.command, true);
   fact('Date', run.search && run.search.started && run.search.started + ' UTC' + (run.search.finished ? ' to ' + run.search.finished + ' UTC' : ''));
   fact('Made by', ['tilewright ' + run.version, run.facts.host && 'on ' + run.facts.host, run.facts.jobs && 'with ' + R.plural(run.facts.jobs, 'evaluation') + ' at a time', run.facts.runner && 'by the runner ' + run.facts.runner].filter(Boolean).join(' '));

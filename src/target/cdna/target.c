@@ -7,7 +7,9 @@
 
 #include "base/status.h"
 #include "base/strings.h"
+#include "op/attention.h"
 #include "op/gemm_numerics.h"
+#include "op/gemm_problem.h"
 #include "op/operand.h"
 #include "target/cdna/artefact.h"
 #include "target/cdna/export.h"
@@ -205,6 +207,22 @@ static const tw_language *family_language(const tw_target *t, const tw_problem *
   return (void)t, (void)s, cdna_tiles_language_of(p);
 }
 
+/* The kinds whose published times the model reproduces in docs/reference/accuracy-cdna.md. */
+static bool is_reproduced(const tw_problem *p) {
+  if (!strcmp(p->op->name, "gemm")) {
+    const tw_gemm g = tw_gemm_of(p);
+    return g.a == g.b && (g.a == TW_BF16 || g.a == TW_E4M3) && !g.scales && !g.quantize && !g.packed && !g.glu;
+  }
+  if (strcmp(p->op->name, "attention") != 0) return false;
+  const tw_attention a = tw_attention_of(p);
+  return a.type == TW_BF16 && (a.d == 128 || (a.d == 64 && !a.backward)) && !(a.backward && a.causal);
+}
+
+static const char *unjudged(const tw_target *t, const tw_problem *p) {
+  if (cdna_machine_of(t)->error <= 0 || is_reproduced(p)) return NULL;
+  return "no published time of this kind was reproduced (docs/reference/accuracy-cdna.md)";
+}
+
 static const tw_family families[] = {{.op = "*",
                                       .keys = "*",
                                       .settle = settle_problem,
@@ -212,7 +230,8 @@ static const tw_family families[] = {{.op = "*",
                                       .emit = emit,
                                       .predict = predict,
                                       .bound = cdna_bound,
-                                      .language = family_language}};
+                                      .language = family_language,
+                                      .unjudged = unjudged}};
 
 static void fill_target(const void *values, tw_target *out) {
   const cdna_machine *m = values;
