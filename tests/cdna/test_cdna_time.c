@@ -194,12 +194,64 @@ static void test_timeline(void **state) {
   remove(path);
 }
 
+/* ---- code that exceeds the instruction cache ---- */
+
+/* One wave that executes this many vector instructions of 8 bytes several times. */
+static double time_code(int instructions, int times_executed, double stall[CDNA_WAITS]) {
+  char source[600], *bytes = NULL;
+  size_t size = 0;
+  tw_error error = {0};
+  cdna_object o;
+  const cdna_kernel *k;
+  cdna_memory memory = {0};
+  cdna_times times;
+  snprintf(source, sizeof source,
+           "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void code(void) {\n"
+           "#pragma clang loop unroll(disable)\n  for (int i = 0; i < %d; i++)\n"
+           "    __asm__ volatile(\".p2align 6\\n .rept %d\\n v_add_f32_e64 v1, 0, v1\\n .endr\" ::: \"v1\");\n}\n",
+           times_executed, instructions);
+  if (cdna_compile(CDNA4, source, strlen(source), &(tw_evaluation){.trust = true}, NULL, &bytes, &size, &error) !=
+          TW_OK ||
+      cdna_object_read(bytes, size, "code", &o, &error) != TW_OK || cdna_object_kernel(&o, NULL, &k, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  const cdna_launch launch = {.grid = {1, 1, 1}, .block = {64, 1, 1}, .arguments = source, .argument_bytes = 0};
+  if (cdna_time(&o, k, &launch, &memory, &(cdna_time_options){.jobs = 1}, &times, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  memcpy(stall, times.stall, sizeof times.stall);
+  cdna_object_free(&o);
+  free(bytes);
+  return times.cycles;
+}
+
+/* 100,000 bytes: every line is a miss, also in the second pass, because the least recently used lines leave first. */
+static void test_code_beyond_the_instruction_cache(void **state) {
+  enum { FITS = 6000, EXCEEDS = 12500 };
+  const cdna_machine *m = cdna_machine_of_arch(CDNA4);
+  const double line = m->rates.code_line / 8.0; /* instructions */
+  /* two lines are on their way: another one is requested when the wave has executed one */
+  const double per_line = (m->rates.code_ns * 1e-3 * m->clock_mhz + line * m->rates.slot) / 2;
+  double stall[CDNA_WAITS], cycles;
+  (void)state;
+  if (cdna_toolchain_find(NULL) != TW_OK) skip();
+  cycles = time_code(FITS, 2, stall);
+  if (stall[CDNA_WAITS_CODE] != 0 || fabs(cycles / (2.0 * FITS * m->rates.slot) - 1) > 0.05)
+    fail_msg("%.0f cycles for %d, of which %.0f%% wait for code", cycles, 2 * FITS * m->rates.slot,
+             100 * stall[CDNA_WAITS_CODE]);
+  for (int passes = 1; passes <= 2; passes++) {
+    cycles = time_code(EXCEEDS, passes, stall);
+    const double expected = passes * EXCEEDS / line * per_line;
+    if (fabs(cycles / expected - 1) > 0.02) fail_msg("%d passes: %.0f cycles, not %.0f", passes, cycles, expected);
+    assert_true(stall[CDNA_WAITS_CODE] > 0.6);
+  }
+}
+
 /* ---- reads of LDS, as measured ---- */
 
 /* Cycles that a wave sees 64 reads take; mean of the workgroups of one CU. */
 static double time_reads(cdna_arch arch, int width, int stride) {
   enum { GROUPS = 4096, BLOCK = 64 };
   char *source, *bytes = NULL, head[32];
+  const char *macro = head;
   size_t length, size = 0;
   tw_error error = {0};
   cdna_object o;
@@ -208,15 +260,10 @@ static double time_reads(cdna_arch arch, int width, int stride) {
   cdna_times times;
   uint64_t *elapsed = calloc(GROUPS * BLOCK, sizeof *elapsed);
   void *out = calloc(GROUPS * BLOCK, 16);
-  tw_text text = {0};
   assert_int_equal(tw_file_read(TW_TEST_DATA "/cdna/lds_reads.c", 1 << 16, &source, &length, NULL), TW_OK);
-  snprintf(head, sizeof head, "#define WIDTH %d\n", width);
-  tw_text_add_string(&text, head);
-  tw_text_add_string(&text, source);
-  free(source);
-  source = tw_text_take(&text);
-  if (cdna_compile(arch, source, strlen(source), &(tw_evaluation){.trust = true}, NULL, &bytes, &size, &error) !=
-          TW_OK ||
+  snprintf(head, sizeof head, "WIDTH=%d", width);
+  const tw_evaluation how = {.trust = true, .headers = {.n_macros = 1, .macro = &macro}};
+  if (cdna_compile(arch, source, length, &how, NULL, &bytes, &size, &error) != TW_OK ||
       cdna_object_read(bytes, size, "lds_reads", &o, &error) != TW_OK ||
       cdna_object_kernel(&o, NULL, &k, &error) != TW_OK)
     fail_msg("%s", error.text);
@@ -279,6 +326,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_written_is_taken_back),
       cmocka_unit_test(test_vector_add),
       cmocka_unit_test(test_timeline),
+      cmocka_unit_test(test_code_beyond_the_instruction_cache),
       cmocka_unit_test(test_reads_of_lds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,9 @@ static const tw_config_key keys[] = {
     RATE(l2_write, INT, 1, 1024),
     RATE(vmem_queue, INT, 1, 100000),
     RATE(burst, INT, 0, 1000000),
+    RATE(code_bytes, INT, 1024, 1 << 24),
+    RATE(code_line, POWER, 32, 1024),
+    RATE(code_lines, INT, 2, 64),
     RATE(l1_ns, REAL, 0, 100000),
     RATE(l2_bandwidth, REAL, 1, 1e6),
     RATE(l2_gbs, REAL, 1, 1e7),
@@ -73,6 +76,7 @@ static const tw_config_key keys[] = {
     RATE(memory_use, REAL, 0.01, 1),
     RATE(memory_ns, REAL, 0, 100000),
     RATE(arguments_ns, REAL, 0, 100000),
+    RATE(code_ns, REAL, 0, 100000),
     RATE(launch_us, REAL, 0, 1e6),
 };
 #undef KEY

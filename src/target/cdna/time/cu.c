@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/strings.h"
+#include "target/cdna/grid/lru.h"
 #include "target/cdna/isa/effects.h"
 #include "target/cdna/layout/lds.h"
 #include "target/cdna/time/time.h"
@@ -24,7 +25,7 @@ static const int64_t NEVER = INT64_MAX / 4;
 
 const char *cdna_stall_name(cdna_stall s) {
   static const char *const name[] = {"issue",   "matrix unit", "matrix result", "register or branch", "vmcnt",
-                                     "lgkmcnt", "barrier",     "LDS queue",     "memory queue"};
+                                     "lgkmcnt", "barrier",     "LDS queue",     "memory queue",       "instructions"};
   return (unsigned)s < CDNA_WAITS ? name[s] : "";
 }
 const char *cdna_unit_name(cdna_unit u) {
@@ -50,6 +51,7 @@ typedef struct wave {
   int64_t arrived; /* cycle of arrival at a barrier; NEVER: not at one */
   uint64_t age;
   counted vm, lgkm;
+  uint64_t code_from, code_to; /* lines of code in its buffer, or requested for it */
   /* cycles at which registers can be read; at which a matrix instruction can read them as C: */
   int64_t there[CDNA_REGISTER_CODES];
   int64_t summed[CDNA_REGISTER_CODES];
@@ -91,6 +93,8 @@ typedef struct cu {
   uint64_t scalar_line[SCALAR_LINES];
   double missed_l2[CDNA_ALLOCATIONS_MAX], missed_llc[CDNA_ALLOCATIONS_MAX]; /* fractions of misses carried over */
   double missed_scratch;
+  cdna_lru code;       /* the instruction cache, by number of line */
+  int64_t *code_there; /* for each line of the program: when it arrived last; NULL: the kernel fits the cache */
   int64_t end;
   bool failed;
 } cu;
@@ -377,6 +381,44 @@ static int64_t smem(cu *c, wave *w, int64_t at) {
   return done;
 }
 
+/* ---- code ---- */
+
+/* From the kernel's entry to that of the next kernel of the object. */
+static uint64_t code_bytes(const cdna_program *p) {
+  uint64_t end = p->code + 4 * p->n;
+  for (size_t i = 0; i < p->object->n_kernels; i++) {
+    const uint64_t entry = p->object->kernel[i].entry;
+    if (entry > p->kernel->entry && entry < end) end = entry;
+  }
+  return end - p->kernel->entry;
+}
+
+/* A kernel that fits the cache waits for code in the first round of its grid alone, which is not modelled. */
+static bool open_code(cu *c) {
+  const cdna_rates *r = c->s->rates;
+  const cdna_program *p = cdna_dispatch_program(c->s->dispatch);
+  if (code_bytes(p) <= (uint64_t)r->code_bytes) return true;
+  c->code_there = tw_new(4 * p->n / (size_t)r->code_line + 1 + (size_t)r->code_lines, sizeof *c->code_there);
+  return c->code_there && cdna_lru_open(&c->code, r->code_bytes, r->code_line);
+}
+
+/* The time at which the wave has its next instruction. As soon as it has left a line, it requests another one. */
+static int64_t code_there(cu *c, wave *w) {
+  if (!c->code_there) return 0;
+  const uint64_t dwords = (uint64_t)c->s->rates->code_line / 4, from = w->wave->at / dwords,
+                 to = from + (uint64_t)c->s->rates->code_lines;
+  const uint64_t last = (w->wave->at + (uint64_t)w->op->dwords - 1) / dwords;
+  int64_t there = 0;
+  for (uint64_t l = from; l < to; l++) {
+    if ((l < w->code_from || l >= w->code_to) && !cdna_lru_touch(&c->code, l, c->s->rates->code_line))
+      c->code_there[l] = w->ready + (int64_t)c->s->share.code_cycles;
+    if (l <= last) there = max64(there, c->code_there[l]);
+  }
+  w->code_from = from;
+  w->code_to = to;
+  return there;
+}
+
 /* ---- work ---- */
 
 static uint64_t mixed(uint64_t v) {
@@ -525,6 +567,11 @@ static void fetch(cu *c, wave *w) {
   if (e->wait_lgkm < CDNA_LGKM_MOST && counted_down(&w->lgkm, e->wait_lgkm) > own) {
     own = counted_down(&w->lgkm, e->wait_lgkm);
     w->why = CDNA_WAITS_LGKM;
+  }
+  const int64_t there = code_there(c, w);
+  if (there > own) {
+    own = there;
+    w->why = CDNA_WAITS_CODE;
   }
   w->own = own;
 }
@@ -723,7 +770,7 @@ static bool open_cu(cu *c) {
   c->brought_sets = (size_t)(m->l2_bytes / m->cus / r->l1_line / BROUGHT_WAYS);
   c->brought = tw_new(c->brought_sets * BROUGHT_WAYS, sizeof *c->brought);
   for (int i = 0; i < SIMDS; i++) c->at[i] = i;
-  return c->l1 && c->wave && c->brought;
+  return c->l1 && c->wave && c->brought && open_code(c);
 }
 
 enum { TURNS_BETWEEN_LOOKS = 1 << 12 };
@@ -762,6 +809,8 @@ tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *err
     out->cycles = c->end;
     for (int i = 0; i < SLOTS * SIMDS; i++)
       if (c->group[i].registers) cdna_group_close(c->group[i].registers);
+    cdna_lru_close(&c->code);
+    free(c->code_there);
     free(c->l1);
     free(c->brought);
     free(c->wave);

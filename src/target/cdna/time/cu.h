@@ -17,7 +17,9 @@
  *     write cycles of LDS when they arrive.
  *   - Scratch is memory of the wave's place on the CU, through L1 and this CU's share of L2; the LLC has the rest.
  *   - Counters fall in order. Registers of vector memory and LDS can be read when their data arrive. A wave ends when its last access ends.
- *   - Not modelled: instruction fetch, translation of addresses, channels of L2, refresh, contention of scalar caches.
+ *   - Code of a kernel that exceeds the instruction cache: lines of an LRU cache; the CU that shares it is in step. A
+ *     wave buffers code_lines, and requests another one when it leaves a line. A miss takes code_ns.
+ *   - Not modelled: translation of addresses, channels of L2, refresh, contention of scalar caches.
  *
  * Matrix instructions are executed only on request (time.h): in most kernels no address and no branch depends on their
  * results. */
@@ -39,6 +41,7 @@ typedef enum cdna_stall {
   CDNA_WAITS_BARRIER,
   CDNA_WAITS_LDS,  /* the LDS's queue */
   CDNA_WAITS_VMEM, /* vector memory's queue */
+  CDNA_WAITS_CODE, /* the instruction cache */
   CDNA_WAITS
 } cdna_stall;
 const char *cdna_stall_name(cdna_stall);
@@ -66,7 +69,7 @@ typedef struct cdna_reuse {
 /* This CU's share of shared resources, in bytes per cycle; and latencies, in cycles. */
 typedef struct cdna_share {
   double l2, llc, memory;
-  double l1_cycles, l2_cycles, llc_cycles, memory_cycles, arguments_cycles;
+  double l1_cycles, l2_cycles, llc_cycles, memory_cycles, arguments_cycles, code_cycles;
 } cdna_share;
 
 /* A piece of time of a unit, for timelines. */

@@ -23,7 +23,8 @@ static cdna_share share_at(const cdna_timing *t, double mhz) {
                       .l2_cycles = r->l2_ns * ns,
                       .llc_cycles = r->llc_ns * ns,
                       .memory_cycles = r->memory_ns * ns,
-                      .arguments_cycles = r->arguments_ns * ns};
+                      .arguments_cycles = r->arguments_ns * ns,
+                      .code_cycles = r->code_ns * ns};
 }
 
 static void run_place(void *context, size_t i) {

@@ -7,7 +7,8 @@ typedef struct cdna_rates {
   int slot, valu_latency, valu_to_matrix, transcendental, branch, matrix_to_vector, barrier, wave_start;
   int lds_read, lds_write, lds_addresses, lds_latency, lds_queue;
   int addresses, l1_bandwidth, l1_bytes, l1_line, l1_ways, l2_write, vmem_queue, burst;
-  double l1_ns, l2_bandwidth, l2_gbs, l2_ns, llc_gbs, llc_ns, memory_use, memory_ns, arguments_ns, launch_us;
+  int code_bytes, code_line, code_lines; /* the instruction cache; lines that a wave buffers */
+  double l1_ns, l2_bandwidth, l2_gbs, l2_ns, llc_gbs, llc_ns, memory_use, memory_ns, arguments_ns, code_ns, launch_us;
 } cdna_rates;
 
 /* The clock while matrix units work for the fraction `use` of the time; power limits it. */

@@ -129,7 +129,7 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
   ADD("memory_busy", "%", "of its share of memory's", 100 * t->use[CDNA_MEMORY]);
   ADD("cus_working", "%", "of the time CUs have workgroups", 100 * t->working);
   static const char *const name[] = {"wait_issue",   "wait_matrix",  "wait_result", "wait_register", "wait_vmcnt",
-                                     "wait_lgkmcnt", "wait_barrier", "wait_lds",    "wait_memory"};
+                                     "wait_lgkmcnt", "wait_barrier", "wait_lds",    "wait_memory",   "wait_code"};
   for (int s = 0; s < CDNA_WAITS; s++) ADD(name[s], "%", "of waves' time, waiting for that", 100 * t->stall[s]);
   ADD("l2_hits", "%", "of loads beyond L1", 100 * t->l2_hits);
   ADD("llc_hits", "%", "of what misses L2", 100 * t->llc_hits);

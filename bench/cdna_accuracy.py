@@ -1,0 +1,132 @@
+#!/usr/bin/python3
+"""Published times of HipKittens' kernels on MI355X beside the model's: docs/reference/accuracy-cdna.md.
+
+    python3 bench/cdna_accuracy.py HIPKITTENS [--fp6 HIPKITTENS_FP6] [--tilewright build/tilewright] [--only WORD]
+
+HIPKITTENS is a checkout at f09e9685, HIPKITTENS_FP6 the folder fp6_dwordx3 of its branch fp6_experimental. Sources are compiled as
+they are, with sizes defined in a copy; matrices are zeros, because times do not depend on values. Published times are those of the
+repository's analysis folder (.json files and plot.py), and include a launch.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+GEMM, ATTENTION = "kernels/gemm/bf16fp32/mi350x", "kernels/attn"
+EIGHT = f"{GEMM}/256_256_64_32_with16x32.cpp"
+BACKWARD = "amdgpu_num_vgpr(n)=amdgpu_num_vgpr(128 + (n) / 2)"
+
+# source, kernel, tile, waves, m, n, k, published Tflop/s
+BF16 = [
+    (EIGHT, 256, 256, 8, 8192, 8192, 8192, 1610), (EIGHT, 256, 256, 8, 4096, 4096, 4096, 1413),
+    (EIGHT, 256, 256, 8, 16384, 16384, 16384, 1571), (EIGHT, 256, 256, 8, 3072, 3072, 3072, 808),
+    (EIGHT, 256, 256, 8, 3072, 4096, 4096, 1103), (EIGHT, 256, 256, 8, 7680, 8192, 8192, 1522),
+    (f"{GEMM}/micros/producer_consumer/16x32/micro_05_async.cpp", 192, 256, 16, 7680, 8192, 8192, 1251),
+]
+# size, published Tflop/s
+FP6 = [(1024, 74.9), (2048, 470.2), (4096, 1865.5), (8192, 2861.5), (16384, 3122.1)]
+# folder and source, heads, heads of keys, queries, d, causal, published ms
+FORWARD = [
+    ("gqa/kernel.cpp", 16, 16, 2048, 128, False, 0.479), ("gqa/kernel.cpp", 16, 16, 4096, 128, False, 1.790),
+    ("gqa/kernel.cpp", 64, 8, 4096, 128, False, 6.968), ("gqa_causal/kernel.cpp", 16, 16, 4096, 128, True, 1.049),
+    ("gqa/kernel_d64.cpp", 16, 16, 2048, 64, False, 0.3065), ("gqa/kernel_d64.cpp", 16, 16, 4096, 64, False, 1.1686),
+    ("gqa_causal/kernel_d64.cpp", 16, 16, 4096, 64, True, 0.691),
+]
+
+
+class Bench:
+    def __init__(self, options):
+        self.options, self.folder = options, tempfile.TemporaryDirectory()
+
+    def zeros(self, n):
+        path = os.path.join(self.folder.name, f"{n}.bin")
+        with open(path, "ab") as f:
+            f.truncate(n)
+        return path
+
+    def matrix(self, sizes, bytes_of_one, out=False):
+        n = int(bytes_of_one * sizes[0] * sizes[1] * sizes[2] * sizes[3])
+        spec = f"out={self.folder.name}/out.bin:{n}" if out else f"in={self.zeros(n)}"
+        return [spec] + [f"u64={s}" for s in (*sizes, 0)]
+
+    def defined(self, source, sizes):
+        """A copy of the source with these sizes; `NAME` is a macro or a constant."""
+        with open(source) as f:
+            text = f.read()
+        for name, value in sizes.items():
+            text, n = re.subn(rf"(#define {name} |constexpr int {name} = )[^\n;]*", rf"\g<1>{value}", text)
+            if not n:
+                raise SystemExit(f"{source} has no {name}")
+        path = os.path.join(self.folder.name, os.path.basename(source))
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+    def run(self, root, source, sizes, kernel, grid, block, arguments, macros=(), published=0, name=""):
+        if self.options.only and self.options.only not in name:
+            return
+        path = os.path.join(root, source)
+        words = [self.options.tilewright, "run", self.defined(path, sizes), "-t", "cdna4", "--include", os.path.join(root, "include"),
+                 "--include", os.path.dirname(path), "--kernel", kernel, "--grid", grid, "--block", str(block), "--lds", "160000",
+                 "--timing-only", "--json", "-D", "KITTENS_CDNA4"]
+        for m in macros:
+            words += ["-D", m]
+        for a in arguments:
+            words += ["--arg", a]
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{name}: {done.stderr.strip()}")
+        seconds = json.loads(done.stdout)["seconds"]
+        print(f"| {name} | {published * 1e6:.1f} | {seconds * 1e6:.1f} | {published / seconds - 1:+.0%} |", flush=True)
+
+    def bf16(self, source, tile_m, tile_n, waves, m, n, k, tflops):
+        grid = f"{n // tile_n},{m // tile_m}" if "producer" in source else str(m // tile_m * (n // tile_n))
+        arguments = self.matrix((1, 1, m, k), 2) + self.matrix((1, 1, n, k), 2) + self.matrix((1, 1, m, n), 2, out=True) + ["u64=0"]
+        self.run(self.options.hipkittens, source, {"M": m, "N": n, "K": k}, "micro_tk", grid, 64 * waves, arguments,
+                 published=2e-12 * m * n * k / tflops, name=f"bf16 {m} x {k} x {n}, {tile_m}x{tile_n}, {waves} waves")
+
+    def fp6(self, size, tflops):
+        a = self.matrix((1, 1, size, size), 0.75)
+        self.run(self.options.fp6, "kernels/gemm/fp6fp32/16x16x128_4wave.cpp", {"M": size, "N": size, "K": size}, "micro_tk",
+                 f"{size // 256},{size // 256}", 256, a + a + self.matrix((1, 1, size, size), 2, out=True),
+                 published=2e-12 * size ** 3 / tflops, name=f"e2m3 {size}")
+
+    def forward(self, source, heads, key_heads, queries, d, causal, ms):
+        q, kv = (16, queries, heads, d), (16, queries, key_heads, d)
+        arguments = self.matrix(q, 2) + self.matrix(kv, 2) * 2 + self.matrix(q, 2, out=True)
+        arguments += self.matrix((16, heads, 1, queries), 4, out=True) + ["u64=0"]
+        self.run(self.options.hipkittens, f"{ATTENTION}/{source}",
+                 {"ATTN_N": queries, "ATTN_H": heads, "ATTN_H_KV": key_heads, "ATTN_D": d}, "attend_ker",
+                 f"{heads},{queries // 256},16", 512, arguments, published=1e-3 * ms,
+                 name=f"attention forward s={queries} heads {heads}, {key_heads} d={d}{' causal' if causal else ''}")
+
+    def backward(self, queries, ms):
+        q = (16, queries, 16, 128)
+        arguments = self.matrix(q, 2) * 4 + self.matrix(q, 2, out=True) * 3 + self.matrix((16, 16, 1, queries), 4) * 2 + ["u64=0"]
+        self.run(self.options.hipkittens, f"{ATTENTION}/gqa_backwards/attn_bkwd_non_causal.cpp",
+                 {"ATTN_N": queries, "ATTN_H": 16, "ATTN_H_KV": 16}, "attend_bwd_combined_ker", f"16,{queries // 256},16", 256,
+                 arguments, macros=[BACKWARD], published=1e-3 * ms,
+                 name=f"attention backward s={queries}, pinned; main kernel (published: with two small ones)")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("hipkittens", help="a checkout of HazyResearch/HipKittens at f09e9685")
+    parser.add_argument("--fp6", help="fp6_dwordx3 of its branch fp6_experimental [default: no rows of FP6]")
+    parser.add_argument("--tilewright", default="build/tilewright", help="the command [default: build/tilewright]")
+    parser.add_argument("--only", help="only rows whose name contains this word [default: all]")
+    bench = Bench(parser.parse_args())
+    print("| kernel | published us | model us | error of Tflop/s |\n| --- | --- | --- | --- |", flush=True)
+    for row in FORWARD:
+        bench.forward(*row)
+    bench.backward(4096, 5.355)
+    for row in BF16:
+        bench.bf16(*row)
+    for row in FP6 if bench.options.fp6 else ():
+        bench.fp6(*row)
+
+
+if __name__ == "__main__":
+    main()
