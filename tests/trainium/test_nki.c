@@ -114,6 +114,29 @@ static void a_row_takes_as_long_as_if_the_kernel_broadcast_it(void **state) {
   free(source);
 }
 
+/* The Tensor engine has no integers: their rows are transferred. */
+static void a_row_of_integers_is_broadcast(void **state) {
+  static const char source[] =
+      "@nki.jit\n"
+      "def softmax(x):\n"
+      "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+      "    t = nl.softmax(nl.load(x), axis=1)\n"
+      "    row = nl.full((1, 64), 3, dtype=nl.int32)\n"
+      "    whole = nl.full((128, 64), -3, dtype=nl.int32)\n"
+      "    p, f, one = nl.arange(128)[:, None], nl.arange(80)[None, :], nl.arange(1)[:, None]\n"
+      "    sum = nl.add(whole[p, f], row[one, f], mask=f < 64)\n"
+      "    nl.store(y, nl.add(t, sum[0:128, 0:64]))\n"
+      "    return y\n";
+  const result r = expect_correct(source, "softmax rows=128 cols=64");
+  assert_true(counter(&r, "tensor_busy") == 0);
+  char *unmasked = strdup(source);
+  memcpy(strstr(unmasked, "f < 64"), "f < 80", 6);
+  const result wrong = run_on("trn2", unmasked, "softmax rows=128 cols=64");
+  assert_true(wrong.status == TW_FAILED && strstr(wrong.error.text, "line 8: index 79 of dimension 1 is outside"));
+  free(unmasked);
+  (void)state;
+}
+
 static void a_gemm_of_the_newer_dialect_is_correct(void **state) {
   char *source = example("gemm.py");
   (void)state;
@@ -774,6 +797,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_the_compiler_are_switched_off),
                                      cmocka_unit_test(an_rms_norm_is_correct_and_timed),
                                      cmocka_unit_test(a_row_takes_as_long_as_if_the_kernel_broadcast_it),
+                                     cmocka_unit_test(a_row_of_integers_is_broadcast),
                                      cmocka_unit_test(a_gemm_of_the_newer_dialect_is_correct),
                                      cmocka_unit_test(a_softmax_with_helpers_grids_and_masks_is_correct),
                                      cmocka_unit_test(a_gemm_with_transposes_and_an_output_argument_is_correct),

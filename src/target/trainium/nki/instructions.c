@@ -101,13 +101,6 @@ static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t si
       size[d] = view[i]->size[d];
     }
   }
-  for (size_t i = 0; i < n_views; i++) { /* engines cannot read one partition for all */
-    if (view[i]->size[0] == size[0]) continue;
-    int64_t wide[TRN_VIEW_DIMS];
-    memcpy(wide, view[i]->size, sizeof wide);
-    wide[0] = size[0];
-    view[i] = nki_spread(r, nki_broadcast(r, view[i], n, wide));
-  }
   return n;
 }
 
@@ -196,7 +189,14 @@ static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type
   const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
   if (bounds.is_empty) return whole;
   nki_view *operand[4] = {nki_cut(r, whole, &bounds)};
-  for (size_t s = 0; s < n_sources; s++) operand[s + 1] = nki_cut(r, source[s], &bounds);
+  for (size_t s = 0; s < n_sources; s++) {
+    operand[s + 1] = nki_cut(r, source[s], &bounds);
+    if (operand[s + 1]->size[0] == operand[0]->size[0] || pointers >> s & 1) continue;
+    int64_t wide[TRN_VIEW_DIMS];
+    memcpy(wide, operand[s + 1]->size, sizeof wide);
+    wide[0] = operand[0]->size[0]; /* engines cannot read one partition for all */
+    operand[s + 1] = nki_spread(r, nki_broadcast(r, operand[s + 1], operand[s + 1]->n, wide));
+  }
   i.engine = result.engine;
   i.partitions = (int)operand[0]->size[0];
   i.elements = nki_free_elements(operand[0]);

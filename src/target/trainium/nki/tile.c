@@ -323,7 +323,7 @@ nki_view *nki_columns(nki_run *r, nki_view *v, int64_t from, int64_t n) {
 }
 
 /* Broadcasts one partition to all: ones [1, P] times the row, 512 columns at a time, and a copy to SBUF, which the
- * compiler's model may remove. Each content is broadcast only once. */
+ * compiler's model may remove. Integers are transferred. Each content is broadcast only once. */
 nki_view *nki_spread(nki_run *r, nki_view *v) {
   if (v->n < 2 || v->along_partitions[0] || v->size[0] == 1) return v;
   nki_tensor *t = v->tensor;
@@ -337,9 +337,11 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
   row->size[0] = 1;
   const int64_t columns = nki_free_elements(v);
   nki_view *ones = nki_tile(r, TRN_SBUF, v->type, 2, (int64_t[]){1, partitions});
-  nki_do_fill(r, 1, ones, (nki_value){.type = NKI_V_MISSING}, TRN_ENGINE_ANY);
+  const bool by_product = trn_type_is_real(v->type);
+  if (by_product) nki_do_fill(r, 1, ones, (nki_value){.type = NKI_V_MISSING}, TRN_ENGINE_ANY);
+  if (!by_product) nki_emit_pass(r, TRN_DMA, TRN_SYNC, columns, 2, (nki_view *[]){out, row});
   /* for the timing: the regions of each chunk; the values are computed below */
-  for (int64_t from = 0; from < columns; from += 512) {
+  for (int64_t from = by_product ? 0 : columns; from < columns; from += 512) {
     const int64_t n = columns - from < 512 ? columns - from : 512;
     nki_view *sum = nki_tile(r, TRN_PSUM, TRN_F32, 2, (int64_t[]){partitions, n});
     trn_instruction product = {.opcode = TRN_MATMUL,
