@@ -86,6 +86,7 @@ static const kernel_case cases[] = {
     {"a100-sxm", "layernorm rows=2 cols=50 inner=88 a=bf16", "row warps=8;streaming"},
     {"a100-sxm", "layernorm rows=2 cols=37 inner=75 norm=rms a=f16", "row warps=2"},
     {"a100-sxm", "layernorm rows=2 cols=48 inner=40 norm=abs affine=0 eps=0 a=f16", "row warps=8;block rows=1"},
+    {"a100-sxm", "layernorm rows=2 cols=300 inner=36 a=f32", "row warps=8;block rows=1"},
     {"a100-sxm", "layernorm rows=1 cols=16 inner=300 norm=l2 affine=0 a=f32", "row warps=1"},
     {"t4", "layernorm rows=3 cols=40 inner=7 a=f32", ""},
     {"t4", "layernorm rows=2 cols=300 inner=5 norm=rms affine=0 a=f32", ""},

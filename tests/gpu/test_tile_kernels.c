@@ -43,6 +43,8 @@ static const kernel_case cases[] = {
     {"layernorm rows=333 cols=520 residual=1 a=f16", "row warps=1;block rows=8;streaming"},
     {"layernorm rows=4 cols=64 inner=262144 norm=rms affine=0 a=f32", "row warps=8"},
     {"layernorm rows=32 cols=128 inner=3136 a=bf16", "row warps=16"},
+    {"layernorm rows=32 cols=512 inner=3136 norm=rms a=bf16", "row warps=16;block rows=1"},
+    {"layernorm rows=32 cols=384 inner=3136 norm=rms a=f32", "row warps=32"},
     {"conv2d n=256 c=3 h=224 w=224 k=96 r=11 s=11 stride=4 pad=2 bias=row weight_layout=kcrs image_layout=nchw a=f32 "
      "b=f32 out=f32 "
      "acc=f32",
@@ -219,7 +221,8 @@ static void what_cannot_be_is_refused(void **state) {
   refused("layernorm rows=4 cols=4096 affine=0 a=bf16", "row warps=4", "do not support affine=0");
   refused("layernorm rows=4 cols=64 inner=4 a=f32", "split_row blocks=2", "does not support inner");
   refused("layernorm rows=4 cols=64 inner=4 a=f32", "row warps=2", "128 elements per thread exceed its registers");
-  refused("layernorm rows=4 cols=256 inner=8 a=bf16", "row warps=32", "exceed the registers of a block");
+  refused("layernorm rows=4 cols=128 inner=8 a=bf16", "row warps=16;block rows=2", "exceed the registers of a block");
+  refused("layernorm rows=4 cols=545 inner=8 a=f32", "row warps=16", "exceed the registers of a block");
   refused("layernorm rows=4 cols=4100 span=82 a=f32", "split_row blocks=2", "unsupported span=82");
   refused("pool n=1 h=8 w=8 r=3 s=3 a=f32", "outputs 8", "only 6 rows");
   refused("pool n=1 h=99 w=99 r=30 s=30 a=f32", "outputs 4", "too many elements");

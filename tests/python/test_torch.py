@@ -619,7 +619,7 @@ class Tuning(unittest.TestCase):
         images = (112, 64, 512, 512)
         channels = dict(rows=4, cols=64, inner=512 * 512, norm="rms", affine=0, eps=1e-5)
         self.assertEqual(_rows.normalize_keys(images, "rms", 1e-5, 1), channels)
-        self.assertEqual([_rows.has_normalize((8, 257), dim) for dim in (0, 1)] + [_rows.has_normalize((257, 8), 0)], [True, True, False])
+        self.assertEqual([_rows.has_normalize((8, 513), dim) for dim in (0, 1)] + [_rows.has_normalize((513, 8), 0)], [True, True, False])
 
     def test_pools(self):
         """A module is computed as before, with gradients; the keys of kernels follow its options."""

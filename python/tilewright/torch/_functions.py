@@ -107,7 +107,7 @@ def rms_norm(
 
 def normalize(x: torch.Tensor, f: str = "l2", eps: float = 0.0, dim: int = -1) -> torch.Tensor:
     """x over a norm along a dimension. f: l2, sqrt(sum of squares + eps); rms, sqrt(mean of squares + eps), with eps above 0; or abs, the mean
-    magnitude + eps. Kernels are for the last dimension, and for others of up to 256 elements."""
+    magnitude + eps. Kernels are for the last dimension, and for others of up to 512 elements."""
     if f not in _rows.NORMS or not 0 <= eps < 1 or (f == "rms" and not eps) or dim not in range(-x.dim(), x.dim()):
         expected = f"expected f of {', '.join(_rows.NORMS)}, eps between 0 and 1, and a dimension of x"
         raise UsageError(f"tilewright.torch.normalize: {expected} (found {f}, {eps}, dim={dim})")

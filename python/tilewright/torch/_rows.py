@@ -178,7 +178,7 @@ NORMS = {
     "rms": lambda x, eps, dim: x / (x.square().mean(dim, keepdim=True) + eps).sqrt(),
 }
 #: Elements of a vector that is not along the last dimension: kernels keep vectors in registers.
-LONGEST_APART = 256
+LONGEST_APART = 512
 
 
 def normalize_by_pytorch(x: torch.Tensor, f: str, eps: float, dim: int) -> torch.Tensor:

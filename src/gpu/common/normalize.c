@@ -11,8 +11,9 @@
 #include "base/template.h"
 #include "op/layernorm.h"
 
-/* Floats of a row that a thread keeps; warps of a block; registers of a thread for other things. */
-enum { VALUES_MAX = 64, ROWS_USUAL_WARPS = 8, REGISTERS_MORE = 24 };
+/* Floats of a row that a thread keeps; warps of a block; registers of a thread for other things; warps that have registers
+ * for VALUES_MAX and more. */
+enum { VALUES_MAX = 64, ROWS_USUAL_WARPS = 8, REGISTERS_MORE = 24, WARPS_FULL = 16 };
 
 static bool is_norm(const tw_problem *p) { return strcmp(p->op->name, "layernorm") == 0; }
 
@@ -30,6 +31,7 @@ static layout layout_of(const tw_tile_machine *machine, const tw_problem *p) {
   const int64_t rows = tw_problem_int(p, "rows"), cols = tw_problem_int(p, "cols");
   layout l = {.inner = is_norm(p) ? tw_problem_int(p, "inner") : 1, .sharing = 1};
   l.count = l.inner > 1 ? tw_tile_piece(type, l.inner) : TW_TILE_CHUNK / tw_tile_type_bytes(type);
+  if (l.inner > 1 && cols * l.count > VALUES_MAX * WARPS_FULL) l.count = 1; /* long rows, one at a time */
   l.pieces = l.inner > 1 ? cols : cols / l.count;
   l.groups = l.inner > 1 ? rows * (l.inner / l.count) : rows;
   if (l.inner == 1) l.sharing = machine->warp_threads;
@@ -60,9 +62,9 @@ static tw_status settle_row(const tw_tile_machine *machine, const tw_problem *p,
   const int64_t values = (int64_t)plan->each * l.count;
   TW_REJECT_IF(values > VALUES_MAX, "row warps=%d: %lld elements per thread exceed its registers; use more warps",
                plan->warps, (long long)values);
-  /* A thread with several rows also keeps two numbers of each. */
-  TW_REJECT_IF(l.inner > 1 && machine->registers &&
-                   (values + 2 * l.count + REGISTERS_MORE) * threads * plan->rows > machine->registers,
+  /* A thread also keeps two numbers of each of its rows, and the address of each element that is loaded alone. */
+  const int64_t need = values + 2 * l.count + (l.count == 1 ? 2 * plan->each : 0) + REGISTERS_MORE;
+  TW_REJECT_IF(l.inner > 1 && machine->registers && need * threads * plan->rows > machine->registers,
                "%lld elements of %lld threads exceed the registers of a block; use other warps, or fewer rows",
                (long long)values, (long long)(threads * plan->rows));
   plan->chunks = (int64_t)plan->each * (is_norm(p) && tw_problem_int(p, "residual") ? 2 : 1);
