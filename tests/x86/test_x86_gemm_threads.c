@@ -316,6 +316,23 @@ static void the_team_and_openmp_give_way_to_each_other(void **state) {
   assert_true(atomic_load(&l.openmp));
 }
 
+/* No time passes. */
+static void openmp_has_calls_for_a_limited_number(void **state) {
+  x86_lateness l = {.openmp = true};
+  (void)state;
+  for (int i = 1; i < X86_REGIONS_UNTIL_TRIAL; i++) x86_note_openmp(&l, 1e-5, 1e-5);
+  assert_true(atomic_load(&l.openmp));
+  x86_note_openmp(&l, 1e-5, 1e-5);
+  assert_false(atomic_load(&l.openmp));
+  for (int i = 0; i < 300; i++) x86_note_team(&l, false, 1); /* still late: back at once */
+  assert_true(atomic_load(&l.openmp));
+  for (int i = 0; i < X86_REGIONS_UNTIL_TRIAL; i++) x86_note_openmp(&l, 1e-5, 1e-5);
+  assert_false(atomic_load(&l.openmp));
+  x86_note_team(&l, true, 1); /* in time: it has its usual patience again */
+  for (int i = 0; i < 300; i++) x86_note_team(&l, false, 1);
+  assert_false(atomic_load(&l.openmp));
+}
+
 int main(void) {
   emulate_what_is_asked();
   const struct CMUnitTest tests[] = {
@@ -324,6 +341,7 @@ int main(void) {
       cmocka_unit_test(users_share_a_plan),
       cmocka_unit_test(parts_are_dealt_once),
       cmocka_unit_test(the_team_and_openmp_give_way_to_each_other),
+      cmocka_unit_test(openmp_has_calls_for_a_limited_number),
       cmocka_unit_test(execution_allocates_nothing),
   };
   if (is_short()) cmocka_set_test_filter("every_number*");

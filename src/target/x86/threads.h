@@ -18,7 +18,12 @@ typedef struct x86_lateness {
   atomic_int calls;     /* late ones */
   atomic_int doublings; /* of the time after which the team gives way */
   _Atomic double since; /* time of the first late call, seconds */
+  atomic_int regions;   /* of OpenMP since the team gave way */
+  atomic_bool trial;    /* the team is tried again: OpenMP's threads are known to be in time */
 } x86_lateness;
+
+/* Regions of OpenMP after which the team is tried again, for some hundred calls if its helpers are still late. */
+enum { X86_REGIONS_UNTIL_TRIAL = 1 << 16 };
 
 /* After a call of the team at time `now`: did its helpers come in time? */
 void x86_note_team(x86_lateness *, bool in_time, double now);
