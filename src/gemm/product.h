@@ -32,7 +32,7 @@ typedef struct tw_operands {
 } tw_operands;
 
 /* Computes a product of f32 on the calling thread, without a plan, if it is small or there is only this thread. If not,
- * or if it is no product (alpha or a size is 0), returns false. B of one column may become a row: a B' as stored. */
+ * or if it is no product (alpha or a size is 0), returns false. A product of one column may become one of one row. */
 bool tw_product_compute_small(tw_operands *, int threads);
 
 typedef struct tw_product {

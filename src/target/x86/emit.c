@@ -132,10 +132,12 @@ static void emit_stores(tw_text *t, const tile *k, bool part) {
 }
 
 static void emit_accumulation(tw_text *t, const tile *k, bool part) {
-  tw_text_add(t, "    if (into == X86_ADD) {\n      const char *row = c;\n");
+  tw_text_add(t, "    if (into %s X86_ADD) {\n      const char *row = c;\n", k->stored ? "&" : "==");
+  if (k->stored) tw_text_add(t, "      const operand beta = broadcast(next + %d);\n", X86_UNIT);
   for (int i = 0; i < k->rows; i++) {
     for (int j = 0; j < k->vectors; j++) {
-      tw_text_add(t, "      s%d_%d = add(s%d_%d, ", i, j, i, j);
+      tw_text_add(t, k->stored ? "      s%d_%d = multiply_add(s%d_%d, beta, " : "      s%d_%d = add(s%d_%d, ", i, j, i,
+                  j);
       if (part)
         tw_text_add(t, "load_part(row + %d, part%d));\n", j * k->vector, j);
       else
@@ -146,6 +148,14 @@ static void emit_accumulation(tw_text *t, const tile *k, bool part) {
   tw_text_add(t, "    }\n");
 }
 
+static void emit_scale(tw_text *t, const tile *k) {
+  tw_text_add(t, "  if (into & X86_SCALED) {\n    const operand alpha = broadcast(next);\n");
+  for (int i = 0; i < k->rows; i++)
+    for (int j = 0; j < k->vectors; j++)
+      tw_text_add(t, "    s%d_%d = multiply_add(zero(), s%d_%d, alpha);\n", i, j, i, j);
+  tw_text_add(t, "  }\n");
+}
+
 /* Four rows at a time. */
 static void emit_stores_across(tw_text *t, const tile *k) {
   enum { ACROSS = 4 };
@@ -153,8 +163,9 @@ static void emit_stores_across(tw_text *t, const tile *k) {
   for (int i = 0; i < k->rows; i += ACROSS)
     for (int j = 0; j < k->vectors; j++) {
       const int rows = k->rows - i < ACROSS ? k->rows - i : ACROSS;
-      tw_text_add(t, "    store_across(c + %d + %d * c_stride, c_stride, columns - %d, %d", i * X86_UNIT, j * lanes,
-                  j * lanes, rows);
+      tw_text_add(t,
+                  "    store_across(c + %d + %d * c_stride, c_stride, columns - %d, %d, into & X86_ADD ? next + %d : 0",
+                  i * X86_UNIT, j * lanes, j * lanes, rows, X86_UNIT);
       for (int q = 0; q < ACROSS; q++) tw_text_add(t, q < rows ? ", s%d_%d" : ", zero()", i + q, j);
       tw_text_add(t, ");\n");
     }
@@ -172,7 +183,8 @@ static void emit_parts(tw_text *t, const tile *k) {
 static void emit_end(tw_text *t, const tile *k) {
   const int lanes = k->vector / X86_UNIT;
   if (k->stored) {
-    tw_text_add(t, "  if (into == X86_SET_ACROSS) {\n");
+    emit_scale(t, k);
+    tw_text_add(t, "  if (into & X86_ACROSS) {\n");
     emit_stores_across(t, k);
     tw_text_add(t, "  } else\n");
   }
@@ -250,7 +262,7 @@ static void emit_loops(tw_text *t, const tile *k) {
 static void emit_tile(tw_text *t, const tile *k, const char *name) {
   tw_text_add(t, "static void %s_%d(int64_t all_units, const void *a_first, int64_t a_stride, const void *b_first, ",
               name, k->rows);
-  tw_text_add(t, "int64_t b_stride, void *c_first,\n    int64_t c_stride, int64_t columns, x86_into into, "
+  tw_text_add(t, "int64_t b_stride, void *c_first,\n    int64_t c_stride, int64_t columns, int into, "
                  "const void *next_first, int64_t next_step, int64_t strips) {\n");
   tw_text_add(t, "  const char *a_start = a_first, *b_start = b_first, *next = next_first;\n  char *c = c_first;\n");
   if (k->stored) {
@@ -284,36 +296,48 @@ static bool has_stored(const x86_variant *s) {
   return x86_wide_rows(s) && s->arithmetic == X86_F32 && !s->stored_left_out;
 }
 
-/* The tables of tile functions. */
+/* A table of tile functions. */
+typedef struct kind {
+  const char *name;
+  bool direct;
+  int rows, vectors;
+  unsigned left_out;
+  bool stored;
+} kind;
+
+static void emit_kind(tw_text *t, const x86_variant *s, const kind *i, int vector) {
+  for (int r = 1; r <= i->rows; r++) {
+    tile k = tile_of(s, r, i->direct, i->vectors);
+    k.vector = vector, k.stored = i->stored, k.turned = k.stored && !k.direct;
+    if (!x86_left_out(i->left_out, r)) emit_tile(t, &k, i->name);
+  }
+  if (i->rows) x86_emit_table(t, "x86_tile", i->name, i->rows, i->left_out);
+}
+
 static void emit_tiles(tw_text *t, const x86_variant *s) {
   const int one = s->vectors, two = 2 * s->vectors, part = x86_narrow_vectors(s), narrow = has_narrow(s) ? s->rows : 0;
-  const struct {
-    const char *name;
-    bool direct;
-    int rows, vectors;
-    unsigned left_out;
-    bool stored;
-  } kinds[] = {{"packed", false, s->rows, one, s->packed_left_out, false},
-               {"direct", true, s->rows, one, s->direct_left_out, false},
-               {"wide_packed", false, x86_wide_rows(s), two, s->wide_packed_left_out, false},
-               {"wide_direct", true, x86_wide_rows(s), two, s->wide_direct_left_out, false},
-               {"narrow_packed", false, narrow, part, s->packed_left_out, false},
-               {"narrow_direct", true, narrow, part, s->direct_left_out, false},
-               {"stored", true, has_stored(s) ? s->rows : 0, one, 0, true},
-               {"wide_stored", true, has_stored(s) ? x86_wide_rows(s) : 0, two, 0, true},
-               {"narrow_stored", true, has_stored(s) ? s->rows : 0, part, 0, true},
-               {"turned", false, has_stored(s) ? s->rows : 0, one, 0, true},
-               {"wide_turned", false, has_stored(s) ? x86_wide_rows(s) : 0, two, 0, true},
-               {"narrow_turned", false, has_stored(s) ? s->rows : 0, part, 0, true}};
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-    const int rows = kinds[i].rows;
-    for (int r = 1; r <= rows; r++) {
-      tile k = tile_of(s, r, kinds[i].direct, kinds[i].vectors);
-      k.stored = kinds[i].stored, k.turned = k.stored && !k.direct;
-      if (!x86_left_out(kinds[i].left_out, r)) emit_tile(t, &k, kinds[i].name);
-    }
-    if (rows) x86_emit_table(t, "x86_tile", kinds[i].name, rows, kinds[i].left_out);
-  }
+  const kind kinds[] = {{"packed", false, s->rows, one, s->packed_left_out, false},
+                        {"direct", true, s->rows, one, s->direct_left_out, false},
+                        {"wide_packed", false, x86_wide_rows(s), two, s->wide_packed_left_out, false},
+                        {"wide_direct", true, x86_wide_rows(s), two, s->wide_direct_left_out, false},
+                        {"narrow_packed", false, narrow, part, s->packed_left_out, false},
+                        {"narrow_direct", true, narrow, part, s->direct_left_out, false},
+                        {"stored", true, has_stored(s) ? s->rows : 0, one, 0, true},
+                        {"wide_stored", true, has_stored(s) ? x86_wide_rows(s) : 0, two, 0, true},
+                        {"narrow_stored", true, has_stored(s) ? s->rows : 0, part, 0, true},
+                        {"turned", false, has_stored(s) ? s->rows : 0, one, 0, true},
+                        {"wide_turned", false, has_stored(s) ? x86_wide_rows(s) : 0, two, 0, true},
+                        {"narrow_turned", false, has_stored(s) ? s->rows : 0, part, 0, true}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    emit_kind(t, s, &kinds[i], X86_UNIT * x86_isa_lanes(s->isa));
+}
+
+/* After everything else: words change their meaning. */
+static void emit_half_tiles(tw_text *t, const x86_variant *s) {
+  const kind kinds[] = {{"half_stored", true, s->rows, 1, 0, true}, {"half_turned", false, s->rows, 1, 0, true}};
+  tw_text_add(t, "#include \"target/x86/runtime/half_avx512.h\"\n\n");
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    emit_kind(t, s, &kinds[i], X86_UNIT * x86_isa_lanes(s->isa) / 2);
 }
 
 bool x86_left_out(unsigned rows_left_out, int rows) { return rows_left_out >> (rows - 1) & 1; }
@@ -374,6 +398,7 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
     emit_spin(t, s);
   }
   x86_emit_coded(s, t);
+  if (has_stored(s)) emit_half_tiles(t, s);
   tw_text_add(t, "extern const x86_kernel %s;\nconst x86_kernel %s = {\n", c, c);
   tw_text_add(t, "    .name = \"%s\", .isa = %s, .arithmetic = %s, .rows = %d, .columns = %d,\n", name,
               isa_in_c[s->isa], arithmetic_in_c[s->arithmetic], s->rows, s->vectors * lanes);
@@ -388,10 +413,12 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
         t, "    .narrow_columns = %d, .narrow_packed = narrow_packed_tiles, .narrow_direct = narrow_direct_tiles,\n",
         x86_narrow_vectors(s) * lanes);
   if (has_stored(s))
-    tw_text_add(t,
-                "    .stored = stored_tiles, .wide_stored = wide_stored_tiles, .narrow_stored = narrow_stored_tiles,\n"
-                "    .turned = turned_tiles, .wide_turned = wide_turned_tiles, .narrow_turned = narrow_turned_tiles,\n"
-                "    .dots = dots,\n");
+    tw_text_add(
+        t,
+        "    .stored = stored_tiles, .wide_stored = wide_stored_tiles, .narrow_stored = narrow_stored_tiles,\n"
+        "    .turned = turned_tiles, .wide_turned = wide_turned_tiles, .narrow_turned = narrow_turned_tiles,\n"
+        "    .half_columns = %d, .half_stored = half_stored_tiles, .half_turned = half_turned_tiles, .dots = dots,\n",
+        lanes / 2);
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s%s};\n",
               converts ? "_bf16" : "", quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");

@@ -6,7 +6,7 @@ static void emit_rows(tw_text *t, int rows, bool direct) {
   tw_text_add(
       t,
       "static void %s_%d(int64_t units, const void *a_first, int64_t a_stride, const void *b, int64_t b_stride, "
-      "void *c_first, int64_t c_stride,\n    int64_t columns, x86_into into, const void *next_first, int64_t "
+      "void *c_first, int64_t c_stride,\n    int64_t columns, int into, const void *next_first, int64_t "
       "next_step, "
       "int64_t strips) {\n"
       "  const char *a = a_first, *next = next_first;\n  char *c = c_first;\n  (void)b_stride;\n"

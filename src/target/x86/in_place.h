@@ -13,8 +13,9 @@ typedef struct x86_in_place {
   int64_t b_row, panel; /* from row to row of B, from panel to panel */
   int64_t c_pitch;      /* from row to row of C, or across from column to column */
   int64_t rows, columns, units;
-  bool turned; /* A is stored by columns */
-  x86_into into;
+  bool turned;         /* A is stored by columns */
+  int into;            /* flags: x86_into */
+  float alpha_beta[2]; /* used with X86_SCALED, X86_ADD */
 } x86_in_place;
 
 void x86_run_in_place(const x86_in_place *);

@@ -67,9 +67,9 @@ typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_S8S8, X8
 typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_activation;
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
-/* What a tile does with its sums. Only tiles on B in place store them across: C is stored by columns, `c_stride` apart.
- */
-typedef enum x86_into { X86_SET, X86_ADD, X86_SET_ACROSS } x86_into;
+/* What a tile does with its sums. Tiles on B in place, and dots, have flags: C = sums, or alpha * sums; plus beta * C.
+ * alpha and beta are floats at `next`. C may be stored by columns, `c_stride` apart: then sums are stored across. */
+typedef enum x86_into { X86_SET = 0, X86_ADD = 1, X86_ACROSS = 2, X86_SCALED = 4 } x86_into;
 
 /* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in
  * place) and in C. `columns` <= the tile's: columns right of them are not touched. Strides are in bytes. C's elements
@@ -77,8 +77,7 @@ typedef enum x86_into { X86_SET, X86_ADD, X86_SET_ACROSS } x86_into;
  * other tiles, so that rows of A in place, which may all map to one set of L1, fit there. For each line of the panel,
  * in each strip, `next` advances by `next_step`; the lines that it passes are prefetched into L2. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
-                      int64_t c_stride, int64_t columns, x86_into into, const void *next, int64_t next_step,
-                      int64_t strips);
+                      int64_t c_stride, int64_t columns, int into, const void *next, int64_t next_step, int64_t strips);
 
 /* The conversion of sums on their way into C:
  *   C = convert(act(alpha * row_scale[i] * column_scale[j] * sum + bias[j] + beta * C))
@@ -191,7 +190,7 @@ typedef void x86_pack(void *to, const void *from, int64_t stride, int64_t width,
 
 /* C[i][j] = or += sum over p of A[i][p] B[j][p]. Pitches are in bytes (runtime/dots_avx512.h). */
 typedef void x86_dots(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_pitch, const void *b, int64_t b_pitch,
-                      void *c, int64_t c_pitch, x86_into);
+                      void *c, int64_t c_pitch, int into /* flags */, const float *alpha_beta);
 
 typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
@@ -211,6 +210,9 @@ typedef struct x86_kernel {
   x86_tile *const *stored, *const *wide_stored, *const *narrow_stored;
   /* likewise, on columns of a transposed A, `a_stride` apart */
   x86_tile *const *turned, *const *wide_turned, *const *narrow_turned;
+  /* likewise, on at most half_columns of B, which is less than narrow_columns */
+  int half_columns;
+  x86_tile *const *half_stored, *const *half_turned;
   x86_dots *dots;               /* or NULL */
   double operations_per_round;  /* multiplications and additions in a round of `spin` */
   void (*spin)(int64_t rounds); /* multiply-adds on registers only: the peak rate */

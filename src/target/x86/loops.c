@@ -384,7 +384,8 @@ void x86_run_part_on(const tw_gemm_plan *p, const tw_gemm_operands *o, const voi
                       .columns = end_column - first_column,
                       .units = p->units,
                       .turned = p->spec.a_transposed,
-                      .into = p->adds ? X86_ADD : X86_SET};
+                      .into = p->adds ? X86_ADD : X86_SET,
+                      .alpha_beta = {1, 1}};
     if (!in_place) {
       x.b = workspace + p->b_at, x.b_row = width * X86_UNIT, x.panel = p->units * width * X86_UNIT;
       x86_pack_panels(p, b, scale, 0, first_column / width, x86_ceil_div(end_column - first_column, width),

@@ -25,125 +25,107 @@ static const x86_kernel *kernel_of_f32(void) {
   return k;
 }
 
-static tw_operands transposed(const tw_operands *x) {
-  tw_operands t = *x;
-  t.m = x->n, t.n = x->m;
-  t.a = x->b, t.lda = x->ldb, t.a_transposed = !x->b_transposed;
-  t.b = x->a, t.ldb = x->lda, t.b_transposed = !x->a_transposed;
-  return t;
-}
-
-/* Is the transposed C, one row, stored as C is? */
-static bool is_one_row(const tw_operands *x) { return x->n == 1 && x->ldc == 1; }
-
-static bool is_plain(const tw_operands *x) { return x->alpha == 1 && (x->beta == 0 || x->beta == 1); }
-
 static int64_t ceil_of(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-/* How C or the transposed C is computed, in about this number of cycles. */
+/* How C or the transposed C is computed, in about this number of half cycles. */
 typedef struct way {
   bool turned, dots; /* dots: vectors run along k */
-  int64_t cycles;
+  int64_t cost;
 } way;
 
-/* A multiply-add takes a cycle, and four are needed for its latency. To begin and to store sums takes two, three for
- * dots. An element is transposed in half a cycle, or in one if it moves alone. */
-static way way_of(const tw_operands *x, bool turned, bool may_use_dots) {
-  const int64_t m = x->m, n = x->n, k = x->k, vectors = m * (ceil_of(n, LANES) / LANES);
-  const int64_t tiles = (vectors > 4 ? vectors : 4) * k + 2 * vectors + (x->b_transposed ? k * n / 2 : 0);
-  if (x->a_transposed || !may_use_dots) return (way){turned, false, tiles};
-  const int64_t dots = m * ceil_of(n, DOTS) * (ceil_of(k, LANES) / LANES + 3) + (x->b_transposed ? 0 : k * n);
-  return dots < tiles ? (way){turned, true, dots} : (way){turned, false, tiles};
+/* A multiply-add takes a cycle, half a cycle with a vector of half the length, and four are needed for its latency. To
+ * begin and to store sums takes two, five for dots. Loads under masks are a third slower. An element is transposed in
+ * three quarters of a cycle, or in one if it moves alone. `packs`: B is not stored in the order of the vectors. */
+static way way_of(int64_t m, int64_t n, int64_t k, bool packs, bool a_transposed, bool may_use_dots) {
+  enum { HALF = LANES / 2, LATENCY = 8 };
+  const int64_t halves = m * (n % LANES > HALF ? ceil_of(n, LANES) / HALF : ceil_of(n, HALF) / HALF);
+  const int64_t loops = (halves > LATENCY ? halves : LATENCY) * k;
+  const int64_t tiles = loops + (n < HALF ? loops / 3 : 0) + 2 * halves + (packs ? k * n + k * n / 2 : 0);
+  if (a_transposed || !may_use_dots) return (way){.cost = tiles};
+  const int64_t sums = n < m && n < DOTS ? n * ceil_of(m, DOTS) : m * ceil_of(n, DOTS);
+  const int64_t dots = 2 * sums * (ceil_of(k, LANES) / LANES + 5) + (packs ? 0 : (n > 1 ? 1 : 2) * k * n);
+  return dots < tiles ? (way){.dots = true, .cost = dots} : (way){.cost = tiles};
 }
 
 static way cheapest(const tw_operands *x, bool may_use_dots) {
-  const tw_operands t = transposed(x);
-  way direct = way_of(x, false, may_use_dots), turned = way_of(&t, true, may_use_dots);
-  turned.cycles += is_one_row(x) ? 0 : x->m * x->n / (is_plain(x) ? 4 : 2);
-  return direct.cycles <= turned.cycles ? direct : turned;
+  const way direct = way_of(x->m, x->n, x->k, x->b_transposed, x->a_transposed, may_use_dots);
+  way turned = way_of(x->n, x->m, x->k, !x->a_transposed, !x->b_transposed, may_use_dots);
+  turned.turned = true;
+  turned.cost += x->m * x->n / 2;
+  return direct.cost <= turned.cost ? direct : turned;
+}
+
+/* One column of C, stored as a row: the transposed product is one by rows. A of one row is stored in either order. */
+static void become_row(tw_operands *x) {
+  const tw_operands y = *x;
+  x->m = 1, x->n = y.m, x->ldc = y.m;
+  x->a = y.b, x->lda = y.ldb, x->a_transposed = !y.b_transposed;
+  x->b = y.a, x->ldb = y.lda, x->b_transposed = !y.a_transposed;
+  if (x->lda == 1) x->a_transposed = false, x->lda = x->k;
 }
 
 /* Products for which this needs no calculation, which takes as long as one of 4 x 4 x 4. */
 static inline bool is_best_in_place(const tw_operands *x) {
-  return !x->b_transposed && (x->n % LANES == 0 || (x->n >= x->m && (!x->a_transposed || x->n < LANES)));
+  enum { SHORT = 16 };
+  if (x->b_transposed) return false;
+  if (x->n % LANES == 0 || x->m == 1) return true;
+  return x->a_transposed ? x->n < LANES && (x->n >= x->m || (x->n > 2 && x->k <= SHORT))
+                         : x->n >= x->m || x->k <= SHORT;
 }
 
-/* Where B is not stored in the order of its vectors: B', with rows of this number of elements. */
-static int64_t pitch_of_turned(const tw_operands *x, bool dots) { return ceil_of(dots ? x->k : x->n, LANES); }
-
-static inline void multiply(const x86_kernel *kernel, const tw_operands *x, bool dots, float *c, int64_t c_pitch,
-                            x86_into into, float *room) {
-  const float *b = x->b;
-  int64_t ldb = x->ldb;
-  if (x->b_transposed != dots) {
-    ldb = pitch_of_turned(x, dots);
-    kernel->gather(room, b, x->ldb * X86_UNIT, dots ? x->k : x->n, ldb, dots ? x->n : x->k, 1);
-    b = room;
-  }
-  if (dots) {
-    kernel->dots(x->m, x->n, x->k, x->a, x->lda * X86_UNIT, b, ldb * X86_UNIT, c, c_pitch * X86_UNIT, into);
-    return;
-  }
-  const x86_in_place p = {.kernel = kernel,
-                          .a = x->a,
-                          .b = b,
-                          .c = c,
-                          .a_pitch = x->lda * X86_UNIT,
-                          .b_row = ldb * X86_UNIT,
-                          .panel = kernel->columns * X86_UNIT,
-                          .c_pitch = c_pitch * X86_UNIT,
-                          .rows = x->m,
-                          .columns = x->n,
-                          .units = x->k,
-                          .turned = x->a_transposed,
-                          .into = into};
-  x86_run_in_place(&p);
+static inline int into_of(const tw_operands *x) {
+  return (x->beta != 0 ? X86_ADD : X86_SET) | (x->alpha != 1 ? X86_SCALED : X86_SET);
 }
 
-/* C = alpha sums + beta C, for a few columns or rows of C. */
-static void finish(const x86_kernel *kernel, const tw_operands *x, const float *sums, int64_t pitch) {
-  x86_finish f = {
-      .sums_stride = pitch * X86_UNIT, .c_stride = x->ldc * X86_UNIT, .rows = x->m, .alpha = x->alpha, .beta = x->beta};
-  for (int64_t column = 0; column < x->n; column += X86_COLUMNS_MAX) {
-    f.sums = sums + column, f.c = (float *)x->c + column, f.columns = x86_min(x->n - column, X86_COLUMNS_MAX);
-    kernel->finish(&f);
-  }
+/* The product, or the transposed one, with its B in place. */
+static inline x86_in_place in_place(const x86_kernel *kernel, const tw_operands *x, bool turned) {
+  const int64_t a_pitch = x->lda * X86_UNIT, b_pitch = x->ldb * X86_UNIT;
+  return (x86_in_place){.kernel = kernel,
+                        .a = turned ? x->b : x->a,
+                        .b = turned ? x->a : x->b,
+                        .a_pitch = turned ? b_pitch : a_pitch,
+                        .b_row = turned ? a_pitch : b_pitch,
+                        .c = x->c,
+                        .c_pitch = x->ldc * X86_UNIT,
+                        .panel = kernel->columns * X86_UNIT,
+                        .rows = turned ? x->n : x->m,
+                        .columns = turned ? x->m : x->n,
+                        .units = x->k,
+                        .turned = turned ? !x->b_transposed : x->a_transposed,
+                        .into = into_of(x) | (turned ? X86_ACROSS : X86_SET),
+                        .alpha_beta = {x->alpha, x->beta}};
 }
 
-static void finish_turned(const x86_kernel *kernel, const tw_operands *x, const float *sums, int64_t pitch,
-                          float *room) {
-  if (x->beta == 0) {
-    kernel->gather(x->c, sums, pitch * X86_UNIT, x->n, x->ldc, x->m, x->alpha);
-    return;
+/* `packs`: B is first transposed to `room`. `p` has its B in place again at the end: a copy would take too long. */
+static inline void multiply(x86_in_place *p, bool dots, bool packs, float *room) {
+  const void *const b = p->b;
+  const int64_t b_row = p->b_row;
+  if (packs) {
+    const int64_t pitch = ceil_of(dots ? p->units : p->columns, LANES);
+    p->kernel->gather(room, b, b_row, dots ? p->units : p->columns, pitch, dots ? p->columns : p->units, 1);
+    p->b = room, p->b_row = pitch * X86_UNIT;
   }
-  kernel->gather(room, sums, pitch * X86_UNIT, x->n, x->n, x->m, 1);
-  finish(kernel, x, room, x->n);
+  if (dots)
+    p->kernel->dots(p->rows, p->columns, p->units, p->a, p->a_pitch, p->b, p->b_row, p->c, p->c_pitch, p->into,
+                    p->alpha_beta);
+  else
+    x86_run_in_place(p);
+  p->b = b, p->b_row = b_row;
 }
 
-/* PART columns of C, or of the transposed C, at a time. The stack has memory for their B, their sums, and these sums
- * transposed. False: too little. */
+/* PART columns of C, or of the transposed C, at a time. The stack has memory for their B. False: too little. */
 static __attribute__((noinline)) bool multiply_on_stack(const x86_kernel *kernel, const tw_operands *x, way w) {
   enum { PART = 64, ROOM = 1 << 14 };
   float memory[ROOM];
-  const tw_operands t = w.turned ? transposed(x) : *x;
-  const int64_t most = x86_min(t.n, PART), pitch = ceil_of(most, LANES);
-  const int64_t of_b = t.b_transposed == w.dots ? 0 : w.dots ? most * pitch_of_turned(&t, true) : t.k * pitch;
-  const bool row = !w.turned || is_one_row(x), across = !row && x->beta == 0;
-  const bool to_c = is_plain(x) && (row || across);
-  if (of_b + (to_c ? 0 : 2 * t.m * pitch) > ROOM) return false;
-  float *const sums = memory + of_b, *const turned_sums = sums + t.m * pitch;
-  const x86_into into = !to_c ? X86_SET : across ? X86_SET_ACROSS : x->beta == 1 ? X86_ADD : X86_SET;
-  for (int64_t column = 0; column < t.n; column += PART) {
-    tw_operands part = t, of_c = *x;
-    *(w.turned ? &of_c.m : &of_c.n) = part.n = x86_min(t.n - column, PART);
-    part.b = (const float *)t.b + column * (t.b_transposed ? t.ldb : 1);
-    of_c.c = (float *)x->c + column * (w.turned ? x->ldc : 1);
-    multiply(kernel, &part, w.dots, to_c ? of_c.c : sums, to_c ? x->ldc : pitch, into, memory);
-    if (to_c) continue;
-    if (w.turned)
-      finish_turned(kernel, &of_c, sums, pitch, turned_sums);
-    else
-      finish(kernel, &of_c, sums, pitch);
+  x86_in_place p = in_place(kernel, x, w.turned);
+  const int64_t most = x86_min(p.columns, PART);
+  const bool b_transposed = w.turned ? !x->a_transposed : x->b_transposed, packs = b_transposed != w.dots;
+  if (packs && (w.dots ? most * ceil_of(x->k, LANES) : x->k * ceil_of(most, LANES)) > ROOM) return false;
+  const int64_t b_step = PART * (b_transposed ? p.b_row : X86_UNIT), c_step = PART * (w.turned ? p.c_pitch : X86_UNIT);
+  for (int64_t left = p.columns; left > 0; left -= PART) {
+    p.columns = x86_min(left, PART);
+    multiply(&p, w.dots, packs, memory);
+    p.b = (const char *)p.b + b_step, p.c = (char *)p.c + c_step;
   }
   return true;
 }
@@ -153,20 +135,21 @@ static __attribute__((noinline)) bool multiply_on_stack(const x86_kernel *kernel
 bool tw_product_compute_small(tw_operands *x, int threads) {
   enum { WORK_MOST = 250000, WORK_MOST_ALONE = 4000000, K_MOST = 256 };
   const int64_t size = x->m * x->n, work = size * x->k;
-  if (size > WORK_MOST_ALONE || work > WORK_MOST_ALONE || work == 0) return false;
+  if (size > WORK_MOST_ALONE || work > WORK_MOST_ALONE || work == 0 || x->alpha == 0) return false;
   const bool small = work <= WORK_MOST;
-  if (!small && (threads > 1 || x->alpha != 1 || x->k > K_MOST)) return false;
+  if (!small && (threads > 1 || x->alpha != 1 || (x->beta != 0 && x->beta != 1) || x->k > K_MOST)) return false;
   const x86_kernel *const kernel = kernel_of_f32();
   if (!kernel || !kernel->stored) return false;
-  if (x->n == 1 && x->ldb == 1 && x->k >= LANES) x->b_transposed = true, x->ldb = x->k; /* it is both */
-  if (is_plain(x) && is_best_in_place(x)) {
-    const x86_into into = x->beta == 1 ? X86_ADD : X86_SET;
-    if (x->m <= kernel->rows && x->n <= kernel->narrow_columns)
-      (x->a_transposed ? kernel->narrow_turned : kernel->narrow_stored)[x->m - 1](
-          x->k, x->a, x->lda * X86_UNIT, x->b, x->ldb * X86_UNIT, x->c, x->ldc * X86_UNIT, x->n, into, x->b, 0, 1);
-    else
-      multiply(kernel, x, false, x->c, x->ldc, into, NULL);
+  if (x->n == 1 && x->ldc == 1 && (x->a_transposed || x->k >= LANES)) become_row(x);
+  if (!is_best_in_place(x)) return multiply_on_stack(kernel, x, cheapest(x, small));
+  if (x->m <= kernel->rows && x->n <= kernel->half_columns) {
+    const float alpha_beta[] = {x->alpha, x->beta};
+    (x->a_transposed ? kernel->half_turned : kernel->half_stored)[x->m - 1](x->k, x->a, x->lda * X86_UNIT, x->b,
+                                                                            x->ldb * X86_UNIT, x->c, x->ldc * X86_UNIT,
+                                                                            x->n, into_of(x), alpha_beta, 0, 1);
     return true;
   }
-  return x->alpha != 0 && multiply_on_stack(kernel, x, cheapest(x, small));
+  const x86_in_place p = in_place(kernel, x, false);
+  x86_run_in_place(&p);
+  return true;
 }

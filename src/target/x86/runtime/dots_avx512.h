@@ -40,26 +40,32 @@ WORD void add_products(int rows, int columns, const char *a, int64_t a_pitch, co
   }
 }
 
-WORD void store_dots(const float *total, int rows, int columns, char *c, int64_t c_pitch, x86_into into) {
-  if (into == X86_SET_ACROSS) {
-    UNROLLED for (int j = 0; j < columns; j++, c += c_pitch)
-        UNROLLED for (int i = 0; i < rows; i++)((real_unit *)(void *)c)[i] = total[i * dots_columns(rows) + j];
+WORD void store_dots(float *total, int rows, int columns, char *c, int64_t c_pitch, int into, const float *alpha_beta) {
+  if (into & X86_SCALED) UNROLLED for (int i = 0; i < 2 * DOTS_ADDED; i++) total[i] *= alpha_beta[0];
+  if (into & X86_ACROSS) {
+    UNROLLED for (int j = 0; j < columns; j++, c += c_pitch) UNROLLED for (int i = 0; i < rows; i++) {
+      real_unit *const of_c = (real_unit *)(void *)c + i;
+      const float sum = total[i * dots_columns(rows) + j];
+      *of_c = into & X86_ADD ? sum + alpha_beta[1] * *of_c : sum;
+    }
     return;
   }
   const __mmask8 which = (__mmask8)((1 << columns) - 1);
   if (rows == 1) {
-    const __m256 old = into == X86_ADD ? _mm256_maskz_loadu_ps(which, c) : _mm256_setzero_ps();
-    _mm256_mask_storeu_ps(c, which, _mm256_loadu_ps(total) + old);
+    __m256 x = _mm256_loadu_ps(total);
+    if (into & X86_ADD) x = _mm256_fmadd_ps(_mm256_set1_ps(alpha_beta[1]), _mm256_maskz_loadu_ps(which, c), x);
+    _mm256_mask_storeu_ps(c, which, x);
     return;
   }
   UNROLLED for (int i = 0; i < rows; i++, c += c_pitch) { /* a load of more than was stored at once would wait */
-    const __m128 old = into == X86_ADD ? _mm_maskz_loadu_ps(which, c) : _mm_setzero_ps();
-    _mm_mask_storeu_ps(c, which, _mm_loadu_ps(total + i * dots_columns(rows)) + old);
+    __m128 x = _mm_loadu_ps(total + i * dots_columns(rows));
+    if (into & X86_ADD) x = _mm_fmadd_ps(_mm_set1_ps(alpha_beta[1]), _mm_maskz_loadu_ps(which, c), x);
+    _mm_mask_storeu_ps(c, which, x);
   }
 }
 
 WORD void dots_tile(int rows, int columns, int64_t k, const char *a, int64_t a_pitch, const char *b, int64_t b_pitch,
-                    char *c, int64_t c_pitch, x86_into into) {
+                    char *c, int64_t c_pitch, int into, const float *alpha_beta) {
   __m512 s[2 * DOTS_ADDED];
   float total[2 * DOTS_ADDED];
   UNROLLED for (int i = 0; i < 2 * DOTS_ADDED; i++) s[i] = zero();
@@ -68,19 +74,23 @@ WORD void dots_tile(int rows, int columns, int64_t k, const char *a, int64_t a_p
   if (k) add_products(rows, columns, a, a_pitch, b, b_pitch, first(k), s);
   _mm256_storeu_ps(total, add_lanes(s));
   if (rows > 2) _mm256_storeu_ps(total + DOTS_ADDED, add_lanes(s + DOTS_ADDED));
-  store_dots(total, rows, columns, c, c_pitch, into);
+  store_dots(total, rows, columns, c, c_pitch, into, alpha_beta);
 }
 
 #define DOTS_TILE(rows, columns)                                                                                       \
   case (rows)*DOTS_ADDED + (columns)-1:                                                                                \
-    dots_tile(rows, columns, k, a, a_pitch, b, b_pitch, c, c_pitch, into);                                             \
+    dots_tile(rows, columns, k, a, a_pitch, b, b_pitch, c, c_pitch, into, alpha_beta);                                 \
     break;
 #define DOTS_TILES(rows) DOTS_TILE(rows, 1) DOTS_TILE(rows, 2) DOTS_TILE(rows, 3) DOTS_TILE(rows, 4)
 
 /* Pitches are in bytes. */
 static void dots(int64_t m, int64_t n, int64_t k, const void *a_start, int64_t a_pitch, const void *b_start,
-                 int64_t b_pitch, void *c_start, int64_t c_pitch, x86_into into) {
-  const bool across = into == X86_SET_ACROSS;
+                 int64_t b_pitch, void *c_start, int64_t c_pitch, int into, const float *alpha_beta) {
+  const bool across = into & X86_ACROSS;
+  if (n < m && n < DOTS_ROWS) { /* fewer lanes of sums are empty in the transposed product */
+    dots(n, m, k, b_start, b_pitch, a_start, a_pitch, c_start, c_pitch, into ^ X86_ACROSS, alpha_beta);
+    return;
+  }
   const int64_t c_row = across ? X86_UNIT : c_pitch, c_column = across ? c_pitch : X86_UNIT;
   for (int64_t row = 0, rows; row < m; row += rows) {
     rows = m - row < DOTS_ROWS ? m - row : DOTS_ROWS;

@@ -86,7 +86,12 @@ static void gather(void *to_start, const void *from_start, int64_t stride, int64
   enum { UNIT = 4, STEP = 4 };
   char *to = to_start;
   const char *from = from_start;
-  if (units < STEP) {
+  if (units == 2 && width >= STEP) {
+    for (int64_t row = 0; row < width; row += STEP) {
+      const int64_t j = row + STEP <= width ? row : width - STEP;
+      transpose_4x2(to + j * UNIT, pitch * UNIT, from + j * stride, stride);
+    }
+  } else if (units < STEP) {
     for (int64_t p = 0; p < units; p++)
       for (int64_t j = 0; j < width; j++) memcpy(to + (p * pitch + j) * UNIT, from + j * stride + p * UNIT, UNIT);
   } else if (width < STEP) {

@@ -13,6 +13,23 @@ static inline quad load_quad(const char *p) {
   return q;
 }
 
+typedef int64_t pair __attribute__((vector_size(16)));
+
+/* Two rows of two units. An array of them would be written in halves and read at once, for which a core waits. */
+static inline quad load_pairs(const char *p, int64_t stride) {
+  int64_t first, second;
+  memcpy(&first, p, sizeof first);
+  memcpy(&second, p + stride, sizeof second);
+  return (quad)(pair){first, second};
+}
+
+static inline void transpose_4x2(char *to, int64_t to_stride, const char *from, int64_t stride) {
+  const quad low = load_pairs(from, stride), high = load_pairs(from + 2 * stride, stride);
+  const quad c0 = __builtin_shufflevector(low, high, 0, 2, 4, 6), c1 = __builtin_shufflevector(low, high, 1, 3, 5, 7);
+  memcpy(to, &c0, sizeof c0);
+  memcpy(to + to_stride, &c1, sizeof c1);
+}
+
 static inline void transpose_4x4(char *to, int64_t to_stride, const char *from, int64_t stride) {
   quad r0 = load_quad(from), r1 = load_quad(from + stride), r2 = load_quad(from + 2 * stride),
        r3 = load_quad(from + 3 * stride);

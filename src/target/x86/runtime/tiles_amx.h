@@ -136,7 +136,7 @@ enum { PAGE = 4096 };
  * is then. */
 static inline __attribute__((always_inline)) const char *
 run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_t a_stride, const char *b, char *c,
-         int64_t c_stride, int64_t columns, x86_into into, const char *next, int64_t next_step, int64_t strips) {
+         int64_t c_stride, int64_t columns, int into, const char *next, int64_t next_step, int64_t strips) {
   _Alignas(TILE_LINE) char edge[TILE_ROWS * PANEL_ROW];
   const bool whole = columns == TILE_COLUMNS;
   char *const to = whole ? c : edge;

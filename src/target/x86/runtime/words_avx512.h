@@ -37,27 +37,35 @@ WORD void store_part(void *p, part which, sums x) { _mm512_mask_storeu_ps(p, whi
       _mm_storeu_ps((float *)(void *)c, x);                                                                            \
     } else {                                                                                                           \
       keep(x);                                                                                                         \
-      _mm_mask_storeu_ps(c, (__mmask8)((1 << rows) - 1), x);                                                           \
+      _mm_mask_storeu_ps(c, which, x);                                                                                 \
     }                                                                                                                  \
   }
 
-/* Stores the first n sums of four rows, or of fewer, as columns `stride` bytes apart. */
-WORD void store_across(char *c, int64_t stride, int64_t n, int rows, sums s0, sums s1, sums s2, sums s3) {
+/* Stores the first n sums of four rows, or of fewer, as columns `stride` bytes apart; plus beta * C, if `beta`. */
+WORD void store_across(char *c, int64_t stride, int64_t n, int rows, const char *beta, sums s0, sums s1, sums s2,
+                       sums s3) {
   const __m512d low0 = (__m512d)_mm512_unpacklo_ps(s0, s1), high0 = (__m512d)_mm512_unpackhi_ps(s0, s1);
   const __m512d low1 = (__m512d)_mm512_unpacklo_ps(s2, s3), high1 = (__m512d)_mm512_unpackhi_ps(s2, s3);
   const __m512 u0 = (__m512)_mm512_unpacklo_pd(low0, low1), u1 = (__m512)_mm512_unpackhi_pd(low0, low1);
   const __m512 u2 = (__m512)_mm512_unpacklo_pd(high0, high1), u3 = (__m512)_mm512_unpackhi_pd(high0, high1);
-  if (n >= 16) {
+  const __mmask8 which = (__mmask8)((1 << rows) - 1);
+  const __m128 factor = beta ? _mm_set1_ps(*(const real_unit *)(const void *)beta) : _mm_setzero_ps();
+  if (n >= 8 && !beta) {
     STORE_LANES(0)
     STORE_LANES(1)
+  }
+  if (n >= 16 && !beta) {
     STORE_LANES(2)
     STORE_LANES(3)
     return;
   }
   float x[4][16];
   _mm512_storeu_ps(x[0], u0), _mm512_storeu_ps(x[1], u1), _mm512_storeu_ps(x[2], u2), _mm512_storeu_ps(x[3], u3);
-  for (int64_t j = 0; j < n; j++, c += stride)
-    _mm_mask_storeu_ps(c, (__mmask8)((1 << rows) - 1), _mm_loadu_ps(x[j % 4] + j / 4 * 4));
+  for (int64_t j = n >= 8 && !beta ? 8 : 0; j < n && j < 16; j++, c += stride) {
+    __m128 y = _mm_loadu_ps(x[j % 4] + j / 4 * 4);
+    if (beta) y = _mm_fmadd_ps(factor, _mm_maskz_loadu_ps(which, c), y);
+    _mm_mask_storeu_ps(c, which, y);
+  }
 }
 #undef STORE_LANES
 #else
