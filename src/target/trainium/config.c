@@ -26,21 +26,18 @@ static const tw_config_key tensor_keys[] = {GHZ(trn_config_tensor),
                                             CYCLES(trn_config_tensor, transpose_cycles_32),
                                             KEY(trn_config_tensor, rows_min, INT, 0, 512),
                                             NS4(trn_config_tensor, issue_ns, load_interval_32_ns, load_ns, done_ns),
-                                            NS(trn_config_tensor, slow_done_ns),
+                                            NS2(trn_config_tensor, slow_done_ns, window_phase_ns),
                                             KEY(trn_config_tensor, slow_rate, REAL, 0.01, 1),
                                             KEY(trn_config_tensor, window_ns, REAL, 1, 1e6),
-                                            NS(trn_config_tensor, window_phase_ns),
                                             KEY(trn_config_tensor, up_use, REAL, 0, 1),
                                             KEY(trn_config_tensor, down_use, REAL, 0, 1)};
 static const tw_config_key vector_keys[] = {
     GHZ(trn_config_vector),
-    CYCLES(trn_config_vector, start_cycles),
-    NS2(trn_config_vector, pointer_ns, done_ns),
+    CYCLES2(trn_config_vector, start_cycles, bn_aggregate),
+    NS4(trn_config_vector, pointer_ns, done_ns, transpose_ns, transpose_across_ns),
     CYCLES4(trn_config_vector, copy_32, copy_16, widen, psum),
     CYCLES4(trn_config_vector, tensor_tensor_32, tensor_tensor_16, tensor_tensor_psum, reduce),
-    CYCLES4(trn_config_vector, reciprocal, scan, select, memset),
-    CYCLES(trn_config_vector, bn_aggregate),
-    NS2(trn_config_vector, transpose_ns, transpose_across_ns)};
+    CYCLES4(trn_config_vector, reciprocal, scan, select, memset)};
 static const tw_config_key scalar_keys[] = {GHZ(trn_config_scalar), CYCLES2(trn_config_scalar, cycles, slow_cycles),
                                             NS4(trn_config_scalar, sbuf_ns, psum_ns, pointer_ns, accumulate_ns),
                                             NS2(trn_config_scalar, done_ns, table_ns)};
@@ -52,7 +49,7 @@ static const tw_config_key sync_keys[] = {
     NS4(trn_config_sync, wait_vector_ns, wait_scalar_ns, wait_gpsimd_ns, wait_sync_ns)};
 static const tw_config_key dma_keys[] = {
     KEY(trn_config_dma, engines, INT, 1, 64),
-    NS2(trn_config_dma, packet_ns, element_ns),
+    NS(trn_config_dma, packet_ns),
     KEY(trn_config_dma, transpose_rate, REAL, 0, 1),
     KEY(trn_config_dma, engine_gbs, REAL, 0.01, 10000),
     KEY(trn_config_dma, packet_bytes, INT64, 64, 1 << 20),
@@ -61,8 +58,7 @@ static const tw_config_key dma_keys[] = {
     NS4(trn_config_dma, hardware_issue_ns, hardware_write_ns, hardware_read_ns, hardware_read_large_ns),
     KEY(trn_config_dma, small_bytes, INT64, 0, 1 << 20),
     NS4(trn_config_dma, software_prepare_ns, software_issue_ns, software_write_ns, software_read_ns),
-    NS2(trn_config_dma, static_issue_ns, static_first_ns),
-    NS(trn_config_dma, notice_ns),
+    NS4(trn_config_dma, element_ns, static_issue_ns, static_first_ns, notice_ns),
     KEY(trn_config_dma, hardware, BOOL, 0, 1)};
 
 #define SECTION(name)                                                                                                  \
@@ -75,7 +71,6 @@ static const tw_config_section sections[] = {{.key = machine_keys, .n = sizeof m
                                              SECTION(gpsimd),
                                              SECTION(sync),
                                              SECTION(dma)};
-#undef SECTION
 const tw_config_schema trn_config_schema = {.what = "machine",
                                             .section = sections,
                                             .n = sizeof sections / sizeof sections[0],

@@ -315,20 +315,14 @@ nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
   if (!result.into && source->n && source->size[0] > r->config->memory.partitions)
     nki_fail(r, "a load of %lld rows; expected at most %d, one per partition", (long long)source->size[0],
              r->config->memory.partitions);
-  int n = source->n;
-  int64_t size[TRN_VIEW_DIMS];
-  memcpy(size, source->size, sizeof size);
-  nki_view *whole;
-  if (result.into && result.into->tensor->memory == TRN_HBM) { /* the mask refers to the destination's shape */
-    n = result.into->n;
-    memcpy(size, result.into->size, sizeof size);
-    whole = result.into;
-    bool same = source->n == n;
-    for (int d = 0; d < n && same; d++) same = source->size[d] == size[d] || source->size[d] == 1;
-    if (!same) source = shaped(r, source, n, size, "the source");
-  } else {
-    whole = destination(r, &result, TRN_SBUF, src->type, n, size);
-  }
+  const bool stores = result.into && result.into->tensor->memory == TRN_HBM;
+  const nki_view *like = stores ? result.into : source; /* the mask refers to the destination's shape */
+  const int n = like->n;
+  const int64_t *size = like->size;
+  bool same = source->n == n;
+  for (int d = 0; d < n && same; d++) same = source->size[d] == size[d] || source->size[d] == 1;
+  if (!same) source = shaped(r, source, n, size, "the source");
+  nki_view *whole = stores ? result.into : destination(r, &result, TRN_SBUF, src->type, n, size);
   const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
   if (bounds.is_empty) return whole;
   nki_view *dst = nki_cut(r, whole, &bounds), *part = nki_cut(r, source, &bounds);
