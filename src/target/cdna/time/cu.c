@@ -88,6 +88,8 @@ typedef struct cu {
   uint32_t pending_from, pending_to;
   line *l1; /* sets of ways, the newest first */
   int sets, ways, shift;
+  int64_t *arrived; /* the last misses of L1, as many as it has lines: when each arrived */
+  uint64_t misses;
   uint64_t *brought; /* lines that this CU recently requested from L2: its share of L2's, sets of BROUGHT_WAYS */
   size_t brought_sets;
   uint64_t scalar_line[SCALAR_LINES];
@@ -203,7 +205,8 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
   return (int64_t)(through + latency);
 }
 
-/* The time at which the line is in L1. It then is the newest of its set. */
+/* The time at which the line is in L1. It then is the newest of its set. A miss occupies a line of L1 from its request
+ * on, so no more misses are on their way than L1 has lines. */
 static int64_t through_l1(cu *c, uint64_t address, int64_t at) {
   const uint64_t tag = (address >> c->shift) + 1;
   line *way = c->l1 + (size_t)(tag % (uint64_t)c->sets) * (size_t)c->ways;
@@ -211,7 +214,11 @@ static int64_t through_l1(cu *c, uint64_t address, int64_t at) {
   while (i < c->ways - 1 && way[i].tag != tag) i++;
   line found = way[i];
   const bool hit = found.tag == tag;
-  if (!hit) found = (line){tag, beyond_l1(c, address, at, 0)};
+  if (!hit) {
+    int64_t *oldest = &c->arrived[c->misses++ % (uint64_t)(c->sets * c->ways)];
+    *oldest = beyond_l1(c, address, max64(at, *oldest), 0);
+    found = (line){tag, *oldest};
+  }
   memmove(way + 1, way, (size_t)i * sizeof *way);
   way[0] = found;
   return max64(found.there, at + (int64_t)c->s->share.l1_cycles);
@@ -765,12 +772,13 @@ static bool open_cu(cu *c) {
   c->sets = r->l1_bytes / r->l1_line / r->l1_ways;
   c->shift = __builtin_ctz((unsigned)r->l1_line);
   c->l1 = tw_new((size_t)c->sets * (size_t)c->ways, sizeof *c->l1);
+  c->arrived = tw_new((size_t)c->sets * (size_t)c->ways, sizeof *c->arrived);
   c->wave = tw_new(SIMDS * SLOTS, sizeof *c->wave);
   const cdna_cache_machine *m = &c->s->machine->caches;
   c->brought_sets = (size_t)(m->l2_bytes / m->cus / r->l1_line / BROUGHT_WAYS);
   c->brought = tw_new(c->brought_sets * BROUGHT_WAYS, sizeof *c->brought);
   for (int i = 0; i < SIMDS; i++) c->at[i] = i;
-  return c->l1 && c->wave && c->brought && open_code(c);
+  return c->l1 && c->arrived && c->wave && c->brought && open_code(c);
 }
 
 enum { TURNS_BETWEEN_LOOKS = 1 << 12 };
@@ -811,6 +819,7 @@ tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *err
       if (c->group[i].registers) cdna_group_close(c->group[i].registers);
     cdna_lru_close(&c->code);
     free(c->code_there);
+    free(c->arrived);
     free(c->l1);
     free(c->brought);
     free(c->wave);

@@ -10,7 +10,8 @@
  *     its SIMD's matrix unit, while vector instructions continue. Its result is available as C of the next matrix
  *     instruction after its passes, and for other uses some passes later.
  *   - LDS serves instructions in order. An LDS instruction takes the maximum of three times: the turns for the phases and banks of its addresses, the transfer of 64 addresses, and the transfer of its data through the port that two SIMDs share (half of the LDS's width).
- *   - Vector memory: 64 addresses, then lines of L1 (LRU, exact for these workgroups), one after the other. Misses use
+ *   - Vector memory: 64 addresses, then lines of L1 (LRU, exact for these workgroups), one after the other. Each miss
+ *     occupies a line of L1 until it arrives; more misses than lines wait. Misses use
  *     this CU's share of the L2's bandwidth, and L2's misses its share of the LLC's and memory's. Hits beyond L1 are
  *     distributed evenly by the rates of reuse.h; lines that this CU requests again hit L2. Stores use bandwidth for
  *     their bytes, in requests of at least l2_write; L2 writes back, so each byte uses the LLC once. Loads to LDS use
