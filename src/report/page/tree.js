@@ -6,7 +6,7 @@ R.panels.push({
   id: 'tree', title: 'Search tree', when: run => run.candidates && run.candidates.length > 1,
   draw: (body, run) => {
     const plot = R.el('div', {class: 'plot'});
-    body.append(R.el('p', {class: 'soft small'}, 'Each dot is a candidate, to the right of its parent. The orange way leads to the best. ' +
+    body.append(R.el('p', {class: 'soft small'}, 'Each dot is a candidate, to the right of its parent. The orange path leads to the best. ' +
       'Select a dot to see its source and its difference from the parent. Arrow keys walk through the tree; + and − zoom, 0 fits it.'),
       R.verdictLegend(run), plot);
     R.tree(plot, run);
