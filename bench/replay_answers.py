@@ -1,6 +1,6 @@
 """Repeats a recorded search with a language model, without the model: its answers are files in tests/data/agents/.
 
-The tables of docs/lab/2026-11-language-model-searches.md and 2026-11-language-model-parts.md come from these searches. Costs are simulated, so the result is
+The tables of docs/lab/2026-11-language-model-searches.md, -parts.md and -parts-2.md come from these searches. Costs are simulated, so the result is
 the same on every computer with the same compilers. TILEWRIGHT: the command [build/tilewright]."""
 import argparse
 import os
