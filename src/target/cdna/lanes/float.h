@@ -179,24 +179,22 @@ FUNCTION(div_fixup_f32) {
   }
 }
 
-/* Packed f32: op_sel and op_sel_hi are in the choice of the rows. */
-#define PKF(name_, ...)                                                                                                \
-  static inline float name_##_item(float A, float B, float C) {                                                        \
-    (void)C;                                                                                                           \
-    return __VA_ARGS__;                                                                                                \
-  }                                                                                                                    \
+/* Packed f32: op_sel and op_sel_hi are in the choice of the rows. Without a third operand, c and c2 are no rows. */
+#define PKF(name_, parameters_, low_, high_, ...)                                                                      \
+  static inline float name_##_item parameters_ { return __VA_ARGS__; }                                                 \
   FUNCTION(name_) {                                                                                                    \
     ROWS3;                                                                                                             \
     const uint32_t *a2 = x->upper[0], *b2 = x->upper[1], *c2 = x->upper[2];                                            \
+    (void)c, (void)c2;                                                                                                 \
     LOOP {                                                                                                             \
-      const float low = name_##_item(f(a[l]), f(b[l]), f(c[l])), high = name_##_item(f(a2[l]), f(b2[l]), f(c2[l]));    \
+      const float low = name_##_item low_, high = name_##_item high_;                                                  \
       d[l] = u(low);                                                                                                   \
       d[l + CDNA_LANES] = u(high);                                                                                     \
     }                                                                                                                  \
   }
-PKF(pk_add_f32, A + B)
-PKF(pk_mul_f32, A *B)
-PKF(pk_fma_f32, fmaf(A, B, C))
+PKF(pk_add_f32, (float A, float B), (f(a[l]), f(b[l])), (f(a2[l]), f(b2[l])), A + B)
+PKF(pk_mul_f32, (float A, float B), (f(a[l]), f(b[l])), (f(a2[l]), f(b2[l])), A *B)
+PKF(pk_fma_f32, (float A, float B, float C), (f(a[l]), f(b[l]), f(c[l])), (f(a2[l]), f(b2[l]), f(c2[l])), fmaf(A, B, C))
 FUNCTION(pk_mov_b32) {
   uint32_t *d = x->d;
   const uint32_t *a = x->s[0], *b = x->upper[1];
