@@ -40,7 +40,11 @@ typedef struct tw_config_key {
   const char *expected;
 } tw_config_key;
 
-enum { TW_CONFIG_KEYS_MAX = 64 };
+enum { TW_CONFIG_KEYS_MAX = 96 };
+#define TW_CONFIG_COUNT(keys_) (sizeof(keys_) / sizeof(keys_)[0])
+/* The members `key` and `n` for an array of keys. An array of too many keys does not compile. */
+#define TW_CONFIG_KEYS(keys_)                                                                                          \
+  .key = (keys_), .n = TW_CONFIG_COUNT(keys_) + 0 * sizeof(char[TW_CONFIG_COUNT(keys_) <= TW_CONFIG_KEYS_MAX ? 1 : -1])
 
 typedef struct tw_config_place {
   const char *origin;

@@ -101,7 +101,7 @@ static void check(void *whole, tw_config_file *f) {
     tw_config_wrong(f, "matrix_mhz clock_mhz", "matrix_mhz is above the peak clock");
 }
 
-static const tw_config_section sections[] = {{.key = keys, .n = sizeof keys / sizeof keys[0]}};
+static const tw_config_section sections[] = {{TW_CONFIG_KEYS(keys)}};
 const tw_config_schema cdna_machine_schema = {.what = "machine",
                                               .section = sections,
                                               .n = 1,

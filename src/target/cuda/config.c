@@ -33,7 +33,7 @@ static const tw_config_key keys[] = {
 #undef TEXT
 #undef NUMBER
 
-static const tw_config_section sections[] = {{.key = keys, .n = sizeof keys / sizeof keys[0]}};
+static const tw_config_section sections[] = {{TW_CONFIG_KEYS(keys)}};
 const tw_config_schema cuda_config_schema = {
     .what = "GPU", .section = sections, .n = 1, .bytes = sizeof(cuda_config), .words = "name summary device"};
 

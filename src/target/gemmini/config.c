@@ -142,7 +142,7 @@ static void check(void *whole, tw_config_file *f) {
   c->max_block_cols = wide > c->dim ? wide : c->dim;
 }
 
-static const tw_config_section sections[] = {{.key = keys, .n = sizeof keys / sizeof keys[0]}};
+static const tw_config_section sections[] = {{TW_CONFIG_KEYS(keys)}};
 const tw_config_schema gm_config_schema = {.what = "machine",
                                            .section = sections,
                                            .n = 1,

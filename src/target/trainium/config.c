@@ -61,9 +61,9 @@ static const tw_config_key dma_keys[] = {
     NS4(trn_config_dma, element_ns, static_issue_ns, static_first_ns, notice_ns),
     KEY(trn_config_dma, hardware, BOOL, 0, 1)};
 
-#define SECTION(name)                                                                                                  \
-  { #name, name##_keys, sizeof name##_keys / sizeof name##_keys[0], offsetof(trn_config, name), 0, 0, 0 }
-static const tw_config_section sections[] = {{.key = machine_keys, .n = sizeof machine_keys / sizeof machine_keys[0]},
+#define SECTION(part_)                                                                                                 \
+  { .name = #part_, TW_CONFIG_KEYS(part_##_keys), .offset = offsetof(trn_config, part_) }
+static const tw_config_section sections[] = {{TW_CONFIG_KEYS(machine_keys)},
                                              SECTION(memory),
                                              SECTION(tensor),
                                              SECTION(vector),

@@ -115,12 +115,11 @@ static void check(void *whole, tw_config_file *f) {
   for (size_t i = 0; i < c->n_kernels; i++) check_kernel(&c->kernel[i], f);
 }
 
-#define KEYS(table) .key = (table), .n = sizeof(table) / sizeof(table)[0]
 static const tw_config_section sections[] = {
-    {KEYS(machine_keys)},
-    {.name = "array", KEYS(array_keys), .offset = offsetof(xd_config, array)},
+    {TW_CONFIG_KEYS(machine_keys)},
+    {.name = "array", TW_CONFIG_KEYS(array_keys), .offset = offsetof(xd_config, array)},
     {.name = "kernel",
-     KEYS(kernel_keys),
+     TW_CONFIG_KEYS(kernel_keys),
      .offset = offsetof(xd_config, kernel),
      .stride = sizeof(xd_kernel),
      .count = offsetof(xd_config, n_kernels),

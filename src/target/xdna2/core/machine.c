@@ -134,7 +134,7 @@ static tw_status parse_line(void *context, char *line, tw_config_place at, tw_er
 }
 
 tw_status xc_machine_parse(const char *text, const char *origin, xc_machine *out, tw_error *error) {
-  tw_config_record record = {.what = "core", .key = keys, .n = sizeof keys / sizeof keys[0], .out = out};
+  tw_config_record record = {.what = "core", TW_CONFIG_KEYS(keys), .out = out};
   *out = (xc_machine){0};
   const tw_status status = tw_config_lines(text, origin, parse_line, &record, error);
   return status == TW_OK ? tw_config_complete(&record, (tw_config_place){origin, 0}, error) : status;
