@@ -67,8 +67,8 @@ static const char *const SQL[STATEMENTS] = {
     [DESCRIBE] = "INSERT OR IGNORE INTO counter VALUES (?1, ?2, ?3)",
     [EXPLAIN] = "SELECT unit, help FROM counter WHERE name = ?1",
     [KEEP] = "INSERT OR REPLACE INTO exchange VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
-    [REMEMBER] = "SELECT model, answer, tokens_in, tokens_out, money, seconds FROM exchange"
-                 " WHERE search = ?1 AND agent = ?2 AND place = ?3 AND asked = ?4",
+    [REMEMBER] = ("SELECT model, answer, tokens_in, tokens_out, money, seconds FROM exchange"
+                  " WHERE search = ?1 AND agent = ?2 AND place = ?3 AND asked = ?4"),
     [STATE] = "INSERT OR REPLACE INTO fact VALUES (?1, ?2, ?3)",
 };
 
