@@ -158,8 +158,9 @@ static void find_declared(const tokens *t, const char *prompt, declared *out) {
     new |= ends &&is(before, ",") && listing;
     new |= is(before, "}") && is_one_of(next, " , ; ");
     new |= is(before, ")") && is(next, "(") && strstr(before_parenthesis(t, i - 1)->text, "TW_KERNEL");
-    new |= is(before, ")") && is(next, "{") && is(before_parenthesis(t, i - 1), "alignas"); /* struct alignas(16) NAME */
-    const bool of_macro = is(before, "(") && is(next, ",") && has(out, twice->text); /* BASE(name, value) */
+    new |=
+        is(before, ")") && is(next, "{") && is(before_parenthesis(t, i - 1), "alignas"); /* struct alignas(16) NAME */
+    const bool of_macro = is(before, "(") && is(next, ",") && has(out, twice->text);     /* BASE(name, value) */
     if (!new && !of_macro) continue;
     declare(out, now);
     if (new && !listing && n_declaring < 64 && !is(before, "define")) declaring[n_declaring++] = depth;

@@ -562,7 +562,8 @@ static void sources_that_are_none_are_refused(void **state) {
                  "for this machine has a fixed launch");
   expect_failure("$T run --schedule /dev/null " SMALL " --kernel gemm", 2, "of a schedule has a fixed launch");
   expect_failure("mkdir -p folder.c; $T run folder.c " SMALL, 2, "directory");
-  expect_failure("$T run launched.c " SMALL " -D A", 2, "does not support headers and macros of your own; leave out --define");
+  expect_failure("$T run launched.c " SMALL " -D A", 2,
+                 "does not support headers and macros of your own; leave out --define");
 }
 
 /* Arguments by the metadata's names, where a compiler wrote names; else by number. */
