@@ -208,9 +208,10 @@ int cli_exit_status(tw_status);
 /* {"error", "status", "reason"} of a call that failed: the exit status, and the status by name. */
 json_t *cli_json_error(const char *text, tw_status);
 json_t *cli_json_number(double); /* an integer if it is one */
-/* For a simulated machine: "error", null if unknown for the problem, and "of", its description. NULL: a launch without an op. */
+/* For a simulated machine: "error", null if unknown for the problem, and "of", its description. Without a problem (a
+ * launch without an op, a list of targets): the machine's error. */
 json_t *cli_json_accuracy(const tw_target *, const tw_problem *);
-/* Prints a line if the error is not known. */
+/* Prints a line if the error is unknown. */
 void cli_print_accuracy(const tw_target *, const tw_problem *);
 json_t *cli_json_measurement(const tw_target *, const tw_problem *,
                              const tw_measurement *); /* cycles, utilization, ..., memory, counters */

@@ -83,8 +83,7 @@ static const cli_option table[] = {
     FLAG("own-menu", 0, own_menu, "ask a model for more menu options for each program in the beam"),
     INTEGER("translate", 0, translate, 1, 1000, "N",
             "let models translate the program to the machine's own instructions in their first N iterations; a kernel "
-            "that is "
-            "more complete may be slower [default: 0]"),
+            "that is more complete may be slower [default: 0]"),
     FLAG("filter-isa", 0, filter_isa, "omit instructions that neither program nor plan uses from prompts for kernels"),
     TEXT("plan", 0, plan, "FILE", "read the plan to implement from this file"),
     FLAG("no-run", 0, no_run, "do not measure the program; the prompt then has no measurements"),
@@ -116,8 +115,7 @@ static const cli_option table[] = {
          "hide each menu entry from a plan with probability P [default: 0.3; 0.7 with models]"),
     TEXT("without", 0, without, "LIST",
          "switch off parts of the search to measure their effect: names separated by commas. With models: menu, isa, "
-         "feedback, "
-         "examples. With rules: feedback, model"),
+         "feedback, examples. With rules: feedback, model"),
     LIST("agent", 0, agents, "NAME",
          "prompt: choose the language model that reads the documentation of --from: llm:MODEL[@URL] or exec:COMMAND\n"
          "tune: choose the agent that proposes kernels: rules, random, llm:MODEL[@URL] or exec:COMMAND; 2*NAME doubles "

@@ -132,7 +132,7 @@ void tw_journal_state(tw_journal *j, const char *key, const char *text, double n
   sqlite3_reset(s);
 }
 
-static void retry_waiting(tw_journal *j) {
+void tw_journal_retry(tw_journal *j) {
   size_t kept = 0;
   for (size_t i = 0; i < j->n_waiting; i++)
     if (kept > 0 || !write_candidate(j, j->waiting[i])) /* after a failure, later candidates would fail too */
@@ -173,7 +173,7 @@ void tw_journal_together(tw_journal *j, bool begin) {
 void tw_journal_record(tw_journal *j, tw_candidate *c) {
   if (c->verdict == TW_SKIPPED || c->verdict == TW_PENDING) return;
   if (j->is_together && wait_in_memory(j, c)) return;
-  retry_waiting(j);
+  tw_journal_retry(j);
   if (j->n_waiting > 0 || !write_candidate(j, c)) wait_in_memory(j, c);
 }
 
@@ -182,7 +182,7 @@ void tw_journal_amend(tw_journal *j, tw_candidate *c) {
 }
 
 const char *tw_journal_trouble(tw_journal *j) {
-  retry_waiting(j);
+  tw_journal_retry(j);
   if (j->n_waiting == 0) return NULL;
   snprintf(j->trouble, sizeof j->trouble, "the last %zu candidates are not in the journal %s (%s)", j->n_waiting,
            j->path, j->reason);

@@ -30,6 +30,8 @@ struct tw_journal {
   char trouble[800];
 };
 
+/* Writes candidates that could not be written yet; what fails again keeps waiting. */
+void tw_journal_retry(tw_journal *);
 /* Statements without a result. */
 bool tw_journal_run(tw_journal *, const char *sql);
 /* A statement whose parameters are texts, ended by NULL. `first`, if not NULL, gets the first column of the first row,

@@ -39,7 +39,7 @@ static const char SCHEMA[] =
     " model TEXT NOT NULL, asked TEXT NOT NULL, answer TEXT NOT NULL, tokens_in REAL, tokens_out REAL, money REAL,"
     " seconds REAL NOT NULL, PRIMARY KEY (search, agent, place));";
 
-/* Columns that later versions added. Readers do not need them: a journal without these columns gets them when it is
+/* A table and columns that later versions added. Readers do not need them: a journal without them gets them when it is
  * opened again. */
 static const char FACTS[] =
     "CREATE TABLE IF NOT EXISTS fact (search INTEGER NOT NULL REFERENCES search, key TEXT NOT NULL,"
@@ -51,17 +51,15 @@ static const char *const COLUMNS[][2] = {{"at", "ALTER TABLE candidate ADD COLUM
 static const char *const SQL[STATEMENTS] = {
     [INSERT] =
         "INSERT OR REPLACE INTO candidate (search, number, iteration, parent, plan, twin, lever, why, schedule, source,"
-        " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took, agent, "
-        "step,"
-        " mends, at, coverage, place)"
+        " digest, verdict, message, cost, cycles, seconds, instructions, utilization, counters, memory, took, agent,"
+        " step, mends, at, coverage, place)"
         " VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,"
         /* a candidate that is recalled or amended keeps the time and place of its evaluation */
         " coalesce((SELECT at FROM candidate WHERE search = ?1 AND number = ?2), ?25),"
         " coalesce(?26, (SELECT coverage FROM candidate WHERE search = ?1 AND number = ?2)),"
         " coalesce(?27, (SELECT place FROM candidate WHERE search = ?1 AND number = ?2)))",
-    [RECALL] = "SELECT c.verdict, c.message, c.cost, c.cycles, c.seconds, c.instructions, c.utilization, "
-               "c.took, c.counters, c.memory"
-               " FROM candidate AS c JOIN search AS s ON s.id = c.search"
+    [RECALL] = "SELECT c.verdict, c.message, c.cost, c.cycles, c.seconds, c.instructions, c.utilization,"
+               " c.took, c.counters, c.memory FROM candidate AS c JOIN search AS s ON s.id = c.search"
                " WHERE c.digest = ?1 AND c.source = ?2 AND s.seed = ?3 AND"
                " (instr(s.options, '" TW_JOURNAL_RUNNER "') = 1) = ?4 ORDER BY c.search, c.number",
     [DESCRIBE] = "INSERT OR IGNORE INTO counter VALUES (?1, ?2, ?3)",
@@ -273,9 +271,8 @@ static tw_status open_file(tw_journal *j, const tw_journal_subject *subject, con
 
 static void free_journal(tw_journal *j) {
   for (int i = 0; i < STATEMENTS; i++) sqlite3_finalize(j->statement[i]);
-  if (j->db)
-    tw_journal_run(j,
-                   "PRAGMA journal_mode = DELETE"); /* then it is one file, which can be read in a read-only folder */
+  /* then it is one file, which can be read in a read-only folder */
+  if (j->db) tw_journal_run(j, "PRAGMA journal_mode = DELETE");
   sqlite3_close(j->db);
   for (size_t i = 0; i < j->n_models; i++) free(j->models[i]);
   free(j->models);
@@ -310,7 +307,7 @@ tw_status tw_journal_open(const char *path, const tw_journal_subject *subject, c
 
 void tw_journal_close(tw_journal *j, bool finished) {
   if (!j) return;
-  tw_journal_trouble(j); /* writes what waits */
+  tw_journal_retry(j);
   char sql[100];
   snprintf(sql, sizeof sql, "UPDATE search SET finished = datetime('now') WHERE id = %lld", j->search);
   if (finished) tw_journal_run(j, sql);

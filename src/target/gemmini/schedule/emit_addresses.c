@@ -189,11 +189,12 @@ static void move_on(nest *n, char name[32], int x, stride_of stride, const char 
 static void enter_hoisted(nest *n, int x) {
   gm_emitter *e = n->e;
   const bool partial = n->v->partial[x];
+  const int last = n->v->bound[x] - 1;
   const char *cut = !partial ? "" : x == I ? " - cut_i" : x == J ? " - (cut_j << 32)" : " - (cut_k << 32)";
   if (partial && x == I)
     LINE("const uint64_t cut_i = i + ii == %d ? CUT_M << 48 : 0;", e->g->mb - 1);
   else if (partial)
-    LINE("const uint64_t cut_%c = %s == %d ? CUT_%c : 0;", "ijk"[x], variable[x], n -> v -> bound[x] - 1, "MNK"[x]);
+    LINE("const uint64_t cut_%c = %s == %d ? CUT_%c : 0;", "ijk"[x], variable[x], last, "MNK"[x]);
   if (x == K) {
     move_on(n, n->a, K, a_stride, cut);
     move_on(n, n->b, K, b_stride, partial ? " - (cut_k << 48)" : "");
@@ -213,5 +214,10 @@ static void keep_hoisted(nest *n) {
            n->a, n->b, n->c_more, n->c_first);
 }
 
-const gm_addresses gm_hoisted = {true,          constants_hoisted, begin_hoisted, operands_hoisted,
-                                 enter_hoisted, keep_hoisted,      pair_hoisted};
+const gm_addresses gm_hoisted = {.carry_sizes = true,
+                                 .constants = constants_hoisted,
+                                 .begin = begin_hoisted,
+                                 .operands = operands_hoisted,
+                                 .enter = enter_hoisted,
+                                 .keep = keep_hoisted,
+                                 .pair = pair_hoisted};

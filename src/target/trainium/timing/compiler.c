@@ -181,7 +181,7 @@ static bool are_same_pattern(const trn_region *a, const trn_region *b) {
   return true;
 }
 
-/* Whether an instruction after this one, other than `but`, writes a tensor. */
+/* Whether an instruction after number `after`, other than `but`, writes a tensor. */
 static bool is_written_after(const trn_program *p, const uses *u, int tensor, int after, int but) {
   for (size_t k = u->first[tensor]; k < u->first[tensor + 1]; k++) {
     const entry e = u->entry[k];
@@ -335,12 +335,13 @@ static bool repeats(const trn_compiled *c, const uses *u, int i, int before) {
   return same;
 }
 
-/* Products and sums of tiles that each iteration of an innermost loop computes again. Scalars are not compared, so other
- * instructions are not removed. */
+/* Removes products and sums of tiles that each iteration of an innermost loop computes again. Scalars are not compared,
+ * so other instructions stay. False without memory. */
 static bool remove_invariants(trn_compiled *c, const uses *u) {
   const trn_program *p = c->program;
   int *first = calloc(p->n_scopes + 1, sizeof *first); /* instruction of an iteration, counted from 1 */
-  for (int i = 0; first && i < (int)p->n_instructions; i++) {
+  if (!first) return false;
+  for (int i = 0; i < (int)p->n_instructions; i++) {
     const int scope = p->instruction[i].scope;
     if (scope < 1) continue;
     if (!first[scope]) first[scope] = i + 1;
@@ -355,7 +356,7 @@ static bool remove_invariants(trn_compiled *c, const uses *u) {
     c->copies_removed++;
   }
   free(first);
-  return first != NULL;
+  return true;
 }
 
 /* --- addresses --- */
@@ -662,7 +663,7 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
   trn_compiled c = {.program = p,
                     .static_dma = compiler->static_dma,
                     .software_arguments = compiler->software_arguments && config->dma.hardware,
-                    .shares_ports = config->gpsimd.shares_port && p->is_older,
+                    .engines_of_v2 = config->gpsimd.shares_port && p->is_older,
                     .look_ahead = compiler->look_ahead > 1 ? compiler->look_ahead : 1};
   size_t operands = 0;
   for (size_t i = 0; i < p->n_instructions; i++) operands += (size_t)p->instruction[i].n_operands;

@@ -230,8 +230,8 @@ unsigned trn_legal_engines(const trn_compiled *c, const trn_instruction *in) {
   if (in->opcode == TRN_DMA && has_software_descriptors(c, in)) return GPSIMD;
   if (in->engine != TRN_ENGINE_ANY) return 1u << in->engine;
   const data d = data_of(c, in);
-  const unsigned gpsimd = d.touches_psum || c->shares_ports ? 0 : GPSIMD; /* GpSimd cannot reach PSUM */
-  if (c->shares_ports && in->opcode == TRN_COPY && d.reads_psum) return SCALAR;
+  const unsigned gpsimd = d.touches_psum || c->engines_of_v2 ? 0 : GPSIMD; /* GpSimd cannot reach PSUM */
+  if (c->engines_of_v2 && in->opcode == TRN_COPY && d.reads_psum) return SCALAR;
   switch (in->opcode) {
   case TRN_MATMUL:
   case TRN_PE_TRANSPOSE: return 1 << TRN_TENSOR;
