@@ -25,6 +25,17 @@ typedef struct tw_conv {
   tw_arithmetic arithmetic;
 } tw_conv;
 
+/* Keys that both convolutions have (op/ops.h). */
+#define TW_CONV_RESULT_KEYS                                                                                            \
+  TW_CHOICE_KEY("bias", "none", "none|row", "bias: 1 x k"), TW_FLAG_KEY("relu", "replace negative results by 0"),      \
+      TW_REAL_KEY("scale", "1", "factor on the accumulator")
+#define TW_CONV_TYPE_KEYS(of_input_)                                                                                   \
+  TW_CHOICE_KEY("arithmetic", "full", "full|tf32|bf16",                                                                \
+                "full: products and sums in binary32; tf32, bf16: f32 input and weights may be rounded to this type"), \
+      TW_TYPE_KEY("a", "", of_input_), TW_TYPE_KEY("b", "", "element type of the weights"),                            \
+      TW_TYPE_KEY("out", "", "element type of the output"),                                                            \
+      TW_TYPE_KEY("acc", "", "type of the accumulator and of the bias")
+
 /* The arithmetic of choice n: full, tf32 or bf16. */
 static inline tw_arithmetic tw_conv_arithmetic(int64_t n) { return n == 2 ? TW_ARITHMETIC_BF16 : (tw_arithmetic)n; }
 

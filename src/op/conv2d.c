@@ -45,17 +45,10 @@ static const tw_key keys[] = {
     TW_INT_KEY("pool", "0", 0, WINDOW_LIMIT, "max pooling over windows of pool x pool; 0 = none"),
     TW_INT_KEY("pool_stride", "0", 0, WINDOW_LIMIT, "step of the pooling window; 0 = pool"),
     TW_INT_KEY("pool_pad", "0", 0, WINDOW_LIMIT, "padding of the pooling input; padding is never the maximum"),
-    TW_CHOICE_KEY("bias", "none", "none|row", "bias: 1 x k"),
-    TW_FLAG_KEY("relu", "replace negative results by 0"),
-    TW_REAL_KEY("scale", "1", "factor on the accumulator"),
+    TW_CONV_RESULT_KEYS,
     TW_CHOICE_KEY("weight_layout", "rsck", "rsck|krsc|kcrs", "order of the weights' dimensions"),
     TW_CHOICE_KEY("image_layout", "nhwc", "nhwc|nchw", "order of the dimensions of input and output"),
-    TW_CHOICE_KEY("arithmetic", "full", "full|tf32|bf16",
-                  "full: products and sums in binary32; tf32, bf16: f32 input and weights may be rounded to this type"),
-    TW_TYPE_KEY("a", "", "element type of the input"),
-    TW_TYPE_KEY("b", "", "element type of the weights"),
-    TW_TYPE_KEY("out", "", "element type of the output"),
-    TW_TYPE_KEY("acc", "", "type of the accumulator and of the bias"),
+    TW_CONV_TYPE_KEYS("element type of the input"),
 };
 
 tw_conv2d tw_conv2d_of(const tw_problem *p) {

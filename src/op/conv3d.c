@@ -32,17 +32,10 @@ static const tw_key keys[] = {
     TW_SIZE_KEY("s", WINDOW_LIMIT, 3, "columns of the kernel"),
     TW_INT_KEY("stride", "1", 1, WINDOW_LIMIT, "step of the window in all three directions"),
     TW_INT_KEY("pad", "0", 0, WINDOW_LIMIT, "zeros around the input"),
-    TW_CHOICE_KEY("bias", "none", "none|row", "bias: 1 x k"),
-    TW_FLAG_KEY("relu", "replace negative results by 0"),
-    TW_REAL_KEY("scale", "1", "factor on the accumulator"),
+    TW_CONV_RESULT_KEYS,
     TW_CHOICE_KEY("image_layout", "ndhwc", "ndhwc|ncdhw", "order of the dimensions of input and output"),
     TW_CHOICE_KEY("weight_layout", "trsck", "trsck|ktrsc|kctrs", "order of the weights' dimensions"),
-    TW_CHOICE_KEY("arithmetic", "full", "full|tf32|bf16",
-                  "full: products and sums in binary32; tf32, bf16: f32 input and weights may be rounded to this type"),
-    TW_TYPE_KEY("a", "", "element type of the input: f32, f16 or bf16"),
-    TW_TYPE_KEY("b", "", "element type of the weights"),
-    TW_TYPE_KEY("out", "", "element type of the output"),
-    TW_TYPE_KEY("acc", "", "type of the accumulator and of the bias"),
+    TW_CONV_TYPE_KEYS("element type of the input: f32, f16 or bf16"),
 };
 
 tw_conv tw_conv_of_conv3d(const tw_problem *p) {
