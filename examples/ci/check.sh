@@ -5,7 +5,8 @@
 # findings in FILE.known, which `tilewright run FILE ... --write-known FILE.known` writes.
 # TILEWRIGHT: the command, if it is not in the path.
 export COLUMNS=10000 # a finding is a line
-list=${1:?usage: check.sh LIST} failed=0
+[ $# = 1 ] || { echo "check.sh: expected one list of kernels; usage: check.sh LIST" >&2; exit 2; }
+list=$1 failed=0
 here=$(dirname "$list")
 while read -r file machine problem; do
   case $file in '' | '#'*) continue ;; esac
