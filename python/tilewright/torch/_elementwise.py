@@ -35,15 +35,15 @@ def by_pytorch(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0) 
     return FUNCTIONS[f](x, alpha, beta)
 
 
-def row_parts(shape: Any) -> int:
-    """Into how many launches of whole rows a tensor is divided."""
-    return parts_of(math.prod(shape[:-1]), math.prod(shape))
+def row_parts(shape: Any, dim: int = -1) -> int:
+    """Into how many launches a tensor is divided. Vectors along the dimension are whole."""
+    return parts_of(math.prod(shape[:dim]), math.prod(shape))
 
 
-def in_parts(plan: Any, x: torch.Tensor, *like: torch.Tensor, parts: int = 0) -> torch.Tensor:
-    """A result like x, whose rows are computed in parts if they are many. `like`: more inputs of x's shape. `parts`: how many [default: row_parts]."""
+def in_parts(plan: Any, x: torch.Tensor, *like: torch.Tensor, dim: int = -1) -> torch.Tensor:
+    """A result like x, in as many launches as row_parts has it. `like`: more inputs of x's shape."""
     x, out = x.contiguous(), x.new_empty(x.shape)
-    start_parts(plan, parts or row_parts(x.shape), [x, *(t.contiguous() for t in like)], out)
+    start_parts(plan, row_parts(x.shape, dim), [x, *(t.contiguous() for t in like)], out)
     return out
 
 

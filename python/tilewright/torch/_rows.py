@@ -1,4 +1,4 @@
-"""tilewright::layer_norm, ::rms_norm, ::softmax, ::log_softmax and ::cumsum: over the last dimension."""
+"""tilewright::layer_norm, ::rms_norm, ::softmax, ::log_softmax and ::cumsum: over the last dimension; ::group_norm; and ::normalize: along any."""
 
 from __future__ import annotations
 
@@ -185,14 +185,9 @@ def normalize_by_pytorch(x: torch.Tensor, f: str, eps: float, dim: int) -> torch
     return NORMS[f](x, eps, dim)
 
 
-def _vector_parts(shape: Any, dim: int) -> int:
-    """Into how many launches of whole vectors a tensor is divided."""
-    return parts_of(math.prod(shape[:dim]), math.prod(shape))
-
-
 def normalize_keys(shape: Any, f: str, eps: float, dim: int) -> "dict[str, Any]":
     inner = math.prod(shape[dim + 1 :])
-    keys = dict(rows=math.prod(shape[:dim]) // _vector_parts(shape, dim), cols=shape[dim], norm=f, affine=0, eps=eps)
+    keys = dict(rows=math.prod(shape[:dim]) // row_parts(shape, dim), cols=shape[dim], norm=f, affine=0, eps=eps)
     return dict(keys, inner=inner) if inner > 1 else keys
 
 
@@ -209,7 +204,7 @@ def normalize_route(x: torch.Tensor, f: str, eps: float, dim: int) -> Any:
 
 def _normalize(x, f, eps, dim):
     plan = normalize_route(x, f, eps, dim)
-    return in_parts(plan, x, parts=_vector_parts(x.shape, dim)) if plan else normalize_by_pytorch(x, f, eps, dim).contiguous()
+    return in_parts(plan, x, dim=dim) if plan else normalize_by_pytorch(x, f, eps, dim).contiguous()
 
 
 _of_normalize = recomputed(normalize_by_pytorch, 0)
