@@ -91,7 +91,7 @@ REDUCTIONS = {
     **{name: name for name in ("sum", "mean", "norm", "max", "min", "argmax", "argmin")},
     **{"vector_norm": "norm", "amax": "max", "amin": "min", "mse_loss": "mean", "smooth_l1_loss": "mean"},
 }
-#: By a reduction's function, its terms, and whether a root follows: the norm of twt.normalize.
+#: The norm of twt.normalize, by the reduction's function and terms, and whether the square root is taken.
 NORMS = {("mean", "abs", False): "abs", ("norm", None, False): "l2", ("sum", "square", True): "l2", ("mean", "square", True): "rms"}
 #: Losses that are means of terms.
 LOSSES = {"mse_loss": "squared_difference", "smooth_l1_loss": "smooth_l1"}
@@ -99,6 +99,16 @@ LOSSES = {"mse_loss": "squared_difference", "smooth_l1_loss": "smooth_l1"}
 
 def _name_of(called: Any) -> str:
     return called if isinstance(called, str) else getattr(called, "__name__", "")
+
+
+def _is_call(value: Any, *names: str) -> bool:
+    """Is it a call of one of these functions or methods? A module may have such a name, too."""
+    return isinstance(value, torch.fx.Node) and value.op in ("call_function", "call_method") and _name_of(value.target) in names
+
+
+def _arguments(value: Any, n: int, *names: str) -> "tuple[Any, ...]":
+    """The arguments of such a call, if they are n without keywords; else none."""
+    return tuple(value.args) if _is_call(value, *names) and len(value.args) == n and not value.kwargs else ()
 
 
 def _text_of(value: Any, x: torch.fx.Node) -> str:
@@ -121,7 +131,7 @@ def _sources(node: torch.fx.Node, depth: int) -> "dict[torch.fx.Node, None]":
 
 
 class Rewriter:
-    """Replaces nodes of a graph; `shapes` has those of floating-point tensors, by the names of nodes, and `masks` those of tensors of booleans."""
+    """Replaces nodes of a graph; `shapes` and `masks`: by the names of nodes, the shapes of tensors of floating-point numbers and of booleans."""
 
     def __init__(self, traced: torch.fx.GraphModule, shapes: "dict[str, Any]", numbers: "set[str]" = frozenset(), masks: "Optional[dict[str, Any]]" = None):
         self.traced, self.shapes, self.numbers, self.masks, self.replaced = traced, shapes, numbers, masks or {}, []
@@ -173,9 +183,10 @@ class Rewriter:
 
     def pair(self, node: Any, name: str) -> "Optional[tuple[Any, Any]]":
         """The operands of a call of that name, of which the second may have the last dimensions alone, where it computes for one user."""
-        if not isinstance(node, torch.fx.Node) or _name_of(node.target) != name or len(node.users) > 1 or node.kwargs or len(node.args) != 2:
+        args = _arguments(node, 2, name)
+        if not args or len(node.users) > 1:
             return None
-        x, z = sorted(node.args, key=lambda y: -len(self.shape(y) or ()))
+        x, z = sorted(args, key=lambda y: -len(self.shape(y) or ()))
         long, short = self.shape(x), self.shape(z)
         return (x, z) if short and long == self.shape(node) and long[-len(short) :] == short else None
 
@@ -185,9 +196,8 @@ class Rewriter:
         if len(x.users) > 1 or x.op not in ("call_function", "call_method"):
             return x, {}
         if (name, args[1:], dict(x.kwargs)) in (("clamp", (), {"min": 0}), ("clamp", (0,), {}), ("relu", (), {})):
-            rest = args[0]
-            is_rest = _name_of(rest.target) == "sub" and len(rest.args) == 2 and rest.args[0] == 1 and len(rest.users) == 1 and not rest.kwargs
-            found = self.pair(rest.args[1], "mul") if is_rest else None
+            rest = _arguments(args[0], 2, "sub")
+            found = self.pair(rest[1], "mul") if rest and rest[0] == 1 and len(args[0].users) == 1 else None
             return (found[0], {"of": "hinge", "other": found[1]}) if found else (x, {})
         if x.kwargs:
             return x, {}
@@ -239,22 +249,17 @@ class Rewriter:
         self.traced.graph.eliminate_dead_code()
 
     def norm_of(self, x: Any, divisor: Any) -> "Optional[tuple[torch.fx.Node, tuple[Any, ...]]]":
-        """The reduction of x that the divisor is made of, and the arguments of twt.normalize after x."""
-
-        def inside(name: str) -> "tuple[Any, ...]":
-            is_call = isinstance(divisor, torch.fx.Node) and _name_of(divisor.target) == name and not divisor.kwargs
-            return tuple(divisor.args) if is_call else ()
-
-        has_root = len(inside("sqrt")) == 1
-        divisor = inside("sqrt")[0] if has_root else divisor
-        more = inside("add")
-        eps = float(more[1]) if len(more) == 2 and type(more[1]) in (int, float) else 0.0
-        divisor = more[0] if eps else divisor
+        """The reduction of x that the divisor is computed from, and the arguments of twt.normalize after x."""
+        root = _arguments(divisor, 1, "sqrt")
+        divisor = root[0] if root else divisor
+        added = _arguments(divisor, 2, "add")
+        eps = float(added[1]) if added and type(added[1]) in (int, float) else 0.0
+        divisor = added[0] if eps else divisor
         if not isinstance(divisor, torch.fx.Node) or divisor.target is not twt.reduce or divisor.args[0] is not x:
             return None
         how, dim = divisor.kwargs, divisor.kwargs["dim"]
-        f = NORMS.get((how["f"], how.get("of"), has_root))
-        if not f or not how["keepdim"] or type(dim) is not int or not 0 <= eps < 1 or bool(eps) < (f == "rms") or (eps and how["f"] == "norm"):
+        f = NORMS.get((how["f"], how.get("of"), bool(root)))
+        if not f or not how["keepdim"] or type(dim) is not int or not 0 <= eps < 1 or (f == "rms" and not eps) or (how["f"] == "norm" and eps):
             return None
         dim %= len(self.shape(x))
         return (divisor, (f, eps, dim)) if twt._rows.has_normalize(self.shape(x), dim) else None
@@ -262,19 +267,18 @@ class Rewriter:
     def put_norms(self) -> None:
         """Division by a norm along a dimension: reductions of the tensor that is divided."""
         for node in list(self.traced.graph.nodes):
-            divides = _name_of(node.target) in ("truediv", "div") and len(node.args) == 2 and not node.kwargs
-            found = self.norm_of(*node.args) if divides else None
+            args = _arguments(node, 2, "truediv", "div")
+            found = self.norm_of(*args) if args else None
             if found:
                 if len(found[0].users) == 1:
                     self.replaced.remove("reduce")
-                self.put(node, (twt.normalize, (node.args[0], *found[1]), {}))
+                self.put(node, (twt.normalize, (args[0], *found[1]), {}))
         self.traced.graph.eliminate_dead_code()
 
     def masked(self, product: Any) -> "Optional[dict[str, Any]]":
-        """The factors of a call that multiplies a tensor by a mask of its shape."""
-        if not isinstance(product, torch.fx.Node) or _name_of(product.target) != "mul" or product.kwargs or len(product.args) != 2:
-            return None
-        for x, mask in (product.args, product.args[::-1]):
+        """The tensor and the mask, of the tensor's shape, if the value is their product."""
+        args = _arguments(product, 2, "mul")
+        for x, mask in (args, args[::-1]) if args else ():
             if self.shape(x) == self.shape(product) and isinstance(mask, torch.fx.Node) and self.masks.get(mask.name) == self.shape(x):
                 return {"x": x, "mask": mask}
         return None
@@ -283,8 +287,8 @@ class Rewriter:
         """The options of twt.cumsum that computes flip(cumsum(flip(x))), cat((zeros, cumsum(x without its last element))), or cumsum(x * mask)."""
 
         def call(value: Any, *names: str) -> "Optional[tuple[tuple[Any, ...], Any]]":
-            """The arguments of a call of that name whose only user is the node; the dimension is apart."""
-            if not isinstance(value, torch.fx.Node) or _name_of(value.target) not in names:
+            """The arguments of a call of one of these names; the dimension is apart."""
+            if not _is_call(value, *names):
                 return None
             more = dict(value.kwargs)
             dim = more.pop("dim", None)
@@ -298,8 +302,9 @@ class Rewriter:
             return (found[0][0], found[1], found[0][1:]) if found and len(of[0]) == 1 and found[1] in (of[1], (of[1],), [of[1]]) else None
 
         of = call(node, "cumsum")
-        if of and len(of[0]) == 1 and _is_last(of[1], self.shape(node)) and self.masked(of[0][0]):
-            return self.masked(of[0][0])
+        masked = self.masked(of[0][0]) if of and len(of[0]) == 1 and _is_last(of[1], self.shape(node)) else None
+        if masked:
+            return masked
         flipped = call(node, "flip")
         inside = flipped and sums(flipped[0][0], "flip")
         if inside and _is_last(inside[1] if type(inside[1]) is int else inside[1][0], self.shape(inside[0])) and flipped[1] == inside[1]:
@@ -539,7 +544,7 @@ def main() -> int:
         if report["file"]:
             print(f"results agree within KernelBench's tolerance: {'yes' if report['agree'] else 'NO'}; wrote {report['file']}")
         if report["file"] and options.device == "cpu":
-            print("nothing was tuned: kernels are searched on cuda")
+            print("nothing was tuned: tuning requires --device cuda")
         if report["is_model"]:
             print("no kernel is faster than PyTorch: ModelNew is Model")
     return 0 if report["agree"] and not report["is_model"] else 1

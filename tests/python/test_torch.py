@@ -1196,6 +1196,21 @@ class KernelBench(unittest.TestCase):
             with unittest.mock.patch.object(twt._functions, "linear", lambda x, weight, bias: torch.zeros(4, 8)):
                 self.assertFalse(kernelbench.work(path, "cpu", 1, None)["agree"])
 
+    def test_modules_named_like_functions(self):
+        """A module is no division and no product, whatever the model calls it."""
+        for call in ("self.div(A, torch.norm(A, p=2, dim=1, keepdim=True))", "torch.cumsum(self.mul(A, A > 0), dim=-1)"):
+            file = types.ModuleType("model")
+            file.__file__ = "model.py"
+            exec(
+                "import torch\nclass Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                "        self.div = torch.nn.PairwiseDistance()\n        self.mul = torch.nn.MSELoss(reduction='none')\n"
+                f"    def forward(self, A):\n        return {call}\n"
+                "def get_inputs():\n    return [torch.randn(4, 8)]\ndef get_init_inputs():\n    return []\n",
+                file.__dict__,
+            )
+            model, traced, _, inputs = kernelbench.rewritten(file, "cpu")
+            torch.testing.assert_close(traced(*inputs), model(*inputs))
+
     def test_equations(self):
         for equation, right in (("bijl,lk->bijk", True), ("ik, kj -> ij", True), ("ik,kj->ji", False), ("bik,bkj->bij", False), ("iik,kj->iij", False)):
             self.assertEqual(kernelbench._is_rows_by_matrix(equation), right, equation)
