@@ -119,8 +119,9 @@ static tw_operand vectors(const char *name, const layernorm *l) {
   return o;
 }
 
-static int64_t place_of(const layernorm *l, int64_t row, int64_t column) {
-  return row / l->inner * l->columns * l->inner + row % l->inner + column * l->inner;
+/* The element of x where a vector begins. */
+static int64_t begin_of(const layernorm *l, int64_t row) {
+  return row / l->inner * l->columns * l->inner + row % l->inner;
 }
 
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
@@ -176,10 +177,10 @@ static bool keeps(const job *j, int64_t row, int64_t column) {
   return tw_philox4x32(counter, seed[0], seed[1]).word[column % 4] >= (uint32_t)(j->l.dropout * 0x1p32);
 }
 
-/* r and its error in binary32: the factor, the product and the sum are rounded. */
-static void make_sum(const job *j, int64_t row, int64_t column, double *r, double *off) {
+/* r and its error in binary32: the factor, the product and the sum are rounded. The vector begins at `begin`. */
+static void make_sum(const job *j, int64_t row, int64_t begin, int64_t column, double *r, double *off) {
   const layernorm *l = &j->l;
-  const int64_t at = place_of(l, row, column);
+  const int64_t at = begin + column * l->inner;
   const double x = keeps(j, row, column) ? tw_element(l->type, j->buffer[l->x], at) / (1 - l->dropout) : 0;
   const double residual = l->residual >= 0 ? tw_element(l->type, j->buffer[l->residual], at) : 0;
   *r = x + residual;
@@ -249,10 +250,11 @@ static void finish(const job *j, const moments *m, const double *r, const double
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
   const layernorm *l = &j->l;
+  const int64_t begin = begin_of(l, row);
   if (j->of_sum) {
     for (int64_t i = 0; i < count; i++) {
       double off;
-      make_sum(j, row, first + i, &value[i], &off);
+      make_sum(j, row, begin, first + i, &value[i], &off);
       bound[i] = tw_store_error(l->type, value[i], off);
     }
     return true;
@@ -261,7 +263,7 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
   if (!r) return false;
   double *off = r + l->columns;
   for (int64_t i = 0; i < l->columns; i++) {
-    make_sum(j, row, i, &r[i], &off[i]);
+    make_sum(j, row, begin, i, &r[i], &off[i]);
     if (l->sum >= 0) off[i] = tw_store_error(l->type, r[i], off[i]);
   }
   const moments m = moments_of(l, r, off);
