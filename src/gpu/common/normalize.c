@@ -1,6 +1,7 @@
 /* normalize.c - plans kernels for layernorm and softmax (op/layernorm.c, op/softmax.c); kernels/layernorm.cuh.in and
- * kernels/softmax.cuh.in are the kernels. `warps` warps read a row once, keep it in registers as floats, and write it once.
- * kernels/norm_inner.cuh.in is the kernel of rows whose elements are `inner` apart: a thread keeps parts of neighbouring rows.
+ * kernels/softmax.cuh.in are the kernels. `warps` warps read a row once, keep it in registers as floats, and write it
+ * once. kernels/norm_inner.cuh.in is the kernel of rows whose elements are `inner` apart: a thread keeps elements of
+ * neighbouring rows.
  *
  * Threads without a row work on the last row and store nothing, because all threads of a block take part in its
  * reductions. */
@@ -11,32 +12,48 @@
 #include "base/template.h"
 #include "op/layernorm.h"
 
-/* Floats of a row that a thread keeps; warps of a block; registers of a thread for other things; warps that have registers
- * for VALUES_MAX and more. */
-enum { VALUES_MAX = 64, ROWS_USUAL_WARPS = 8, REGISTERS_MORE = 24, WARPS_FULL = 16 };
+enum {
+  /* Floats of rows that a thread keeps at most. */
+  VALUES_MAX = 64,
+  /* Warps of a block [default]. */
+  ROWS_USUAL_WARPS = 8,
+  /* Registers of a thread that hold neither floats of rows nor what `settle_row` counts. */
+  REGISTERS_MORE = 24,
+  /* The largest block, in warps, whose threads can each keep VALUES_MAX floats. */
+  WARPS_FULL = 16
+};
 
 static bool is_norm(const tw_problem *p) { return strcmp(p->op->name, "layernorm") == 0; }
 
-/* The places of a row's elements, and the threads that read them. */
+/* How rows are read. With inner = 1, a load has `count` elements of one row, and the threads of a warp share a row.
+ * With inner > 1, a load has one element of each of `count` neighbouring rows, and no thread of the warp shares them. */
 typedef struct layout {
-  int64_t inner; /* elements from one of a row to the next */
-  int count;     /* elements of a load: of one row, or with inner > 1 of as many rows */
-  /* Loads of a row or of the rows that a load has; such groups of rows. */
+  /* Elements from one element of a row to the next. */
+  int64_t inner;
+  /* Elements of a load. */
+  int count;
+  /* Rows that are read together are a group: its loads, and the number of groups. */
   int64_t pieces, groups;
-  int sharing; /* threads of a warp that share a row */
+  /* Threads of a warp that share a group. */
+  int sharing;
 } layout;
 
 static layout layout_of(const tw_tile_machine *machine, const tw_problem *p) {
   const tw_type type = tw_problem_type(p, "a");
-  const int64_t rows = tw_problem_int(p, "rows"), cols = tw_problem_int(p, "cols");
-  layout l = {.inner = is_norm(p) ? tw_problem_int(p, "inner") : 1, .sharing = 1};
-  l.count = l.inner > 1 ? tw_tile_piece(type, l.inner) : TW_TILE_CHUNK / tw_tile_type_bytes(type);
-  if (l.inner > 1 && cols * l.count > VALUES_MAX * WARPS_FULL) l.count = 1; /* long rows, one at a time */
-  l.pieces = l.inner > 1 ? cols : cols / l.count;
-  l.groups = l.inner > 1 ? rows * (l.inner / l.count) : rows;
-  if (l.inner == 1) l.sharing = machine->warp_threads;
-  return l;
+  const int64_t rows = tw_problem_int(p, "rows"), cols = tw_problem_int(p, "cols"),
+                inner = is_norm(p) ? tw_problem_int(p, "inner") : 1;
+  if (inner == 1) {
+    const int count = TW_TILE_CHUNK / tw_tile_type_bytes(type);
+    return (layout){
+        .inner = 1, .count = count, .pieces = cols / count, .groups = rows, .sharing = machine->warp_threads};
+  }
+  int count = tw_tile_piece(type, inner);
+  if (cols * count > VALUES_MAX * WARPS_FULL) count = 1; /* long rows, one at a time */
+  return (layout){.inner = inner, .count = count, .pieces = cols, .groups = rows * (inner / count), .sharing = 1};
 }
+
+/* Some threads have fewer pieces than others. */
+static bool is_ragged(const layout *l, const tw_tile_rows_plan *plan) { return l->pieces % (plan->warps * l->sharing); }
 
 static tw_status settle_row(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   tw_tile_rows_plan *plan = settled;
@@ -65,7 +82,7 @@ static tw_status settle_row(const tw_tile_machine *machine, const tw_problem *p,
   /* A thread also keeps two numbers of each of its rows, and the address of each element that is loaded alone. */
   const int64_t need = values + 2 * l.count + (l.count == 1 ? 2 * plan->each : 0) + REGISTERS_MORE;
   TW_REJECT_IF(l.inner > 1 && machine->registers && need * threads * plan->rows > machine->registers,
-               "%lld elements of %lld threads exceed the registers of a block; use other warps, or fewer rows",
+               "%lld elements in each of %lld threads exceed the registers of a block; use other warps, or fewer rows",
                (long long)values, (long long)(threads * plan->rows));
   plan->chunks = (int64_t)plan->each * (is_norm(p) && tw_problem_int(p, "residual") ? 2 : 1);
   plan->block_threads = threads * plan->rows;
@@ -83,7 +100,7 @@ static void set_common(tw_slots *s, const tw_tile_machine *machine, const tw_pro
   tw_slots_flag(s, "one_warp", plan->warps == 1);
   tw_slots_text(s, "once", plan->once ? "_once" : NULL);
   tw_slots_number(s, "each", plan->each);
-  tw_slots_flag(s, "ragged", l.pieces % (plan->warps * l.sharing)); /* some threads have fewer pieces */
+  tw_slots_flag(s, "ragged", is_ragged(&l, plan));
 }
 
 static tw_status write_layernorm(const tw_tile_machine *machine, const tw_problem *p, const void *settled, tw_text *t,
@@ -101,7 +118,7 @@ static tw_status write_layernorm(const tw_tile_machine *machine, const tw_proble
   tw_slots_flag(&s, "weight", tw_problem_int(p, "affine"));
   tw_slots_flag(&s, "bias", norm == TW_NORM_LAYER && tw_problem_int(p, "affine"));
   tw_slots_flag(&s, "dropout", dropout > 0);
-  tw_slots_flag(&s, "ragged_or_dropout", dropout > 0 || l.pieces % (plan->warps * l.sharing));
+  tw_slots_flag(&s, "ragged_or_dropout", dropout > 0 || is_ragged(&l, plan));
   tw_slots_number(&s, "threshold", (unsigned)(dropout * 0x1p32));
   tw_slots_number(&s, "inner", l.inner);
   tw_slots_number(&s, "pieces", l.inner / l.count);
