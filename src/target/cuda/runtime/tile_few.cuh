@@ -31,11 +31,6 @@ TW_FN u32 load_shared(u32 at) { return load_shared_element<u32>(at); }
 /* Low (high) halves of two words. */
 TW_FN u32 lows(u32 x, u32 y) { return __byte_perm(x, y, 0x5410); }
 TW_FN u32 highs(u32 x, u32 y) { return __byte_perm(x, y, 0x7632); }
-template <class Type> constexpr bool is_f16 = false;
-template <> inline constexpr bool is_f16<f16> = true;
-/* One of two types. */
-template <bool Is, class Yes, class No> struct either { using type = Yes; };
-template <class Yes, class No> struct either<false, Yes, No> { using type = No; };
 /* Values that are computed once. */
 template <class Type> TW_FN Type settled(Type x) { return __shfl_sync(0xffffffffu, x, (int)(threadIdx.x % 32)); }
 
@@ -128,9 +123,9 @@ template <> struct weights<ternary> {
 };
 
 /* Codes at their place in the byte: below 256 a bf16's bits are its value times 2^133 (the numbers below 2^-126, and the first binade
- * above, have the same steps; tensor cores take both, and nothing is rounded). So one instruction makes two weights. A is multiplied by
- * `lift`, exact below 2^64; sums are 2^-69 of the right ones and what is below 2^-80 is lost. They hold the products of the codes' offset,
- * which `minus` subtracts: the offset times -2^-69, as two bf16. */
+ * above, have the same steps; tensor cores take both, and do not round them). So one instruction makes two weights. A is multiplied by
+ * `lift`: exactly, except for elements of 2^64 and more. Sums are 2^-69 of the right ones, and parts below 2^-80 are lost. Sums include
+ * the products of the codes' offset. Products of A and `minus` cancel them: `minus` is the offset times -2^-69, as two bf16. */
 template <class Type> struct in_place;
 template <> struct in_place<i4> { /* 8 + x, in bits 3:0 (0, 2) or 7:4 (1, 3) */
   static constexpr u32 minus = 0x9E809E80u;
@@ -172,9 +167,11 @@ template <int Rows, int Few> TW_FN void clear(sums_few<Rows, Few> &s) {
       for (int i = 0; i < 4; i++) s.value[r][f][i] = 0;
 }
 
-/* In bf16, also of weights that were made from codes; else f16. */
+/* The numbers that are multiplied: bf16 also of codes. */
+template <class Type> struct number_of { using type = bf16; };
+template <> struct number_of<f16> { using type = f16; };
 template <class Type> TW_FN void mma_few(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
-  using number = typename either<is_f16<Type>, f16, bf16>::type;
+  using number = typename number_of<Type>::type;
   const u32 a[4] = {a0, a1, a2, a3};
   multiply(d, a, b0, b1, number{}, number{});
 }
@@ -198,8 +195,8 @@ template <class Type, int Pieces, class A, class B> struct places_few {
 struct no_zero {
   TW_FN two operator()(int, int) const { return {0, 0}; }
 };
-/* For hoisted<Type>: what subtracts the codes' offset from the products of each `Unit` of `Pieces` pieces, as multiply_few's `zero` has it: Few
- * numbers of a unit at `to`. A warp calls. */
+/* For hoisted<Type>: A's products with `minus`, for each `Unit` of `Pieces` pieces: Few numbers of a unit at `to`, where multiply_few's `zero`
+ * reads them. A whole warp calls this function. */
 template <class Type, int Pieces, int Unit, int Few, class A> TW_FN void subtract_few(A a, u32 to) {
   const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
 #pragma unroll 2
@@ -222,8 +219,8 @@ template <class Type, int Pieces, int Unit, int Few, class A> TW_FN void subtrac
 
 /* Adds the products of `Pieces` pieces of `a` (rows of A) and `b`, at `at`. `Together` pieces share a scale:
  * factor(i, j) for the thread's i-th row (8 i + thread / 4) and the j-th scale. Together = 0: scales are multiplied
- * into weights, by the word factor(i, piece). Of hoisted types, zero(unit, f) has the numbers of the thread's two columns of eight,
- * for each unit of Together pieces, or for all. */
+ * into weights, by the word factor(i, piece). Of hoisted types, zero(unit, f) is what the thread's two columns of the f-th eight add to
+ * the sums of a unit: Together pieces, or all. */
 template <class Type, int Pieces, int Together, int Rows, int Few, class A, class B, class Places, class Factor, class Zero = no_zero>
 TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, Factor factor, Zero zero = {}) {
   using w = weights<Type>;

@@ -372,6 +372,8 @@ template <class Type, int Rows, int M, bool Of_sums> struct products_of_digits {
 };
 
 /* The product type for a problem. */
+template <bool Is, class Yes, class No> struct either { using type = Yes; };
+template <class Yes, class No> struct either<false, Yes, No> { using type = No; };
 template <class Type, int Rows, int M, bool Of_sums> struct products {
   using type = typename either<(M <= 2), products_of_digits<Type, Rows, M, Of_sums>, products_of_numbers<Type, Rows, M, false, Of_sums>>::type;
 };
