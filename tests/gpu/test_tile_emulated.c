@@ -1,6 +1,6 @@
-/* Kernels of mma.sync, also with Hopper's copies of tiles, give the right results: they run on the CPU, on the GPU of tests/gpu/emulated, and are judged as
- * on a device. Each runs four times: with copies that arrive at once or only when they are waited for, and warps in
- * both orders. */
+/* Kernels of mma.sync, also with Hopper's copies of tiles, give the right results: they run on the CPU, on the GPU of
+ * tests/gpu/emulated, and are judged as on a device. Each runs four times: with copies that arrive at once or only when
+ * they are waited for, and warps in both orders. */
 #include "gpu/kernel_text.h"
 #include "test.h"
 

@@ -46,8 +46,8 @@ typedef struct tw_tile_attention_plan {
   int64_t shared_bytes;
 } tw_tile_attention_plan;
 
-/* The number of heads, from `least` to `most`, that fit into half of the L2: each needs `bytes`, which `sharing` heads
- * use. */
+/* The number of heads, from `least` to `most`, whose operands fit together into half of the L2; `sharing` heads have
+ * the same operands, of `bytes`. */
 int tw_tile_attention_heads_at_once(const tw_tile_machine *, int64_t bytes, int64_t sharing, int64_t least,
                                     int64_t most);
 

@@ -71,7 +71,7 @@ static int64_t shared_bytes(const PLAN *p, int stages) {
   return ALIGNMENT + stages * (stage_bytes(p) + 2 * BARRIER_BYTES + sums);
 }
 
-/* Warps that do not multiply. */
+/* Threads of the warps that do not multiply: one copies; with hoist_zero_point, one more sums A. */
 static int copying_threads(const PLAN *p) { return p->hoist ? 2 * COPYING : COPYING; }
 
 tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,

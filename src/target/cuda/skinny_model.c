@@ -44,8 +44,9 @@ static double flow(const cuda_model *m, const spread *s, double under_way, doubl
   return fmax(move, make) * s->uneven;
 }
 
-/* Instructions that hoist_zero_point saves for each 32 weights, counted in the kernels (sm_90a): 6 of 11 of a thread's eight weights, less
- * 4 for each eight rows of A of a piece, 1 for a sum of a unit, and 4 of the warp that sums A. */
+/* Instructions that hoist_zero_point saves for each 32 weights, counted in the kernels (sm_90a). It saves 6 of the 11
+ * for a thread's eight weights. It adds 4 for each eight rows of A of a piece, 1 for each sum of a unit, and 4 in the
+ * warp that sums A. */
 static double hoisted_of(const tw_tile_skinny_plan *p) {
   const double eights = p->few / 8.0;
   return 6.0 / 8 - 4 * eights / p->rows - eights / 4 / p->unit - 4 * eights / p->n;

@@ -53,7 +53,7 @@ inline warp warps[THREADS_MAX / LANES];
 inline ucontext_t scheduler;
 inline int current, count, at_barrier, block, grid;
 inline unsigned barrier_turn;
-/* A barrier of Hopper: arrivals and bytes that are still missing, and the parity of the current phase. */
+/* A barrier of Hopper: arrivals of a phase, arrivals and bytes that the current phase lacks, and its parity. */
 struct arrivals {
   int all, missing;
   long bytes;
