@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "base/strings.h"
 #include "target/cdna/grid/lru.h"
+#include "target/cdna/grid/sets.h"
 #include "target/cdna/isa/effects.h"
 #include "target/cdna/layout/lds.h"
 #include "target/cdna/time/time.h"
@@ -64,11 +65,6 @@ struct group {
   int64_t latest;                        /* end of its last access */
 };
 
-typedef struct line {
-  uint64_t tag; /* address / line + 1 */
-  int64_t there;
-} line;
-
 typedef struct cu {
   const cdna_cu_setup *s;
   cdna_cu_result *out;
@@ -86,12 +82,12 @@ typedef struct cu {
     int cycles;
   } pending[PENDING]; /* writes of LDS that arrive from memory */
   uint32_t pending_from, pending_to;
-  line *l1; /* sets of ways, the newest first */
-  int sets, ways, shift;
-  int64_t *arrived; /* the last misses of L1, as many as it has lines: when each arrived */
+  int shift; /* an address to its line */
+  cdna_sets l1;
+  int64_t *there;   /* when each line of L1 arrives, in the order of its tags */
+  int64_t *arrived; /* the last misses of L1, as many as it has lines: when each arrives */
   uint64_t misses;
-  uint64_t *brought; /* lines that this CU recently requested from L2: its share of L2's, sets of BROUGHT_WAYS */
-  size_t brought_sets;
+  cdna_sets brought; /* lines that this CU recently requested from L2: its share of L2's */
   uint64_t scalar_line[SCALAR_LINES];
   double missed_l2[CDNA_ALLOCATIONS_MAX], missed_llc[CDNA_ALLOCATIONS_MAX]; /* fractions of misses carried over */
   double missed_scratch;
@@ -148,14 +144,8 @@ static double serve(double *is_free, double from, double bytes, double rate, dou
 
 /* True if L2 has the line because this CU requested it earlier and has lost it from L1. */
 static bool was_brought(cu *c, uint64_t address) {
-  const uint64_t tag = (address >> c->shift) + 1;
-  uint64_t *way = c->brought + (size_t)(tag % c->brought_sets) * BROUGHT_WAYS;
-  int i = 0;
-  while (i < BROUGHT_WAYS - 1 && way[i] != tag) i++;
-  const bool was = way[i] == tag;
-  memmove(way + 1, way, (size_t)i * sizeof *way);
-  way[0] = tag;
-  return was;
+  const uint64_t line = address >> c->shift;
+  return cdna_sets_touch(&c->brought, line % c->brought.sets, line);
 }
 
 /* Where scratch of waves begins: no buffer has such an address. */
@@ -206,22 +196,23 @@ static int64_t beyond_l1(cu *c, uint64_t address, int64_t at, int written) {
 }
 
 /* The time at which the line is in L1. It then is the newest of its set. A miss occupies a line of L1 from its request
- * on, so no more misses are on their way than L1 has lines. */
+ * on, so L1 has at most as many misses in flight as lines. */
 static int64_t through_l1(cu *c, uint64_t address, int64_t at) {
-  const uint64_t tag = (address >> c->shift) + 1;
-  line *way = c->l1 + (size_t)(tag % (uint64_t)c->sets) * (size_t)c->ways;
-  int i = 0;
-  while (i < c->ways - 1 && way[i].tag != tag) i++;
-  line found = way[i];
-  const bool hit = found.tag == tag;
-  if (!hit) {
-    int64_t *oldest = &c->arrived[c->misses++ % (uint64_t)(c->sets * c->ways)];
-    *oldest = beyond_l1(c, address, max64(at, *oldest), 0);
-    found = (line){tag, *oldest};
+  const uint64_t line = address >> c->shift;
+  const size_t set = line % c->l1.sets;
+  int64_t *there = c->there + set * (size_t)c->l1.ways;
+  int newer = cdna_sets_newer(&c->l1, set, line);
+  int64_t arrives;
+  if (newer < c->l1.ways) {
+    arrives = there[newer];
+  } else {
+    int64_t *oldest = &c->arrived[c->misses++ % cdna_sets_lines(&c->l1)];
+    arrives = *oldest = beyond_l1(c, address, max64(at, *oldest), 0);
+    newer--;
   }
-  memmove(way + 1, way, (size_t)i * sizeof *way);
-  way[0] = found;
-  return max64(found.there, at + (int64_t)c->s->share.l1_cycles);
+  memmove(there + 1, there, (size_t)newer * sizeof *there);
+  there[0] = arrives;
+  return max64(arrives, at + (int64_t)c->s->share.l1_cycles);
 }
 
 /* The different lines of an access, at most two per lane, and the bytes of each; bytes shared by two lanes count
@@ -768,17 +759,17 @@ static int64_t serve_simd(cu *c, int simd, int64_t at) {
 
 static bool open_cu(cu *c) {
   const cdna_rates *r = c->s->rates;
-  c->ways = r->l1_ways;
-  c->sets = r->l1_bytes / r->l1_line / r->l1_ways;
   c->shift = __builtin_ctz((unsigned)r->l1_line);
-  c->l1 = tw_new((size_t)c->sets * (size_t)c->ways, sizeof *c->l1);
-  c->arrived = tw_new((size_t)c->sets * (size_t)c->ways, sizeof *c->arrived);
+  c->l1 = (cdna_sets){.sets = (size_t)(r->l1_bytes / r->l1_line / r->l1_ways), .ways = r->l1_ways};
+  c->l1.tag = tw_new(cdna_sets_lines(&c->l1), sizeof *c->l1.tag);
+  c->there = tw_new(cdna_sets_lines(&c->l1), sizeof *c->there);
+  c->arrived = tw_new(cdna_sets_lines(&c->l1), sizeof *c->arrived);
   c->wave = tw_new(SIMDS * SLOTS, sizeof *c->wave);
   const cdna_cache_machine *m = &c->s->machine->caches;
-  c->brought_sets = (size_t)(m->l2_bytes / m->cus / r->l1_line / BROUGHT_WAYS);
-  c->brought = tw_new(c->brought_sets * BROUGHT_WAYS, sizeof *c->brought);
+  c->brought = (cdna_sets){.sets = (size_t)(m->l2_bytes / m->cus / r->l1_line / BROUGHT_WAYS), .ways = BROUGHT_WAYS};
+  c->brought.tag = tw_new(cdna_sets_lines(&c->brought), sizeof *c->brought.tag);
   for (int i = 0; i < SIMDS; i++) c->at[i] = i;
-  return c->l1 && c->arrived && c->wave && c->brought && open_code(c);
+  return c->l1.tag && c->there && c->arrived && c->wave && c->brought.tag && open_code(c);
 }
 
 enum { TURNS_BETWEEN_LOOKS = 1 << 12 };
@@ -820,8 +811,9 @@ tw_status cdna_cu_run(const cdna_cu_setup *s, cdna_cu_result *out, tw_error *err
     cdna_lru_close(&c->code);
     free(c->code_there);
     free(c->arrived);
-    free(c->l1);
-    free(c->brought);
+    free(c->there);
+    free(c->l1.tag);
+    free(c->brought.tag);
     free(c->wave);
   }
   free(c);

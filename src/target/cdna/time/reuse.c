@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "target/cdna/grid/lru.h"
+#include "target/cdna/grid/sets.h"
 #include "target/cdna/isa/effects.h"
 
 enum {
@@ -40,21 +41,6 @@ typedef struct search {
 
 /* ---- one workgroup, followed ---- */
 
-typedef struct filter { /* its L1 */
-  uint64_t *tag;
-  int sets, ways;
-} filter;
-
-static bool in_l1(filter *f, uint64_t line) {
-  uint64_t *way = f->tag + line % (uint64_t)f->sets * (uint64_t)f->ways;
-  int i = 0;
-  while (i < f->ways - 1 && way[i] != line + 1) i++;
-  const bool hit = way[i] == line + 1;
-  memmove(way + 1, way, (size_t)i * sizeof *way);
-  way[0] = line + 1;
-  return hit;
-}
-
 static bool add_line(stream *s, uint64_t line) {
   s->asked++;
   if (s->n == s->kept) return true;
@@ -69,14 +55,15 @@ static bool add_line(stream *s, uint64_t line) {
   return true;
 }
 
-static bool note_access(const search *q, stream *s, filter *f, const cdna_memory *m, const cdna_access *a) {
+static bool note_access(const search *q, stream *s, const cdna_sets *l1, const cdna_memory *m, const cdna_access *a) {
   uint64_t last = UINT64_MAX;
   for (uint64_t left = a->lanes[CDNA_IN_GLOBAL]; left; left &= left - 1) {
     const uint64_t line = a->address[0][__builtin_ctzll(left)] >> q->shift;
     if (line == last) continue;
     last = line;
     const uint64_t known = cdna_memory_modelled(m, line << q->shift) >> q->shift;
-    const bool asks = a->writes ? a->reads : !in_l1(f, known); /* L2 itself performs atomic additions to memory */
+    /* L2 itself performs atomic additions to memory */
+    const bool asks = a->writes ? a->reads : !cdna_sets_touch(l1, known % l1->sets, known);
     if (asks && !add_line(s, known)) return false;
   }
   return true;
@@ -84,7 +71,7 @@ static bool note_access(const search *q, stream *s, filter *f, const cdna_memory
 
 /* Follows the wave through its next access to memory, or to the barrier, to its end, until it has enough lines, or
  * for many instructions, because it may wait for others in a loop. */
-static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
+static bool follow_wave(const search *q, stream *s, const cdna_sets *l1, cdna_wave *w) {
   const uint64_t most = w->instructions + TURN < STEPS_MAX ? w->instructions + TURN : STEPS_MAX;
   bool accessed = false;
   if (w->state == CDNA_YIELDED) w->state = CDNA_RUNNING;
@@ -100,7 +87,7 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
     }
     if (e->klass == CDNA_CLASS_VMEM && cdna_access_of(w, op, &a)) {
       const int wave = (int)(w - w->group->wave);
-      if (!note_access(q, s, f, w->group->memory, &a)) return false;
+      if (!note_access(q, s, l1, w->group->memory, &a)) return false;
       if (s->witness && wave < CDNA_WITNESS_WAVES) cdna_witness_note(s->witness, wave, &a, q->shift);
       accessed = true;
     }
@@ -112,13 +99,13 @@ static bool follow_wave(const search *q, stream *s, filter *f, cdna_wave *w) {
 enum { PASSES_BETWEEN_LOOKS = 64 };
 
 /* Waves alternate after each access to memory. So a line that several of them read is requested once, as on a CU. */
-static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
+static bool follow_group(const search *q, stream *s, const cdna_sets *l1, cdna_group *g) {
   for (uint32_t pass = 1; s->asked < s->most; pass++) {
     if (pass % PASSES_BETWEEN_LOOKS == 0 && tw_is_stop_asked()) return true;
     int waiting = 0, ended = 0, stuck = 0;
     for (int i = 0; i < g->n_waves; i++) {
       cdna_wave *w = &g->wave[i];
-      if (!follow_wave(q, s, f, w)) return false;
+      if (!follow_wave(q, s, l1, w)) return false;
       waiting += w->state == CDNA_AT_BARRIER;
       ended += w->state == CDNA_ENDED;
       stuck += w->instructions >= STEPS_MAX;
@@ -135,23 +122,22 @@ static bool follow_group(const search *q, stream *s, filter *f, cdna_group *g) {
 static void follow(void *context, size_t index) {
   search *q = context;
   const cdna_rates *r = q->rates;
-  filter f = {.ways = r->l1_ways, .sets = r->l1_bytes / r->l1_line / r->l1_ways};
-  const size_t n = (size_t)f.ways * (size_t)f.sets;
+  cdna_sets l1 = {.sets = (size_t)(r->l1_bytes / r->l1_line / r->l1_ways), .ways = r->l1_ways};
   tw_error error = {0};
   (void)index;
-  f.tag = tw_new(n, sizeof *f.tag);
+  l1.tag = tw_new(cdna_sets_lines(&l1), sizeof *l1.tag);
   cdna_group *g = cdna_group_open(q->dispatch, &error);
   for (int i; (i = atomic_fetch_add(&q->next, 1)) < q->n_streams;) {
-    if (g && f.tag) {
-      memset(f.tag, 0, n * sizeof *f.tag);
+    if (g && l1.tag) {
+      memset(l1.tag, 0, cdna_sets_lines(&l1) * sizeof *l1.tag);
       cdna_group_start(q->dispatch, g, (uint64_t)i);
-      if (follow_group(q, &q->stream[i], &f, g)) continue;
+      if (follow_group(q, &q->stream[i], &l1, g)) continue;
     }
     if (error.status == TW_OK) tw_fail(&error, TW_NO_MEMORY, "out of memory for the reads of workgroups");
     q->error[i] = error;
   }
   if (g) cdna_group_close(g);
-  free(f.tag);
+  free(l1.tag);
 }
 
 /* ---- replay ---- */
@@ -159,22 +145,6 @@ static void follow(void *context, size_t index) {
 static uint64_t mixed(uint64_t v) {
   v = (v ^ v >> 31) * 0x9E3779B97F4A7C15ull;
   return v ^ v >> 29;
-}
-
-typedef struct caches {
-  uint64_t *tag; /* [xcd][set][way], the newest first */
-  size_t sets;
-  int ways;
-} caches;
-
-static bool l2_has(caches *k, int xcd, uint64_t line) {
-  uint64_t *way = k->tag + ((size_t)xcd * k->sets + mixed(line) % k->sets) * (size_t)k->ways;
-  int i = 0;
-  while (i < k->ways - 1 && way[i] != line + 1) i++;
-  const bool hit = way[i] == line + 1;
-  memmove(way + 1, way, (size_t)i * sizeof *way);
-  way[0] = line + 1;
-  return hit;
 }
 
 static int allocation_of(const cdna_memory *m, uint64_t address, int guess) {
@@ -191,10 +161,12 @@ typedef struct counts {
   double asked[CDNA_ALLOCATIONS_MAX], l2_missed[CDNA_ALLOCATIONS_MAX], llc_missed[CDNA_ALLOCATIONS_MAX];
 } counts;
 
-/* Replays streams first .. last - 1 in step, the first `most` lines of each. `llc` NULL: not used. */
-static void replay(const search *q, const cdna_memory *m, caches *k, cdna_lru *llc, int first, int last, uint32_t most,
-                   counts *sum) {
+/* Replays streams first .. last - 1 in step, the first `most` lines of each. `l2`: the sets of each XCD's, one XCD after
+ * the other. `llc` NULL: not used. */
+static void replay(const search *q, const cdna_memory *m, const cdna_sets *l2, cdna_lru *llc, int first, int last,
+                   uint32_t most, counts *sum) {
   const int xcds = q->machine->caches.xcds, bytes = 1 << q->shift;
+  const size_t sets = l2->sets / (size_t)xcds;
   for (uint32_t from = 0, more = 1; more && from < most; from += PIECE) {
     more = 0;
     for (int i = first; i < last; i++) {
@@ -205,7 +177,7 @@ static void replay(const search *q, const cdna_memory *m, caches *k, cdna_lru *l
         a = allocation_of(m, s->line[n] << q->shift, a);
         if (a < 0) continue;
         sum->asked[a]++;
-        if (l2_has(k, i % xcds, s->line[n])) continue;
+        if (cdna_sets_touch(l2, (size_t)(i % xcds) * sets + mixed(s->line[n]) % sets, s->line[n])) continue;
         sum->l2_missed[a]++;
         if (llc && !cdna_lru_touch(llc, s->line[n], bytes)) sum->llc_missed[a]++;
       }
@@ -217,7 +189,8 @@ static void replay(const search *q, const cdna_memory *m, caches *k, cdna_lru *l
 /* LLC hits among L2's misses, from successive rounds of the grid. Only the beginning of each workgroup is used, with
  * an LLC that is smaller in proportion. A small grid is launched twice; for a larger one the first round only fills
  * the LLC. */
-static bool replay_rounds(const search *q, const cdna_memory *m, caches *k, int resident, double part, counts *out) {
+static bool replay_rounds(const search *q, const cdna_memory *m, const cdna_sets *l2, int resident, double part,
+                          counts *out) {
   const cdna_cache_machine *c = &q->machine->caches;
   const int rounds = (q->n_streams + resident - 1) / resident;
   const bool is_whole = cdna_dispatch_groups(q->dispatch) <= (uint64_t)q->n_streams;
@@ -228,8 +201,8 @@ static bool replay_rounds(const search *q, const cdna_memory *m, caches *k, int 
     for (int r = 0; r < rounds; r++) {
       counts unseen = {0}, *sum = !is_whole && r == 0 ? &unseen : out;
       const int last = (r + 1) * resident < q->n_streams ? (r + 1) * resident : q->n_streams;
-      memset(k->tag, 0, (size_t)c->xcds * k->sets * (size_t)k->ways * sizeof *k->tag);
-      replay(q, m, k, &llc, r * resident, last, BEGINNING, sum);
+      memset(l2->tag, 0, cdna_sets_lines(l2) * sizeof *l2->tag);
+      replay(q, m, l2, &llc, r * resident, last, BEGINNING, sum);
     }
   }
   cdna_lru_close(&llc);
@@ -241,21 +214,21 @@ static bool find_rates(const search *q, const cdna_memory *m, int resident, uint
   const cdna_cache_machine *c = &q->machine->caches;
   /* L2 rates use many lines of few workgroups; LLC rates use few lines of many workgroups */
   counts *of = tw_new(2, sizeof *of);
-  caches k = {.sets = (size_t)(c->l2_bytes / c->line_bytes / c->ways), .ways = c->ways};
+  cdna_sets l2 = {.sets = (size_t)c->xcds * (size_t)(c->l2_bytes / c->line_bytes / c->ways), .ways = c->ways};
   uint64_t footprint = 0;
-  k.tag = tw_new((size_t)c->xcds * k.sets * (size_t)k.ways, sizeof *k.tag);
-  bool ok = k.tag && of;
-  if (ok) replay(q, m, &k, NULL, 0, resident < q->n_streams ? resident : q->n_streams, many, &of[0]);
+  l2.tag = tw_new(cdna_sets_lines(&l2), sizeof *l2.tag);
+  bool ok = l2.tag && of;
+  if (ok) replay(q, m, &l2, NULL, 0, resident < q->n_streams ? resident : q->n_streams, many, &of[0]);
   for (size_t a = 0; a < m->n && ok; a++)
     if (of[0].asked[a] > 0 || m->allocation[a].writable) footprint += m->allocation[a].size;
   const bool fits = footprint <= (uint64_t)c->llc_bytes;
-  if (ok && !fits) ok = replay_rounds(q, m, &k, resident, part, &of[1]);
+  if (ok && !fits) ok = replay_rounds(q, m, &l2, resident, part, &of[1]);
   for (size_t a = 0; a < m->n && ok; a++) {
     out->asked[a] = of[0].asked[a];
     out->l2[a] = of[0].asked[a] > 0 ? 1 - of[0].l2_missed[a] / of[0].asked[a] : 0;
     out->llc[a] = fits ? 1 : of[1].l2_missed[a] > 0 ? 1 - of[1].llc_missed[a] / of[1].l2_missed[a] : 0;
   }
-  free(k.tag);
+  free(l2.tag);
   free(of);
   return ok;
 }
