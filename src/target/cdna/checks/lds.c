@@ -189,8 +189,8 @@ static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
   }
 }
 
-/* Lanes of a store, or of a load to LDS. */
-static void touch_writes(cdna_wave *w, const seen *x, uint64_t lanes, uint32_t sequence) {
+/* Lanes of a store, of a load to LDS, or of an atomic, which also reads and never is quick. */
+static void touch_writes(cdna_wave *w, const seen *x, uint64_t lanes, bool atomic, uint32_t sequence) {
   group_state *g = w->group->observed;
   const int shift = g->checker->cell_shift;
   const bool direct = x->access.to_lds;
@@ -209,25 +209,11 @@ static void touch_writes(cdna_wave *w, const seen *x, uint64_t lanes, uint32_t s
           continue;
         }
         const lds_history was = c->was;
-        if (is_quick_write(g, c, w->id, here, sequence, direct))
+        if (!atomic && is_quick_write(g, c, w->id, here, sequence, direct))
           known = (lds_change){was, c->was};
-        else if (!touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, false, true, sequence))
+        else if (!touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, atomic, true, sequence))
           return;
       }
-    }
-}
-
-static void touch_atomics(cdna_wave *w, const seen *x, uint64_t lanes, uint32_t sequence) {
-  group_state *g = w->group->observed;
-  const int shift = g->checker->cell_shift;
-  const uint32_t bytes = x->access.bytes;
-  for (int part = 0; part < x->access.parts; part++)
-    for (uint64_t left = lanes; left; left &= left - 1) {
-      const int l = __builtin_ctzll(left);
-      const uint64_t at = x->access.address[part][l];
-      if (at >= g->lds_bytes || bytes > g->lds_bytes - at) return; /* the emulator stops the run here */
-      for (uint32_t c = (uint32_t)at >> shift; c <= ((uint32_t)at + bytes - 1) >> shift; c++)
-        if (!touch(w, x, g, &g->cell[c], c << shift, l, true, true, sequence)) return;
     }
 }
 
@@ -236,11 +222,9 @@ void lds_before(cdna_wave *w, const seen *x) {
   const cdna_access *a = &x->access;
   const uint64_t lanes = a->lanes[CDNA_IN_LDS];
   if (a->to_lds)
-    touch_writes(w, x, x->exec, s->vm);
+    touch_writes(w, x, x->exec, false, s->vm);
   else if (lanes && !a->writes)
     touch_reads(w, x, lanes);
-  else if (lanes && !a->reads)
-    touch_writes(w, x, lanes, s->lds);
   else if (lanes)
-    touch_atomics(w, x, lanes, s->lds);
+    touch_writes(w, x, lanes, a->reads, s->lds);
 }
