@@ -120,8 +120,7 @@ static bool write_vector(cdna_wave *w, const seen *x, const cdna_register_range 
 static bool read_scalar(cdna_wave *w, const seen *x, const cdna_register_range *r) {
   const hazard_state *s = &state_of(w)->hazards;
   const cdna_effects *e = x->e;
-  const bool lane =
-      e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_WRITE_LANE || e->flow == CDNA_FLOW_READ_FIRST;
+  const bool lane = cdna_is_of_one_lane(e);
   if (r->first == CDNA_EXEC && !e->is_dpp && !lane) return false;
   if (!recent_in(&s->by_valu, r->first, r->n)) return false;
   for (int k = 0; k < r->n && r->first + k < CDNA_ZERO; k++) {
@@ -208,13 +207,11 @@ bool hazards_before_plain(cdna_wave *w, const cdna_op *op, const cdna_effects *e
   return true;
 }
 
-/* Vector instructions that read lane by lane: VALU results make them wait only if transcendental, partial or of dot
- * products. */
-static bool is_apart(const hazard_state *s, const cdna_effects *e) {
-  const bool lane =
-      e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_READ_FIRST || e->flow == CDNA_FLOW_WRITE_LANE;
-  return s->time >= s->matrix_until && s->time >= s->others_until && is_vector(e) && !e->is_dpp && !lane &&
-         !(e->traits & CDNA_SWAPS);
+/* True if the instruction needs no wait states for vector registers. A vector instruction whose lanes are independent
+ * needs them only after matrix instructions, and after the instructions that set `others_until`. */
+static bool is_free_of_vector_hazards(const hazard_state *s, const cdna_effects *e) {
+  return s->time >= s->matrix_until && s->time >= s->others_until && is_vector(e) && !e->is_dpp &&
+         !cdna_is_of_one_lane(e) && !(e->traits & CDNA_SWAPS);
 }
 
 void hazards_before(cdna_wave *w, const seen *x) {
@@ -222,14 +219,14 @@ void hazards_before(cdna_wave *w, const seen *x) {
   const cdna_effects *e = x->e;
   if (w->at != s->next) s->time += TAKEN;
   if (e->mfma && s->time < s->matrix_free) s->time = s->matrix_free;
-  const bool apart = is_apart(s, e);
+  const bool is_free = is_free_of_vector_hazards(s, e);
   bool found = false;
   for (int r = 0; r < e->n_reads && !found; r++)
     if (e->read[r].first < CDNA_VGPRS)
       found = read_scalar(w, x, &e->read[r]);
-    else if (!apart)
+    else if (!is_free)
       found = read_vector(w, x, &e->read[r]);
-  for (int r = 0; r < e->n_writes && !found && !apart; r++)
+  for (int r = 0; r < e->n_writes && !found && !is_free; r++)
     if (e->write[r].first >= CDNA_VGPRS) found = write_vector(w, x, &e->write[r]);
   remember(w, x);
   s->time += e->wait_states;

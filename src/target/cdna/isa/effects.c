@@ -309,7 +309,7 @@ static bool add_words(cdna_effects *e, const cdna_register_range *r) {
 }
 
 static void find_words(cdna_effects *e) {
-  bool fit = e->klass == CDNA_CLASS_SALU || (e->klass >= CDNA_CLASS_VALU && e->klass <= CDNA_CLASS_MATRIX);
+  bool fit = cdna_only_computes(e);
   for (int i = 0; i < e->n_writes && fit; i++) fit = add_words(e, &e->write[i]);
   for (int i = 0; i < e->n_reads && fit; i++) fit = add_words(e, &e->read[i]);
   if (!fit) e->n_words = 0;
@@ -323,13 +323,12 @@ static bool is_suspect(cdna_arch arch, const cdna_code *c) {
 
 static bool is_plain(const cdna_effects *e) {
   const unsigned rare = CDNA_SWAPS | CDNA_DOT | CDNA_READS_VCC | CDNA_SUSPECT;
-  const bool one_lane =
-      e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_READ_FIRST || e->flow == CDNA_FLOW_WRITE_LANE;
   bool masks = false;
   for (int i = 0; i < e->n_writes; i++) masks |= e->write[i].first < CDNA_VGPRS;
   for (int i = 0; i < e->n_reads; i++)
     masks |= e->read[i].first < CDNA_VGPRS && e->read[i].first != CDNA_EXEC && e->read[i].n == 2;
-  return e->klass == CDNA_CLASS_VALU && !(e->traits & rare) && !e->is_dpp && !e->selects_part && !one_lane && !masks;
+  return e->klass == CDNA_CLASS_VALU && !(e->traits & rare) && !e->is_dpp && !e->selects_part &&
+         !cdna_is_of_one_lane(e) && !masks;
 }
 
 void cdna_effects_of(cdna_arch arch, const cdna_code *c, cdna_effects *e) {

@@ -68,4 +68,13 @@ typedef struct cdna_effects {
 
 void cdna_effects_of(cdna_arch, const cdna_code *, cdna_effects *out);
 
+/* Scalar, vector and matrix instructions: they read and write nothing but registers. */
+static inline bool cdna_only_computes(const cdna_effects *e) {
+  return e->klass == CDNA_CLASS_SALU || (e->klass >= CDNA_CLASS_VALU && e->klass <= CDNA_CLASS_MATRIX);
+}
+/* v_readlane, v_readfirstlane, v_writelane. */
+static inline bool cdna_is_of_one_lane(const cdna_effects *e) {
+  return e->flow == CDNA_FLOW_READ_LANE || e->flow == CDNA_FLOW_READ_FIRST || e->flow == CDNA_FLOW_WRITE_LANE;
+}
+
 #endif
