@@ -240,8 +240,8 @@ static int highest(const uint32_t *v, int n) {
 }
 #endif
 
-/* The caller guarantees that the columns are a multiple of WIDTH. Constant arguments: a loop for each; size 0: that of
- * the operands. */
+/* The caller guarantees that the columns are a multiple of WIDTH. Constant arguments: a loop for each. Size 0: the
+ * operands have any size. */
 static inline __attribute__((always_inline)) void fuse_rows(const cdna_fused *fused, int group, int size) {
   cdna_fused x = *fused;
   x.group = group;
@@ -249,15 +249,20 @@ static inline __attribute__((always_inline)) void fuse_rows(const cdna_fused *fu
   for (int i_ = 0; i_ < x.of.m; i_++)
     for (int j = 0; j < x.of.n; j += WIDTH) fuse_columns(&x, i_, j, group);
 }
-static void fuse(const cdna_fused *x) {
-  const int size = x->of.m == x->of.n ? x->of.m : 0;
-  switch (size == 16 || size == 32 ? 100 * size + x->group : 0) {
-  case 1604: fuse_rows(x, 4, 16); break;
-  case 1608: fuse_rows(x, 8, 16); break;
-  case 1616: fuse_rows(x, 16, 16); break;
-  case 3204: fuse_rows(x, 4, 32); break;
-  case 3208: fuse_rows(x, 8, 32); break;
-  case 3216: fuse_rows(x, 16, 32); break;
+static inline __attribute__((always_inline)) void fuse_square(const cdna_fused *x, int size) {
+  switch (x->group) {
+  case 4: fuse_rows(x, 4, size); break;
+  case 8: fuse_rows(x, 8, size); break;
+  case 16: fuse_rows(x, 16, size); break;
   default: fuse_rows(x, x->group, 0);
   }
+}
+static void fuse(const cdna_fused *x) {
+  const int size = x->of.m == x->of.n ? x->of.m : 0;
+  if (size == 16)
+    fuse_square(x, 16);
+  else if (size == 32)
+    fuse_square(x, 32);
+  else
+    fuse_rows(x, x->group, 0);
 }
