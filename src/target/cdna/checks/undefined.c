@@ -563,15 +563,15 @@ static uint8_t memory_origin(cdna_wave *w, const seen *x, int space, int part, i
   return new_origin(w, l, text);
 }
 
-/* Also of lanes that are out of bounds, at which the emulator stops the run. */
+/* Bytes out of bounds count as defined: the emulator stops the run there. */
 static bool are_lds_bytes_defined(const group_state *g, const cdna_access *a) {
-  bool any = false;
-  for (int part = 0; part < a->parts && !any; part++)
-    for (uint64_t left = a->lanes[CDNA_IN_LDS]; left && !any; left &= left - 1) {
+  for (int part = 0; part < a->parts; part++)
+    for (uint64_t left = a->lanes[CDNA_IN_LDS]; left; left &= left - 1) {
       const uint64_t at = a->address[part][__builtin_ctzll(left)];
-      any = at < g->lds_bytes && a->bytes <= g->lds_bytes - at && is_any_set(g->lds_undefined + at, a->bytes);
+      if (at < g->lds_bytes && a->bytes <= g->lds_bytes - at && is_any_set(g->lds_undefined + at, a->bytes))
+        return false;
     }
-  return !any;
+  return true;
 }
 
 /* The usual case: LDS without undefined bytes, or an input. */

@@ -67,6 +67,7 @@ static cdna_adjustment adjustment_of(const cdna_modifiers *m, int s) {
                            .keep = m->absolute >> s & 1 ? ~sign : ~0u,
                            .flip = m->negate >> s & 1 ? sign : 0};
 }
+
 /* VOP3P on 16 bits: low and high halves of the result read the halves that op_sel and op_sel_hi name. */
 static void pack_halves(uint32_t *row, const cdna_modifiers *m, int s) {
   const int low = m->low >> s & 1 ? 16 : 0, high = m->high >> s & 1 ? 16 : 0;
