@@ -29,10 +29,11 @@ static int turns = 400;
 
 /* Loops: one wave repeats the instruction 64 times a turn. */
 static const struct row {
-  const char *name, *instruction; /* or the file of a GEMM of `size`; NULL: a hash of -`size` rounds */
-  double work;                    /* of an execution: lane-operations, or floating-point operations */
+  const char *name;
+  const char *instruction; /* or the file of a GEMM; NULL: a hash */
+  double work;             /* of an execution: lane-operations, floating-point operations, or rounds of a hash */
   const char *unit;
-  int arches, size;
+  int arches, size; /* of a GEMM, or rounds of a hash; 0: a loop */
 } rows[] = {
     {"v_add_u32", "v_add_u32 v8, v9, v8", 64, "G lane-operations/s", 3, 0},
     {"v_mad_u32_u24", "v_mad_u32_u24 v8, v9, v10, v8", 64, "G lane-operations/s", 3, 0},
@@ -47,8 +48,8 @@ static const struct row {
     {"mxfp8 MFMA 16x16x128",
      "v_mfma_scale_f32_16x16x128_f8f6f4 v[16:19], v[20:27], v[28:35], v[16:19], v4, v5 op_sel_hi:[0,0,0]",
      2.0 * 16 * 16 * 128, "GFLOP/s", 2, 0},
-    {"short waves", NULL, 1, "G work-items/s", 3, -3},
-    {"hash of 200 rounds", NULL, 200, "G rounds/s", 3, -200},
+    {"short waves", NULL, 1, "G work-items/s", 3, 3},
+    {"hash of 200 rounds", NULL, 200, "G rounds/s", 3, 200},
     {"f32 GEMM of 256^3", "gemm_f32_lds", 0, "GFLOP/s", 3, 256},
     {"bf16 GEMM of 512^3", "gemm_bf16_mfma", 0, "GFLOP/s", 3, 512},
     {"bf16 GEMM of 1024^3", "gemm_bf16_mfma", 0, "GFLOP/s", 3, 1024},
@@ -148,7 +149,7 @@ static void make_hash(cdna_arch arch, const struct row *l, work *w) {
            "  unsigned h = a[i];\n"
            "  for (int n = 0; n < %d; n++) h ^= h >> 16, h *= 0x85ebca6bu, h += i;\n"
            "  b[i] = h;\n}\n",
-           -l->size);
+           l->size);
   compile(arch, source, "the hash", NULL, w);
   add_operand(w, 0, (size_t)4 * GROUPS * BLOCK, false);
   add_operand(w, 1, (size_t)4 * GROUPS * BLOCK, true);
@@ -200,12 +201,12 @@ static void make_gemm(cdna_arch arch, const struct row *r, work *w) {
 
 static void make(cdna_arch arch, const struct row *r, work *w) {
   *w = (work){0};
-  if (r->size > 0)
-    make_gemm(arch, r, w);
-  else if (r->instruction)
-    make_loop(arch, r, w);
-  else
+  if (!r->instruction)
     make_hash(arch, r, w);
+  else if (r->size)
+    make_gemm(arch, r, w);
+  else
+    make_loop(arch, r, w);
 }
 
 static const char *const checks_of[] = {"none", "all"};
@@ -225,11 +226,9 @@ static void time_row(cdna_arch arch, const struct row *r) {
   free_work(&w);
 }
 
-static size_t operands_of(const work *w) { return w->memory.n; }
-
 /* FNV-1a of the last operand: a result. */
 static uint64_t hash_of(const work *w) {
-  const size_t n = operands_of(w);
+  const size_t n = w->memory.n;
   uint64_t h = 0xcbf29ce484222325u;
   const unsigned char *bytes = n ? w->data[n - 1] : NULL;
   for (uint64_t i = 0; n && i < w->memory.allocation[n - 1].size; i++) h = (h ^ bytes[i]) * 0x100000001b3u;
@@ -264,13 +263,13 @@ static void save_row(cdna_arch arch, const struct row *r, const char *folder) {
   if (cdna_object_kernel(&w.object, w.kernel, &k, &error) != TW_OK) fail(&error);
   const uint32_t *grid = w.launch.grid, *size = w.arguments.size;
   put(folder, "object", w.object.file, w.object.file_size);
-  for (size_t n = 0; n < operands_of(&w); n++) {
+  for (size_t n = 0; n < w.memory.n; n++) {
     snprintf(name, sizeof name, "data%zu", n);
     put(folder, name, w.data[n], w.memory.allocation[n].size);
   }
   const int length =
       snprintf(text, sizeof text, "%d %s %u %u %u %u %zu %zu %u %u %u\n", (int)arch, k->name, grid[0], grid[1], grid[2],
-               w.launch.block[0], w.launch.argument_bytes, operands_of(&w), size[0], size[1], size[2]);
+               w.launch.block[0], w.launch.argument_bytes, w.memory.n, size[0], size[1], size[2]);
   put(folder, "launch", text, (size_t)length);
   free_work(&w);
 }

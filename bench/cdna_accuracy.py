@@ -3,9 +3,9 @@
 
     python3 bench/cdna_accuracy.py HIPKITTENS [--fp6 HIPKITTENS_FP6] [--tilewright build/tilewright] [--only WORD]
 
-HIPKITTENS is a checkout at f09e9685, HIPKITTENS_FP6 the folder fp6_dwordx3 of its branch fp6_experimental. Sources are compiled as
-they are, with sizes defined in a copy; matrices are zeros, because times do not depend on values. Published times are those of the
-repository's analysis folder (.json files and plot.py), and include a launch.
+HIPKITTENS is a checkout at f09e9685, HIPKITTENS_FP6 the folder fp6_dwordx3 of its branch fp6_experimental. The script changes only the
+sizes in a copy of each source. Matrices are zeros, because times do not depend on values. Published times are from the folder analysis
+of the repository (.json files and plot.py), and include a launch.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ GEMM, ATTENTION = "kernels/gemm/bf16fp32/mi350x", "kernels/attn"
 EIGHT = f"{GEMM}/256_256_64_32_with16x32.cpp"
 BACKWARD = "amdgpu_num_vgpr(n)=amdgpu_num_vgpr(128 + (n) / 2)"
 
-# source, kernel, tile, waves, m, n, k, published Tflop/s
+# source, rows and columns of a tile, waves, m, n, k, published Tflop/s
 BF16 = [
     (EIGHT, 256, 256, 8, 8192, 8192, 8192, 1610), (EIGHT, 256, 256, 8, 4096, 4096, 4096, 1413),
     (EIGHT, 256, 256, 8, 16384, 16384, 16384, 1571), (EIGHT, 256, 256, 8, 3072, 3072, 3072, 808),
