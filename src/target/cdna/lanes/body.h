@@ -13,8 +13,10 @@
 /* Iterations are independent, even if rows coincide. */
 #ifdef __clang__
 #define INDEPENDENT /* the loop checks itself; its own pragma warns where it cannot vectorize */
+#define UNROLLED _Pragma("unroll")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
+#define UNROLLED _Pragma("GCC unroll 16") /* completely: no such loop has more turns */
 #endif
 #define LOOP INDEPENDENT for (int l = 0; l < CDNA_LANES; l++)
 
@@ -292,11 +294,7 @@ typedef struct columns16 {
                _mm256_fmadd_ps(_mm256_set1_ps(a_), (b_).high, (c_).high)})
 #endif
 #ifdef LOAD16
-#ifdef __clang__
-#define EACH_ROW _Pragma("unroll") for (int r = 0; r < ROWS_AT_ONCE; r++)
-#else
-#define EACH_ROW _Pragma("GCC unroll 8") for (int r = 0; r < ROWS_AT_ONCE; r++)
-#endif
+#define EACH_ROW UNROLLED for (int r = 0; r < ROWS_AT_ONCE; r++)
 /* The vector types alias any other. The loops over rows are unrolled, so that sums stay in registers. */
 static void multiply_rows(const cdna_product *x, const float *a, const uint16_t *at) {
   const float *c[ROWS_AT_ONCE];

@@ -26,11 +26,7 @@ static inline double power_of_two(int32_t e) {
 }
 static inline int32_t largest(int32_t p, int32_t q) { return p > q ? p : q; }
 
-#ifdef __clang__
-#define EACH_PRODUCT _Pragma("unroll") for (int k = first; k < first + group; k += step)
-#else
-#define EACH_PRODUCT _Pragma("GCC unroll 16") for (int k = first; k < first + group; k += step)
-#endif
+#define EACH_PRODUCT UNROLLED for (int k = first; k < first + group; k += step)
 
 #ifdef __AVX512F__
 static inline __m512i exponents_of(__m512i bits) {
