@@ -176,7 +176,8 @@ typedef struct tw_family {
   /* The steps that a schedule of the problem may have, to replace old names by current ones. NULL, or a function that
    * returns NULL: the family has no table of steps. */
   const tw_language *(*language)(const tw_target *, const tw_problem *, const tw_schedule *);
-  /* Why traits.error says nothing about the cost of the problem, in words; NULL: it does. NULL: it holds for all problems. */
+  /* Returns a text that says why traits.error does not apply to costs of the problem, or NULL if it applies. NULL: it
+   * applies to all problems. */
   const char *(*unjudged)(const tw_target *, const tw_problem *);
 } tw_family;
 

@@ -141,7 +141,7 @@ static inline bool is_quick_write(const group_state *g, lds_cell *c, int wave, u
   return true;
 }
 
-/* What a quick access has made of a cell; a cell with the same history becomes the same. */
+/* The last quick access changed the history of a cell from `before` to `after`, and changes equal histories likewise. */
 typedef struct lds_change {
   lds_history before, after;
 } lds_change;
@@ -181,7 +181,7 @@ static void touch_reads(cdna_wave *w, const seen *x, uint64_t lanes) {
         if (is_same(&c->was, &known.after)) continue; /* this wave has read it in this epoch */
         const lds_history was = c->was;
         if (is_quick_read(g, c, wave, here))
-          known = (lds_change){is_same(&was, &c->was) ? none : was, c->was}; /* the same: read before */
+          known = (lds_change){is_same(&was, &c->was) ? none : was, c->was}; /* equal: the wave had read it */
         else if (!touch(w, x, g, c, (uint32_t)(c - g->cell) << shift, l, true, false, 0))
           return;
       }

@@ -92,7 +92,7 @@ typedef struct cu {
   double missed_l2[CDNA_ALLOCATIONS_MAX], missed_llc[CDNA_ALLOCATIONS_MAX]; /* fractions of misses carried over */
   double missed_scratch;
   cdna_lru code;       /* the instruction cache, by number of line */
-  int64_t *code_there; /* for each line of the program: when it arrived last; NULL: the kernel fits the cache */
+  int64_t *code_there; /* for each line of the program: when it last arrives; NULL: the kernel fits the cache */
   int64_t end;
   bool failed;
 } cu;
@@ -400,7 +400,8 @@ static bool open_code(cu *c) {
   return c->code_there && cdna_lru_open(&c->code, r->code_bytes, r->code_line);
 }
 
-/* The time at which the wave has its next instruction. As soon as it has left a line, it requests another one. */
+/* The time at which the wave has its next instruction. When it leaves a line, it requests the next line that it does not
+ * yet buffer. */
 static int64_t code_there(cu *c, wave *w) {
   if (!c->code_there) return 0;
   const uint64_t dwords = (uint64_t)c->s->rates->code_line / 4, from = w->wave->at / dwords,

@@ -11,15 +11,16 @@
  *     instruction after its passes, and for other uses some passes later.
  *   - LDS serves instructions in order. An LDS instruction takes the maximum of three times: the turns for the phases and banks of its addresses, the transfer of 64 addresses, and the transfer of its data through the port that two SIMDs share (half of the LDS's width).
  *   - Vector memory: 64 addresses, then lines of L1 (LRU, exact for these workgroups), one after the other. Each miss
- *     occupies a line of L1 until it arrives; more misses than lines wait. Misses use
- *     this CU's share of the L2's bandwidth, and L2's misses its share of the LLC's and memory's. Hits beyond L1 are
- *     distributed evenly by the rates of reuse.h; lines that this CU requests again hit L2. Stores use bandwidth for
- *     their bytes, in requests of at least l2_write; L2 writes back, so each byte uses the LLC once. Loads to LDS use
- *     write cycles of LDS when they arrive.
+ *     occupies a line of L1 until it arrives. While misses occupy all lines, the next miss waits. Misses use this CU's
+ *     share of the L2's bandwidth, and L2's misses its share of the LLC's and memory's. Hits beyond L1 are distributed
+ *     evenly by the rates of reuse.h; lines that this CU requests again hit L2. Stores use bandwidth for their bytes, in
+ *     requests of at least l2_write; L2 writes back, so each byte uses the LLC once. Loads to LDS use write cycles of
+ *     LDS when they arrive.
  *   - Scratch is memory of the wave's place on the CU, through L1 and this CU's share of L2; the LLC has the rest.
  *   - Counters fall in order. Registers of vector memory and LDS can be read when their data arrive. A wave ends when its last access ends.
- *   - Code of a kernel that exceeds the instruction cache: lines of an LRU cache; the CU that shares it is in step. A
- *     wave buffers code_lines, and requests another one when it leaves a line. A miss takes code_ns.
+ *   - Code of a kernel that exceeds the instruction cache: lines of an LRU cache. The other CU that shares the cache
+ *     requests the same lines at the same time. A wave buffers code_lines lines, and requests the next line when it
+ *     leaves a line. A miss takes code_ns.
  *   - Not modelled: translation of addresses, channels of L2, refresh, contention of scalar caches.
  *
  * Matrix instructions are executed only on request (time.h): in most kernels no address and no branch depends on their
