@@ -25,25 +25,26 @@ static const x86_kernel *kernel_of_f32(void) {
   return k;
 }
 
-static int64_t ceil_of(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+static int64_t ceil_of(int64_t n, int64_t step) { return x86_ceil_div(n, step) * step; }
 
-/* How C or the transposed C is computed, in about this number of half cycles. */
+/* How C or the transposed C is computed, and an estimate of the time. */
 typedef struct way {
-  bool turned, dots; /* dots: vectors run along k */
-  int64_t cost;
+  bool turned, dots; /* turned: the transposed C; dots: vectors run along k */
+  int64_t cost;      /* half cycles */
 } way;
 
-/* A multiply-add takes a cycle, half a cycle with a vector of half the length, and four are needed for its latency. To
- * begin and to store sums takes two, five for dots. Loads under masks are a third slower. An element is transposed in
- * three quarters of a cycle, or in one if it moves alone. `packs`: B is not stored in the order of the vectors. */
+/* A multiply-add takes a cycle, or half a cycle with a vector of half the length. Fewer than four whole sums wait for
+ * its latency. To begin and to store a sum takes two cycles, five for dots. Loads under masks are a third slower. An
+ * element is transposed in three quarters of a cycle, or in one if it moves alone. `packs`: B is not stored in the
+ * order of tiles, but in that of dots. */
 static way way_of(int64_t m, int64_t n, int64_t k, bool packs, bool a_transposed, bool may_use_dots) {
   enum { HALF = LANES / 2, LATENCY = 8 };
-  const int64_t halves = m * (n % LANES > HALF ? ceil_of(n, LANES) / HALF : ceil_of(n, HALF) / HALF);
+  const int64_t halves = m * x86_ceil_div(n, HALF);
   const int64_t loops = (halves > LATENCY ? halves : LATENCY) * k;
   const int64_t tiles = loops + (n < HALF ? loops / 3 : 0) + 2 * halves + (packs ? k * n + k * n / 2 : 0);
   if (a_transposed || !may_use_dots) return (way){.cost = tiles};
   const int64_t sums = n < m && n < DOTS ? n * ceil_of(m, DOTS) : m * ceil_of(n, DOTS);
-  const int64_t dots = 2 * sums * (ceil_of(k, LANES) / LANES + 5) + (packs ? 0 : (n > 1 ? 1 : 2) * k * n);
+  const int64_t dots = 2 * sums * (x86_ceil_div(k, LANES) + 5) + (packs ? 0 : (n > 1 ? 1 : 2) * k * n);
   return dots < tiles ? (way){.dots = true, .cost = dots} : (way){.cost = tiles};
 }
 
@@ -55,16 +56,32 @@ static way cheapest(const tw_operands *x, bool may_use_dots) {
   return direct.cost <= turned.cost ? direct : turned;
 }
 
-/* One column of C, stored as a row: the transposed product is one by rows. A of one row is stored in either order. */
+/* The transposed product, C' = op(B)' op(A)'. C is as it was: stored by columns. */
+static inline tw_operands transposed(const tw_operands *x) {
+  return (tw_operands){.m = x->n,
+                       .n = x->m,
+                       .k = x->k,
+                       .lda = x->ldb,
+                       .ldb = x->lda,
+                       .ldc = x->ldc,
+                       .a_transposed = !x->b_transposed,
+                       .b_transposed = !x->a_transposed,
+                       .alpha = x->alpha,
+                       .beta = x->beta,
+                       .a = x->b,
+                       .b = x->a,
+                       .c = x->c};
+}
+
+/* A column of C whose elements are neighbours is a row of the transposed C. An A of one row whose elements are
+ * neighbours has either order. */
 static void become_row(tw_operands *x) {
-  const tw_operands y = *x;
-  x->m = 1, x->n = y.m, x->ldc = y.m;
-  x->a = y.b, x->lda = y.ldb, x->a_transposed = !y.b_transposed;
-  x->b = y.a, x->ldb = y.lda, x->b_transposed = !y.a_transposed;
+  *x = transposed(x);
+  x->ldc = x->n;
   if (x->lda == 1) x->a_transposed = false, x->lda = x->k;
 }
 
-/* Products for which this needs no calculation, which takes as long as one of 4 x 4 x 4. */
+/* Products that need no estimate: it takes as long as a product of 4 x 4 x 4. */
 static inline bool is_best_in_place(const tw_operands *x) {
   enum { SHORT = 16 };
   if (x->b_transposed) return false;
@@ -77,61 +94,56 @@ static inline int into_of(const tw_operands *x) {
   return (x->beta != 0 ? X86_ADD : X86_SET) | (x->alpha != 1 ? X86_SCALED : X86_SET);
 }
 
-/* The product, or the transposed one, with its B in place. */
-static inline x86_in_place in_place(const x86_kernel *kernel, const tw_operands *x, bool turned) {
-  const int64_t a_pitch = x->lda * X86_UNIT, b_pitch = x->ldb * X86_UNIT;
+/* The product with its B in place. `across`: X86_ACROSS, if C is stored by columns, or 0. */
+static inline x86_in_place in_place(const x86_kernel *kernel, const tw_operands *x, int across) {
   return (x86_in_place){.kernel = kernel,
-                        .a = turned ? x->b : x->a,
-                        .b = turned ? x->a : x->b,
-                        .a_pitch = turned ? b_pitch : a_pitch,
-                        .b_row = turned ? a_pitch : b_pitch,
+                        .a = x->a,
+                        .b = x->b,
+                        .a_pitch = x->lda * X86_UNIT,
+                        .b_row = x->ldb * X86_UNIT,
                         .c = x->c,
                         .c_pitch = x->ldc * X86_UNIT,
                         .panel = kernel->columns * X86_UNIT,
-                        .rows = turned ? x->n : x->m,
-                        .columns = turned ? x->m : x->n,
+                        .rows = x->m,
+                        .columns = x->n,
                         .units = x->k,
-                        .turned = turned ? !x->b_transposed : x->a_transposed,
-                        .into = into_of(x) | (turned ? X86_ACROSS : X86_SET),
+                        .turned = x->a_transposed,
+                        .into = into_of(x) | across,
                         .alpha_beta = {x->alpha, x->beta}};
 }
 
-/* `packs`: B is first transposed to `room`. `p` has its B in place again at the end: a copy would take too long. */
-static inline void multiply(x86_in_place *p, bool dots, bool packs, float *room) {
-  const void *const b = p->b;
-  const int64_t b_row = p->b_row;
-  if (packs) {
-    const int64_t pitch = ceil_of(dots ? p->units : p->columns, LANES);
-    p->kernel->gather(room, b, b_row, dots ? p->units : p->columns, pitch, dots ? p->columns : p->units, 1);
-    p->b = room, p->b_row = pitch * X86_UNIT;
-  }
-  if (dots)
-    p->kernel->dots(p->rows, p->columns, p->units, p->a, p->a_pitch, p->b, p->b_row, p->c, p->c_pitch, p->into,
-                    p->alpha_beta);
-  else
-    x86_run_in_place(p);
-  p->b = b, p->b_row = b_row;
+/* Transposes B, whose rows as stored are `stride` apart, to `room`. */
+static inline void transpose_b(x86_in_place *p, bool dots, int64_t stride, float *room) {
+  const int64_t pitch = ceil_of(dots ? p->units : p->columns, LANES);
+  p->kernel->gather(room, p->b, stride, dots ? p->units : p->columns, pitch, dots ? p->columns : p->units, 1);
+  p->b = room, p->b_row = pitch * X86_UNIT;
 }
 
 /* PART columns of C, or of the transposed C, at a time. The stack has memory for their B. False: too little. */
 static __attribute__((noinline)) bool multiply_on_stack(const x86_kernel *kernel, const tw_operands *x, way w) {
   enum { PART = 64, ROOM = 1 << 14 };
   float memory[ROOM];
-  x86_in_place p = in_place(kernel, x, w.turned);
-  const int64_t most = x86_min(p.columns, PART);
-  const bool b_transposed = w.turned ? !x->a_transposed : x->b_transposed, packs = b_transposed != w.dots;
-  if (packs && (w.dots ? most * ceil_of(x->k, LANES) : x->k * ceil_of(most, LANES)) > ROOM) return false;
-  const int64_t b_step = PART * (b_transposed ? p.b_row : X86_UNIT), c_step = PART * (w.turned ? p.c_pitch : X86_UNIT);
-  for (int64_t left = p.columns; left > 0; left -= PART) {
-    p.columns = x86_min(left, PART);
-    multiply(&p, w.dots, packs, memory);
-    p.b = (const char *)p.b + b_step, p.c = (char *)p.c + c_step;
+  const tw_operands y = w.turned ? transposed(x) : *x;
+  x86_in_place p = in_place(kernel, &y, w.turned ? X86_ACROSS : 0);
+  const int64_t most = x86_min(y.n, PART), b_row = p.b_row;
+  const bool packs = y.b_transposed != w.dots;
+  if (packs && (w.dots ? most * ceil_of(y.k, LANES) : y.k * ceil_of(most, LANES)) > ROOM) return false;
+  const int64_t b_step = PART * (y.b_transposed ? b_row : X86_UNIT), c_step = PART * (w.turned ? p.c_pitch : X86_UNIT);
+  const char *b = y.b;
+  for (int64_t left = y.n; left > 0; left -= PART, b += b_step, p.c = (char *)p.c + c_step) {
+    p.columns = x86_min(left, PART), p.b = b;
+    if (packs) transpose_b(&p, w.dots, b_row, memory);
+    if (w.dots)
+      kernel->dots(p.rows, p.columns, p.units, p.a, p.a_pitch, p.b, p.b_row, p.c, p.c_pitch, p.into, p.alpha_beta);
+    else
+      x86_run_in_place(&p);
   }
   return true;
 }
 
-/* Of products up to WORK_MOST multiply-adds the size alone decides. A larger one may be worth a second thread
- * (choose.c). Without it, up to K_MOST the sums have the same bits as with a plan. */
+/* Products of up to WORK_MOST multiply-adds are computed here for any number of threads. With several threads, a larger
+ * product has a plan (choose.c). With one it is computed here only if its sums have the bits that a plan gives: without
+ * dots or factors, and with k up to K_MOST. */
 bool tw_product_compute_small(tw_operands *x, int threads) {
   enum { WORK_MOST = 250000, WORK_MOST_ALONE = 4000000, K_MOST = 256 };
   const int64_t size = x->m * x->n, work = size * x->k;
@@ -149,7 +161,7 @@ bool tw_product_compute_small(tw_operands *x, int threads) {
                                                                             x->n, into_of(x), alpha_beta, 0, 1);
     return true;
   }
-  const x86_in_place p = in_place(kernel, x, false);
+  const x86_in_place p = in_place(kernel, x, 0);
   x86_run_in_place(&p);
   return true;
 }
