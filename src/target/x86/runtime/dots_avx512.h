@@ -40,8 +40,14 @@ WORD void add_products(int rows, int columns, const char *a, int64_t a_pitch, co
   }
 }
 
-WORD void store_dots(float *total, int rows, int columns, char *c, int64_t c_pitch, int into, const float *alpha_beta) {
-  if (into & X86_SCALED) UNROLLED for (int i = 0; i < 2 * DOTS_ADDED; i++) total[i] *= alpha_beta[0];
+WORD void total_dots(float *total, const __m512 *s, int into, const float *alpha_beta) {
+  __m256 x = add_lanes(s);
+  if (into & X86_SCALED) x *= alpha_beta[0];
+  _mm256_storeu_ps(total, x);
+}
+
+WORD void store_dots(const float *total, int rows, int columns, char *c, int64_t c_pitch, int into,
+                     const float *alpha_beta) {
   if (into & X86_ACROSS) {
     UNROLLED for (int j = 0; j < columns; j++, c += c_pitch) UNROLLED for (int i = 0; i < rows; i++) {
       real_unit *const of_c = (real_unit *)(void *)c + i;
@@ -57,7 +63,7 @@ WORD void store_dots(float *total, int rows, int columns, char *c, int64_t c_pit
     _mm256_mask_storeu_ps(c, which, x);
     return;
   }
-  UNROLLED for (int i = 0; i < rows; i++, c += c_pitch) { /* a load of more than was stored at once would wait */
+  UNROLLED for (int i = 0; i < rows; i++, c += c_pitch) { /* a load that spans two stores would wait for them */
     __m128 x = _mm_loadu_ps(total + i * dots_columns(rows));
     if (into & X86_ADD) x = _mm_fmadd_ps(_mm_set1_ps(alpha_beta[1]), _mm_maskz_loadu_ps(which, c), x);
     _mm_mask_storeu_ps(c, which, x);
@@ -72,8 +78,8 @@ WORD void dots_tile(int rows, int columns, int64_t k, const char *a, int64_t a_p
   for (; k >= DOTS_LANES; k -= DOTS_LANES, a += X86_LINE, b += X86_LINE)
     add_products(rows, columns, a, a_pitch, b, b_pitch, 0xffff, s);
   if (k) add_products(rows, columns, a, a_pitch, b, b_pitch, first(k), s);
-  _mm256_storeu_ps(total, add_lanes(s));
-  if (rows > 2) _mm256_storeu_ps(total + DOTS_ADDED, add_lanes(s + DOTS_ADDED));
+  total_dots(total, s, into, alpha_beta);
+  if (rows > 2) total_dots(total + DOTS_ADDED, s + DOTS_ADDED, into, alpha_beta);
   store_dots(total, rows, columns, c, c_pitch, into, alpha_beta);
 }
 
