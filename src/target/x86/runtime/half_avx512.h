@@ -12,7 +12,6 @@ WORD half half_load_part(const void *p, part which) { return _mm256_maskz_loadu_
 WORD void half_store(void *p, half x) { _mm256_storeu_ps(p, x); }
 WORD void half_store_part(void *p, part which, half x) { _mm256_mask_storeu_ps(p, (__mmask8)which, x); }
 WORD half half_broadcast(const char *p) { return _mm256_set1_ps(*(const real_unit *)(const void *)p); }
-WORD half half_add(half x, half y) { return _mm256_add_ps(x, y); }
 WORD half half_multiply_add(half s, half a, half b) { return _mm256_fmadd_ps(a, b, s); }
 WORD void half_store_across(char *c, int64_t stride, int64_t n, int rows, const char *beta, half s0, half s1, half s2,
                             half s3) {
@@ -30,7 +29,6 @@ WORD void half_store_across(char *c, int64_t stride, int64_t n, int rows, const 
 #define store_part half_store_part
 #define store_across half_store_across
 #define broadcast half_broadcast
-#define add half_add
 #define multiply_add half_multiply_add
 
 #endif
