@@ -146,7 +146,7 @@ enum { COLUMNS_WORTH_PACKING = 512, COLUMNS_OF_SPLIT_LINES = 256 };
 /* Does AMX read the rows of A in place? The part has `columns`. */
 static bool amx_reads_in_place(const tw_gemm_plan *p, int64_t columns) {
   if (p->a_stride % X86_LINE) return columns < COLUMNS_OF_SPLIT_LINES;
-  return columns < COLUMNS_WORTH_PACKING || x86_rows_spread(p);
+  return columns < COLUMNS_WORTH_PACKING || x86_rows_spread(p->a_stride);
 }
 
 /* The number of parts for each thread. With more than one, a fast core computes parts that a slow core has not begun.

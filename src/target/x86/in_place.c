@@ -13,7 +13,7 @@ typedef struct choice {
  * sums for the latency of a multiply-add. Rows that share sets of L1 are read by low tiles. Vectors of half the length
  * take half the time where a core has two units for them that together are one for whole vectors (Zen 4). */
 static choice choose(const x86_in_place *x, int64_t left) {
-  enum { FEW = 3, MANY = 17, SHARED = 2048 };
+  enum { FEW = 3, MANY = 17 };
   const x86_kernel *k = x->kernel;
   const bool turned = x->turned;
   if (left <= k->half_columns) return (choice){turned ? k->half_turned : k->half_stored, k->rows, k->half_columns, 0};
@@ -23,7 +23,7 @@ static choice choose(const x86_in_place *x, int64_t left) {
   if (fits && (x->rows <= FEW || (x->rows >= MANY && !turned)))
     return (choice){turned ? k->wide_turned : k->wide_stored, k->wide_rows, 2 * k->columns, 2};
   if (turned) return (choice){k->turned, k->rows, k->columns, 1};
-  return (choice){k->stored, x->rows >= MANY && x->a_pitch % SHARED == 0 ? k->wide_rows : k->rows, k->columns, 1};
+  return (choice){k->stored, x->rows >= MANY && !x86_rows_spread(x->a_pitch) ? k->wide_rows : k->rows, k->columns, 1};
 }
 
 void x86_run_in_place(const x86_in_place *x) {
