@@ -358,6 +358,33 @@ void x86_run_part(const tw_gemm_plan *p, const tw_gemm_operands *o, char *worksp
   x86_run_part_on(p, o, NULL, 1, workspace, part);
 }
 
+/* The block is a part whose tiles read A in place, and B as stored or, if `packs`, as panels in the workspace. */
+static void run_in_place(const job *j, bool packs) {
+  const tw_gemm_plan *p = j->p;
+  const int64_t width = p->kernel->columns, c_pitch = p->spec.ldc * X86_UNIT;
+  const int64_t a_row = p->spec.a_transposed ? X86_UNIT : p->a_stride;
+  x86_in_place x = {.kernel = p->kernel,
+                    .a = (const char *)j->o->a + j->row * a_row,
+                    .b = (const char *)j->b + j->column * X86_UNIT,
+                    .c = (char *)j->o->c + j->row * c_pitch + j->column * X86_UNIT,
+                    .a_pitch = p->a_stride,
+                    .b_row = p->spec.ldb * X86_UNIT,
+                    .panel = width * X86_UNIT,
+                    .c_pitch = c_pitch,
+                    .rows = j->rows,
+                    .columns = j->columns,
+                    .units = p->units,
+                    .turned = p->spec.a_transposed,
+                    .into = p->adds ? X86_ADD : X86_SET,
+                    .alpha_beta = {1, 1}};
+  if (packs) {
+    char *const panels = j->workspace + p->b_at;
+    x.b = panels, x.b_row = width * X86_UNIT, x.panel = p->units * width * X86_UNIT;
+    x86_pack_panels(p, j->b, j->scale, 0, j->column / width, x86_ceil_div(j->columns, width), panels);
+  }
+  x86_run_in_place(&x);
+}
+
 void x86_run_part_on(const tw_gemm_plan *p, const tw_gemm_operands *o, const void *b, float scale, char *workspace,
                      int part) {
   const int64_t width = p->kernel->columns;
@@ -369,33 +396,14 @@ void x86_run_part_on(const tw_gemm_plan *p, const tw_gemm_operands *o, const voi
     first_column = x86_part_start(panels, at_n, p->parts_n) * width;
     end_column = x86_min(x86_part_start(panels, at_n + 1, p->parts_n) * width, p->spec.n);
   }
+  job j = {.p = p, .o = o, .b = b, .scale = scale, .workspace = workspace, .row = first_row, .column = first_column};
+  j.rows = end_row - first_row, j.columns = end_column - first_column;
   const bool in_place = p->reads_b && scale == 1;
-  if (in_place || (p->turns_a && end_column - first_column <= p->nc)) {
-    const int64_t c_pitch = p->spec.ldc * X86_UNIT, a_row = p->spec.a_transposed ? X86_UNIT : p->a_stride;
-    x86_in_place x = {.kernel = p->kernel,
-                      .a = (const char *)o->a + first_row * a_row,
-                      .b = (const char *)b + first_column * X86_UNIT,
-                      .c = (char *)o->c + first_row * c_pitch + first_column * X86_UNIT,
-                      .a_pitch = p->a_stride,
-                      .b_row = p->spec.ldb * X86_UNIT,
-                      .panel = width * X86_UNIT,
-                      .c_pitch = c_pitch,
-                      .rows = end_row - first_row,
-                      .columns = end_column - first_column,
-                      .units = p->units,
-                      .turned = p->spec.a_transposed,
-                      .into = p->adds ? X86_ADD : X86_SET,
-                      .alpha_beta = {1, 1}};
-    if (!in_place) {
-      x.b = workspace + p->b_at, x.b_row = width * X86_UNIT, x.panel = p->units * width * X86_UNIT;
-      x86_pack_panels(p, b, scale, 0, first_column / width, x86_ceil_div(end_column - first_column, width),
-                      workspace + p->b_at);
-    }
-    x86_run_in_place(&x);
+  if (in_place || (p->turns_a && j.columns <= p->nc)) {
+    run_in_place(&j, !in_place);
     return;
   }
   const bool plain = p->plain && !o->bias && !o->row_scale && !o->column_scale;
-  job j = {.p = p, .o = o, .b = b, .scale = scale, .workspace = workspace};
   if (p->kernel->begin) p->kernel->begin();
   for (j.column = first_column; j.column < end_column; j.column += p->nc) {
     j.columns = x86_min(p->nc, end_column - j.column);
