@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -195,7 +196,7 @@ static void unfence(matrix *x, guarded *g, void *before) {
   guarded_free(g);
 }
 
-/* Small products are computed in one of six ways, by their sizes. */
+/* Small products are computed in several ways, which depend on their sizes. */
 static void small_products_touch_nothing_else(void **state) {
   (void)state;
   tw_random r;
@@ -218,6 +219,15 @@ static void small_products_touch_nothing_else(void **state) {
     check_gaps(&x);
     free_product(&x);
   }
+}
+
+/* A and B are not read. The number of multiply-adds has more than 64 bits. */
+static void alpha_of_zero_needs_no_operands_of_any_size(void **state) {
+  (void)state;
+  float c = 7;
+  cblas_sgemm(BLAS_ROW_MAJOR, BLAS_NO_TRANSPOSE, BLAS_NO_TRANSPOSE, INT_MAX, INT_MAX, INT_MAX, 0, NULL, INT_MAX, NULL,
+              INT_MAX, 1, &c, INT_MAX);
+  assert_true(c == 7);
 }
 
 /* Plans are kept: calls that differ in one pitch, factor or transpose alone must not share one. */
@@ -564,6 +574,7 @@ int main(int argc, char *argv[]) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_products_of_f32_are_right),
       cmocka_unit_test(small_products_touch_nothing_else),
+      cmocka_unit_test(alpha_of_zero_needs_no_operands_of_any_size),
       cmocka_unit_test(calls_that_differ_in_little_are_right),
       cmocka_unit_test(large_products_of_f32_are_right),
       cmocka_unit_test(a_long_k_is_right),

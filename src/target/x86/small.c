@@ -146,8 +146,10 @@ static __attribute__((noinline)) bool multiply_on_stack(const x86_kernel *kernel
  * dots or factors, and with k up to K_MOST. */
 bool tw_product_compute_small(tw_operands *x, int threads) {
   enum { WORK_MOST = 250000, WORK_MOST_ALONE = 4000000, K_MOST = 256 };
-  const int64_t size = x->m * x->n, work = size * x->k;
-  if (size > WORK_MOST_ALONE || work > WORK_MOST_ALONE || work == 0 || x->alpha == 0) return false;
+  const int64_t size = x->m * x->n;
+  if (size > WORK_MOST_ALONE || x->alpha == 0) return false; /* 64 bits may be too few for a larger size times k */
+  const int64_t work = size * x->k;
+  if (work > WORK_MOST_ALONE || work == 0) return false;
   const bool small = work <= WORK_MOST;
   if (!small && (threads > 1 || x->alpha != 1 || (x->beta != 0 && x->beta != 1) || x->k > K_MOST)) return false;
   const x86_kernel *const kernel = kernel_of_f32();
