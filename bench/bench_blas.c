@@ -1,15 +1,18 @@
-/* bench_blas.c - sgemm of libtilewright-blas beside tw_gemm, which packs B at each call too, and OpenBLAS, turn by turn in one run.
+/* bench_blas.c - sgemm of libtilewright-blas beside tw_gemm, which packs B at each call too, and OpenBLAS, turn by turn
+ * in one run.
  *
- *   bench_blas [threads=1] [rounds=15] [slice=0.02] [alpha=1] [beta=0] [pad=0] [below=R] [sizes=N,N,...] [MxNxK[:TT]]...
+ *   bench_blas [threads=1] [rounds=15] [slice=0.02] [alpha=1] [beta=0] [pad=0] [below=R] [sizes=N,...] [MxNxK[:TT]]...
  *
- * TT: transposes, N or T for each of A and B. `pad` elements follow each row. `sizes`: every product of these sizes, with
- * all transposes, beside OpenBLAS alone. `below`: rows of which OpenBLAS's ratio is not below R are only counted.
+ * TT: transposes, N or T for each of A and B. `pad`: unused elements after each row. `sizes`: every product of these
+ * sizes (at most 16), with all transposes, beside OpenBLAS only. `below`: prints only products whose ratio to OpenBLAS
+ * is below R; the last line counts all.
  *
  * A turn is a slice of time and at least two calls; its time is the fastest call's. Numbers are GFLOP/s by the median
- * turn; ratios are medians over rounds of the ratio within a round. Above 1 the library is faster. OpenBLAS is loaded by
- * name, or by the path in TILEWRIGHT_OPENBLAS; the first line names the CPU that its kernels are for. */
+ * turn; ratios are medians over rounds of the ratio within a round. Above 1 the library is faster. OpenBLAS is loaded
+ * by name, or by the path in TILEWRIGHT_OPENBLAS; the first line names the CPU that its kernels are for. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -219,16 +222,22 @@ static bool parse_setting(const char *word, setting *s) {
          sscanf(word, "below=%lf", &s->below) == 1;
 }
 
-/* All products of the sizes in `text`, with all transposes. */
-static int add_products(const char *text, shape *shapes, int n) {
-  int size[32], sizes = 0;
-  for (const char *at = text; at && sizes < 32; at = strchr(at, ','), at = at ? at + 1 : NULL) size[sizes++] = atoi(at);
-  for (int i = 0; i < sizes * sizes * sizes * 4 && n < CASES_MAX; i++) {
-    const int at = i / 4;
-    const shape s = {size[at / sizes / sizes], size[at / sizes % sizes], size[at % sizes], i & 2, i & 1};
-    if (s.m > 0 && s.n > 0 && s.k > 0) shapes[n++] = s;
+/* Adds all products of the sizes in `text`, with all transposes. False: a size is wrong, or there are too many. */
+static bool add_products(const char *text, shape *shapes, int *n) {
+  enum { SIZES_MAX = 16 };
+  int size[SIZES_MAX], sizes = 0;
+  for (char *end = NULL; !end || *end; text = end + 1) {
+    const long value = strtol(text, &end, 10);
+    if (sizes == SIZES_MAX || value < 1 || value > INT_MAX || (*end && *end != ',')) return false;
+    size[sizes++] = (int)value;
   }
-  return n;
+  const int products = sizes * sizes * sizes * 4;
+  if (products > CASES_MAX - *n) return false;
+  for (int i = 0; i < products; i++) {
+    const int at = i / 4;
+    shapes[(*n)++] = (shape){size[at / sizes / sizes], size[at / sizes % sizes], size[at % sizes], i & 2, i & 1};
+  }
+  return true;
 }
 
 int main(int argc, char *argv[]) {
@@ -243,15 +252,18 @@ int main(int argc, char *argv[]) {
   static shape shapes[CASES_MAX];
   for (int i = 1; i < argc; i++) {
     if (parse_setting(argv[i], &set)) continue;
-    if (strncmp(argv[i], "sizes=", strlen("sizes=")) == 0)
-      set.alone = true, n = add_products(argv[i] + strlen("sizes="), shapes, n);
-    else if (n == CASES_MAX || !parse_shape(argv[i], &shapes[n++]))
-      return fprintf(stderr, "usage: bench_blas [threads=N] [rounds=N] [slice=SECONDS] [alpha=X] [beta=X] [pad=N] "
-                             "[below=R] [sizes=N,...] [MxNxK[:TT]]...\n"),
+    const bool scans = strncmp(argv[i], "sizes=", strlen("sizes=")) == 0;
+    set.alone = set.alone || scans;
+    if (!(scans ? add_products(argv[i] + strlen("sizes="), shapes, &n)
+                : n < CASES_MAX && parse_shape(argv[i], &shapes[n++])))
+      return fprintf(stderr,
+                     "usage: bench_blas [threads=N] [rounds=N] [slice=SECONDS] [alpha=X] [beta=X] [pad=N] [below=R] "
+                     "[sizes=N,... (at most 16)] [MxNxK[:TT]]... (at most %d products)\n",
+                     CASES_MAX),
              2;
   }
   if (set.rounds < 1 || set.rounds > ROUNDS_MAX || set.threads < 1 || set.pad < 0)
-    return fprintf(stderr, "bench_blas: rounds are 1 to %d\n", ROUNDS_MAX), 2;
+    return fprintf(stderr, "bench_blas: rounds must be 1 to %d, threads at least 1, pad at least 0\n", ROUNDS_MAX), 2;
   for (size_t i = 0; n == 0 && i < sizeof usual / sizeof *usual; i++)
     if (!parse_shape(usual[i], &shapes[i])) return 2;
   if (n == 0) n = (int)(sizeof usual / sizeof *usual);
