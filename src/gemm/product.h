@@ -31,8 +31,9 @@ typedef struct tw_operands {
   void *c;
 } tw_operands;
 
-/* Computes a product of f32 on the calling thread, without a plan, if it is small or there is only this thread. If not,
- * or if it is no product (alpha or a size is 0), returns false. A product of one column may become one of one row. */
+/* Computes a product of f32 on the calling thread, without a plan, if it is small; with one thread, if it is of medium
+ * size. Returns false otherwise, and if there is nothing to multiply (alpha or a size is 0). A product of one column may
+ * become the equal product of one row. */
 bool tw_product_compute_small(tw_operands *, int threads);
 
 typedef struct tw_product {

@@ -10,8 +10,8 @@ typedef struct choice {
 } choice;
 
 /* Tiles on two panels are for many rows, whose A they read half as often, and for so few rows that a panel has too few
- * sums for the latency of a multiply-add. Rows that share sets of L1 are read by low tiles. Vectors of half the length
- * take half the time where a core has two units for them that together are one for whole vectors (Zen 4). */
+ * sums for the latency of a multiply-add. Rows that share sets of L1 are read by low tiles. A vector of half the length
+ * takes half the time on a core that executes a whole vector with two units of half its width (Zen 4). */
 static choice choose(const x86_in_place *x, int64_t left) {
   enum { FEW = 3, MANY = 17 };
   const x86_kernel *k = x->kernel;

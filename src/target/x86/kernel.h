@@ -67,8 +67,8 @@ typedef enum x86_arithmetic { X86_F32, X86_BF16, X86_S16, X86_U8S8, X86_S8S8, X8
 typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_activation;
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
-/* What a tile does with its sums. Tiles on B in place, and dots, have flags: C = sums, or alpha * sums; plus beta * C.
- * alpha and beta are floats at `next`. C may be stored by columns, `c_stride` apart: then sums are stored across. */
+/* What a tile does with its sums: C = or += sums. Tiles on B in place, and dots, combine flags: alpha * sums (SCALED),
+ * plus beta * C (ADD), into a C stored by columns, `c_stride` apart (ACROSS). alpha and beta are floats at `next`. */
 typedef enum x86_into { X86_SET = 0, X86_ADD = 1, X86_ACROSS = 2, X86_SCALED = 4 } x86_into;
 
 /* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in

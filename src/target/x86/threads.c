@@ -10,9 +10,9 @@
  * milliseconds, a region of OpenMP has them at once. If not, OpenMP's threads must share cores too, even with one
  * another, and a region waits for each of them: two on one core take a time slice, 4 ms, at each call. So each gives
  * way to the other. The team does so only after a time: it is never slower than its caller alone, and to wake 15
- * helpers takes as long as 200 small products. After each late region it does so after twice the time. OpenMP does so
- * also after many regions: the other threads may have ended, and the team starts sooner. This trial takes LATE_CALLS at
- * most, 5% of all if they take 16 times as long. */
+ * helpers takes as long as 200 small products. After each late region it does so after twice the time. OpenMP gives way
+ * also after many regions: the other threads may have ended, and the team starts faster. A trial ends after LATE_CALLS
+ * late calls. If each of these takes 16 times as long as a region, trials take 5% of the time. */
 enum { LATE_CALLS = 200, LATE_REGIONS = 2, DOUBLINGS_MOST = 16 };
 static const double LATE_SECONDS = 0.1, REGION_SECONDS = 1e-3 /* starts OpenMP's threads */;
 

@@ -28,8 +28,8 @@ WORD void store_sums(void *p, sums x) { _mm512_storeu_ps(p, x); }
 WORD sums load_part(const void *p, part which) { return _mm512_maskz_loadu_ps(which, p); }
 WORD void store_part(void *p, part which, sums x) { _mm512_mask_storeu_ps(p, which, x); }
 
-/* Elements 0 to 3 of 128 bits of four vectors. An extraction that stores under a mask, into which GCC would turn the
- * last line, faults at bytes that it does not write: `keep` prevents it. */
+/* Stores 128 bits of each of four vectors, `stride` bytes apart. GCC would make one instruction of the extraction and
+ * the last line, which faults at bytes that its mask leaves out: `keep` prevents it. */
 #define STORE_LANES(lane)                                                                                              \
   for (int e = 0; e < 4; e++, c += stride) {                                                                           \
     __m128 x = _mm512_extractf32x4_ps(e == 0 ? u0 : e == 1 ? u1 : e == 2 ? u2 : u3, lane);                             \
