@@ -1,6 +1,6 @@
 /* gemm.c - products of real matrices: arguments of BLAS and CBLAS, and the cases in which nothing is multiplied.
  *
- * A product by columns is the transposed one by rows: C' = op(B)' op(A)', with A and B as they are stored. */
+ * A product by columns is computed as the transposed one by rows. */
 #include <stddef.h>
 
 #include "blas/blas.h"
@@ -8,17 +8,6 @@
 #include "blas/multiply.h"
 #include "blas/threads.h"
 #include "gemm/product.h"
-
-/* A call by columns as one by rows, or back. */
-static void swap_operands(tw_operands *x) {
-  const int64_t m = x->m, lda = x->lda;
-  const void *a = x->a;
-  const bool a_transposed = x->a_transposed;
-  x->m = x->n, x->n = m;
-  x->a = x->b, x->b = a;
-  x->lda = x->ldb, x->ldb = lda;
-  x->a_transposed = x->b_transposed, x->b_transposed = a_transposed;
-}
 
 /* By rows. Without products C is only scaled: A and B are not read. */
 static void multiply(tw_operands *x, tw_type type) {
@@ -87,12 +76,12 @@ static void multiply_in_layout(const char *routine, int layout, int transa, int 
     w = (wrong){3, "TransB", transb};
   x->a_transposed = transa != BLAS_NO_TRANSPOSE;
   x->b_transposed = transb != BLAS_NO_TRANSPOSE;
-  if (!by_rows) swap_operands(x);
+  if (!by_rows) tw_operands_swap(x);
   if (!w.position && is_valid(x)) {
     multiply(x, type);
     return;
   }
-  if (!by_rows) swap_operands(x);
+  if (!by_rows) tw_operands_swap(x);
   if (!w.position) w = find_wrong(x, by_rows);
   blas_error(routine, by_rows, w.position, w.argument, (int)w.value);
 }
@@ -140,7 +129,7 @@ void sgemm_(const char *transa, const char *transb, const int *m, const int *n, 
     multiply(&x, TW_F32);
     return;
   }
-  swap_operands(&x);
+  tw_operands_swap(&x);
   /* CBLAS's layout is not an argument */
   blas_fortran_error("SGEMM ", position ? position : find_wrong(&x, false).position - 1);
 }

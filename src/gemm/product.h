@@ -31,6 +31,17 @@ typedef struct tw_operands {
   void *c;
 } tw_operands;
 
+/* A product by columns as the equal one by rows, C' = op(B)' op(A)', or back. Operands stay as they are stored. */
+static inline void tw_operands_swap(tw_operands *x) {
+  const int64_t m = x->m, lda = x->lda;
+  const void *a = x->a;
+  const bool a_transposed = x->a_transposed;
+  x->m = x->n, x->n = m;
+  x->a = x->b, x->b = a;
+  x->lda = x->ldb, x->ldb = lda;
+  x->a_transposed = x->b_transposed, x->b_transposed = a_transposed;
+}
+
 /* Computes a product of f32 on the calling thread, without a plan, if it is small; with one thread, if it is of medium
  * size. Returns false otherwise, and if there is nothing to multiply (alpha or a size is 0). A product of one column may
  * become the equal product of one row. */

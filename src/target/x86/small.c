@@ -56,27 +56,16 @@ static way cheapest(const tw_operands *x, bool may_use_dots) {
   return direct.cost <= turned.cost ? direct : turned;
 }
 
-/* The transposed product, C' = op(B)' op(A)'. C is as it was: stored by columns. */
-static inline tw_operands transposed(const tw_operands *x) {
-  return (tw_operands){.m = x->n,
-                       .n = x->m,
-                       .k = x->k,
-                       .lda = x->ldb,
-                       .ldb = x->lda,
-                       .ldc = x->ldc,
-                       .a_transposed = !x->b_transposed,
-                       .b_transposed = !x->a_transposed,
-                       .alpha = x->alpha,
-                       .beta = x->beta,
-                       .a = x->b,
-                       .b = x->a,
-                       .c = x->c};
+/* The transposed product. C is as it was: stored by columns. */
+static inline void transpose(tw_operands *x) {
+  tw_operands_swap(x);
+  x->a_transposed = !x->a_transposed, x->b_transposed = !x->b_transposed;
 }
 
 /* A column of C whose elements are neighbours is a row of the transposed C. An A of one row whose elements are
  * neighbours has either order. */
 static void become_row(tw_operands *x) {
-  *x = transposed(x);
+  transpose(x);
   x->ldc = x->n;
   if (x->lda == 1) x->a_transposed = false, x->lda = x->k;
 }
@@ -123,7 +112,8 @@ static inline void transpose_b(x86_in_place *p, bool dots, int64_t stride, float
 static __attribute__((noinline)) bool multiply_on_stack(const x86_kernel *kernel, const tw_operands *x, way w) {
   enum { PART = 64, ROOM = 1 << 14 };
   float memory[ROOM];
-  const tw_operands y = w.turned ? transposed(x) : *x;
+  tw_operands y = *x;
+  if (w.turned) transpose(&y);
   x86_in_place p = in_place(kernel, &y, w.turned ? X86_ACROSS : 0);
   const int64_t most = x86_min(y.n, PART), b_row = p.b_row;
   const bool packs = y.b_transposed != w.dots;
