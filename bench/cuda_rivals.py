@@ -5,6 +5,7 @@
     bench/cuda_rivals.py measure DIR [SECONDS] where PyTorch, nvcc and the GPU are (DIR and bench/ carried there)
 
 A line of CASES (bench/cuda_cases.txt): NAME | OP KEYS | STEP; STEP; ... | TARGET. Names that begin with check are checked and not timed.
+Products whose names begin with hot are timed on operands that stay in the L2.
 TARGET [default: cuda-h100-sxm] may be a GPU before Hopper: its kernels are compiled for that architecture's instructions, run on the GPU that is
 there, and timed beside cublasLt's kernels for Ampere and PyTorch's FlashAttention-2 (bench/cuda_cases_ampere.txt).
 Results are checked against f32 or f64 on poisoned outputs. Times are medians of bursts inside captured graphs, ours and theirs in turn,
@@ -281,7 +282,7 @@ def worker(directory):
         k = dict(case["keys"])
         m, n, kk = int(k["m"]), int(k["n"]), int(k["k"])
         bytes_ = sum(x * torch.empty(0, dtype=torch_type[k[t]]).element_size() for x, t in ((m * kk, "a"), (kk * n, "b"), (m * n, "c")))
-        count = max(2, min(24, int(120e6 // bytes_) + 1)) if timed else 1
+        count = max(2, min(24, int(120e6 // bytes_) + 1)) if timed and not case["name"].startswith("hot") else 1
         key = tuple(sorted(k.items()))
         sets, c = gemm_sets(key, count)
         source, cubin = files(case["name"])
