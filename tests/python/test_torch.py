@@ -1033,6 +1033,90 @@ def get_init_inputs():
 """
 
 
+class References(unittest.TestCase):
+    """The PyTorch in the prompts of GPUs computes what this package does, and what PyTorch's own functions do."""
+
+    FOLDER = Path(__file__).resolve().parents[2] / "src/target/cuda/prompts"
+    KEYS = {
+        "gemm": dict(a_transposed=0, b_transposed=0, relu=0, gelu="none", glu="none", scale=1.0),
+        "softmax": dict(log=0),
+        "cumsum": dict(reverse=0, exclusive=0),
+        "rotary": dict(interleaved=0, transposed=0),
+        "gate": dict(act="silu"),
+        "attention": dict(causal=0, window=0, softcap=0, scale=0),
+        "layernorm": dict(dropout=0, norm="layer", eps=1e-5, groups=1, span=1, inner=1),
+        "conv2d": dict(stride=1, pad=0, pool=0, pool_stride=0, pool_pad=0, relu=0, scale=1.0, weight_layout="rsck", image_layout="nhwc"),
+        "conv3d": dict(stride=1, pad=0, relu=0, scale=1.0, weight_layout="trsck", image_layout="ndhwc"),
+    }
+    OPERANDS = ("D", "mask", "g", "dO", "residual", "weight", "bias")
+
+    def check(self, op, operands, keys, expected):
+        lines = (self.FOLDER / f"{op}.kernel.txt").read_text().splitlines()
+        code = "\n".join(line[4:] for line in lines if line.startswith("    "))
+        names = dict(self.KEYS[op], torch=torch, F=torch.nn.functional, **dict.fromkeys(self.OPERANDS), **keys)
+        names.update(operands)
+        exec(code, names)
+        for name, value in expected.items():
+            torch.testing.assert_close(names[name], value, rtol=1e-4, atol=1e-5, msg=f"{op} {keys} {name}")
+
+    def test_products_and_convolutions(self):
+        x, w, r, bias = torch.randn(9, 20), torch.randn(8, 20), torch.randn(9, 8), torch.randn(8)
+        self.check("gemm", dict(A=x, B=w, D=bias[None]), dict(b_transposed=1, n=8), {"C": twt.linear(x, w, bias)})
+        self.check("gemm", dict(A=x.t(), B=w.t(), D=r), dict(a_transposed=1, n=8), {"C": twt.linear(x, w, residual=r)})
+        for glu, name in (("silu", "silu"), ("gelu_erf", "gelu"), ("gelu_tanh", "gelu_tanh")):
+            self.check("gemm", dict(A=x, B=w), dict(b_transposed=1, n=4, glu=glu), {"C": twt.gated_linear(x, w, name)})
+        self.check("gemm", dict(A=x, B=w), dict(b_transposed=1, n=8, relu=1, scale=0.5), {"C": torch.relu(0.5 * x @ w.t())})
+        self.check("gemm", dict(A=x, B=w), dict(b_transposed=1, n=8, gelu="erf"), {"C": torch.nn.functional.gelu(x @ w.t())})
+        for op, conv, f, sizes in (("conv2d", "rsck", torch.nn.functional.conv2d, (6, 7)), ("conv3d", "trsck", torch.nn.functional.conv3d, (4, 6, 7))):
+            image, weights = torch.randn(2, 3, *sizes), torch.randn(8, 3, *(3 for _ in sizes))
+            y = torch.relu(f(image, weights, bias, stride=2, padding=1))
+            channels_last = dict(input=image.movedim(1, -1), weights=weights.movedim(0, -1).movedim(0, -2), bias=bias[None])
+            self.check(op, channels_last, dict(k=8, stride=2, pad=1, relu=1), {"output": y.movedim(1, -1)})
+            alike = dict(image_layout="nchw" if op == "conv2d" else "ncdhw", weight_layout="kc" + conv[: len(sizes)])
+            self.check(op, dict(input=image, weights=weights, bias=bias[None]), dict(k=8, stride=2, pad=1, relu=1, **alike), {"output": y})
+
+    def test_rows(self):
+        x, weight, bias, r = torch.randn(6, 16), torch.randn(16), torch.randn(16), torch.randn(6, 16)
+        size = dict(rows=6, cols=16)
+        self.check("softmax", dict(x=x), {}, {"y": twt.softmax(x)})
+        self.check("softmax", dict(x=x), dict(log=1), {"y": twt.log_softmax(x)})
+        for how in ({}, {"reverse": True}, {"exclusive": True}, {"reverse": True, "exclusive": True}):
+            self.check("cumsum", dict(x=x, mask=x > 0), how, {"y": twt.cumsum(x, mask=x > 0, **how)})
+        self.check("layernorm", dict(x=x, weight=weight, bias=bias), size, {"y": twt.layer_norm(x, (16,), weight, bias)[:, None].transpose(1, 2)})
+        self.check("layernorm", dict(x=x, residual=r, weight=weight), dict(size, norm="rms"), {"y": twt.rms_norm(x + r, (16,), weight, 1e-5)[..., None]})
+        image = torch.randn(2, 12, 4)
+        for norm in ("rms", "l2", "abs"):
+            self.check("layernorm", dict(x=image), dict(rows=2, cols=12, inner=4, norm=norm), {"y": twt.normalize(image, norm, 1e-5, 1)})
+        self.check(
+            "layernorm",
+            dict(x=image.reshape(6, 16), weight=weight[:12], bias=bias[:12]),
+            dict(size, groups=3, span=4),
+            {"y": twt.group_norm(image, 3, weight[:12], bias[:12]).reshape(6, 16, 1)},
+        )
+        for act, name in (("silu", "silu"), ("gelu_tanh", "gelu_tanh")):
+            both, g = torch.randn(6, 32, requires_grad=True), torch.randn(6, 16)
+            first = torch.nn.functional.silu(both[:, :16]) if act == "silu" else torch.nn.functional.gelu(both[:, :16], approximate="tanh")
+            (dx,) = torch.autograd.grad(first * both[:, 16:], both, g)
+            self.check("gate", dict(x=both.detach(), g=g), dict(cols=16, act=act), {"dx": dx})
+
+    def test_heads(self):
+        q, k, v = torch.randn(2, 9, 4, 8), torch.randn(2, 11, 2, 8), torch.randn(2, 11, 2, 8)
+        cos, sin = torch.randn(9, 4), torch.randn(9, 4)
+        for interleaved in (False, True):
+            y = twt.rotary(q, cos, sin, interleaved)
+            self.check("rotary", dict(x=q, cos=cos, sin=sin), dict(interleaved=interleaved), {"y": y})
+            turned = dict(x=q.permute(0, 2, 3, 1), cos=cos.t(), sin=sin.t())
+            self.check("rotary", turned, dict(interleaved=interleaved, transposed=1), {"y": y.permute(0, 2, 3, 1)})
+        size = dict(hq=4, hkv=2, sq=9, sk=11, d=8)
+        for how in ({}, dict(causal=1), dict(causal=1, window=4), dict(softcap=2.0)):
+            given = dict(is_causal=bool(how.get("causal")), window=how.get("window", 0), softcap=how.get("softcap", 0.0))
+            self.check("attention", dict(Q=q, K=k, V=v), dict(size, **how), {"O": twt.attention(q, k, v, **given)})
+        given = [t.clone().requires_grad_() for t in (q, k, v)]
+        o, g = twt.scaled_dot_product_attention(*(t.transpose(1, 2) for t in given), enable_gqa=True).transpose(1, 2), torch.randn_like(q)
+        expected = dict(zip(("dQ", "dK", "dV"), torch.autograd.grad(o, given, g)))
+        self.check("attention", dict(Q=q, K=k, V=v, dO=g), size, expected)
+
+
 class KernelBench(unittest.TestCase):
     """Files in KernelBench's form: what is replaced, and that the new file computes the same from the same parameters."""
 
