@@ -51,4 +51,10 @@ tw_status tw_machine_make(const tw_machine *base, const char *text, const char *
                           tw_machine **out, char **problems, tw_error *);
 void tw_machine_free(tw_machine *);
 
+/* `available` of a target that needs neither a device nor a compiler. */
+static inline tw_status tw_available_anywhere(const tw_target *t, tw_error *error) {
+  (void)t, (void)error;
+  return TW_OK;
+}
+
 #endif

@@ -528,6 +528,52 @@ static void special_instructions_are_right(void **state) {
 }
 
 /* The accumulator of the Scalar engine: reset, add, and read. */
+/* Rows go by DMA to partitions where no engine may begin, change places in each quadrant, and are stored in order. */
+static void instructions_of_the_newer_dialect_are_right(void **state) {
+  static const char source[] =
+      "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n"
+      "@nki.jit\n"
+      "def k(x, w, eps):\n"
+      "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+      "    rows, cols = x.shape\n"
+      "    assert nl.tile_size.total_available_sbuf_size == 208 * 1024\n"
+      "    t = nl.ndarray((rows, cols), dtype=x.dtype, buffer=nl.sbuf, address=(0, 0))\n"
+      "    for i in range(0, rows, 5):\n"
+      "        n = min(5, rows - i)\n"
+      "        nisa.dma_copy(dst=t[i:i + n, :], src=x.ap(pattern=[[cols, n], [1, cols]], offset=i * cols, "
+      "dtype=x.dtype))\n"
+      "    down, next = [31 - p for p in range(32)], [(p + 5) % 32 for p in range(32)]\n"
+      "    turned = nl.ndarray((rows, cols), dtype=x.dtype, buffer=nl.sbuf)\n"
+      "    nisa.memset(dst=turned, value=0.0)\n"
+      "    nisa.nc_stream_shuffle(dst=turned, src=t, shuffle_mask=[255] + next[1:32])\n"
+      "    nisa.nc_stream_shuffle(dst=turned[0:32, :], src=t[0:32, :], shuffle_mask=[5] + [255 for p in range(31)])\n"
+      "    nisa.nc_stream_shuffle(dst=turned[32:64, :], src=t[32:64, :], shuffle_mask=next)\n"
+      "    nisa.nc_stream_shuffle(dst=turned, src=turned, shuffle_mask=down)\n"
+      "    mean, s = nl.ndarray((rows, 1), dtype=nl.float32, buffer=nl.sbuf), nl.ndarray((rows, cols), "
+      "dtype=nl.float32, buffer=nl.sbuf)\n"
+      "    nisa.tensor_tensor(dst=s, data1=turned, data2=turned, op=nl.multiply)\n"
+      "    nisa.tensor_reduce(dst=mean, op=nl.add, data=s, axis=1)\n"
+      "    nisa.tensor_scalar(dst=mean, data=mean, op0=nl.multiply, operand0=1.0 / cols, op1=nl.add, operand1=eps)\n"
+      "    nisa.tensor_scalar(dst=mean, data=mean, op0=nl.rsqrt, operand0=0.0, engine=nisa.gpsimd_engine)\n"
+      "    identity = nl.shared_identity_matrix(rows, dtype=nl.float32)\n"
+      "    same = nl.ndarray((rows, cols), dtype=nl.float32, buffer=nl.psum)\n"
+      "    nisa.nc_matmul(dst=same, stationary=identity, moving=turned)\n"
+      "    wide, row = nl.ndarray((rows, cols), dtype=w.dtype, buffer=nl.sbuf), nl.ndarray((1, cols), dtype=w.dtype, "
+      "buffer=nl.sbuf)\n"
+      "    nisa.dma_copy(dst=row, src=w.reshape((1, cols)))\n"
+      "    for q in range(rows // 32):\n"
+      "        nisa.nc_stream_shuffle(dst=wide[32 * q:32 * q + 32, :], src=row, shuffle_mask=[0 for p in range(32)])\n"
+      "    nisa.tensor_scalar(dst=t, data=same, op0=nl.multiply, operand0=mean)\n"
+      "    nisa.tensor_tensor(dst=t, data1=t, data2=wide, op=nl.multiply)\n"
+      "    for q in range(rows // 32):\n"
+      "        for p in range(32):\n"
+      "            row = q * 32 + (36 - p) % 32\n"
+      "            nisa.dma_copy(dst=y[row:row + 1, :], src=t[q * 32 + p:q * 32 + p + 1, :])\n"
+      "    return y\n";
+  (void)state;
+  expect_correct(source, "layernorm rows=64 cols=48 norm=rms");
+}
+
 static void activations_add_up_in_the_accumulator(void **state) {
   (void)state;
   expect_correct("@nki.jit\n"
@@ -552,6 +598,7 @@ static void activations_add_up_in_the_accumulator(void **state) {
 /* ---- mistakes: each has its line ---- */
 
 #define KERNEL "@nki.jit\ndef k(x):\n    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+#define NEWER "import nki.isa as nisa\n" KERNEL "    t = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)\n"
 static const struct {
   const char *source, *expected;
 } mistakes[] = {
@@ -621,6 +668,20 @@ static const struct {
     {KERNEL "    a, b, c = x.shape\n    return y\n",
      "line 4: 2 values for 3 names: (128, 64); if this is the shape of an operand, a line '#: parameter = "},
     {"@nki.jit\ndef k():\n    pass\n", "no parameter for operand 'x'"},
+    {NEWER "    nisa.dma_copy(dst=t, src=x[nl.arange(128)[:, None], nl.arange(64)[None, :]])\n    return y\n",
+     "line 6: nki has no nl.arange; use slices, or import neuronxcc.nki"},
+    {NEWER "    nisa.dma_copy(dst=t, src=x, mask=1 < 2)\n    return y\n",
+     "line 6: dma_copy of nki has no 'mask'; use slices, or import neuronxcc.nki"},
+    {NEWER "    nisa.nc_stream_shuffle(dst=t, src=t, shuffle_mask=[32 for p in range(32)])\n    return y\n",
+     "line 6: nc_stream_shuffle: shuffle_mask[0] is 32; src has 128 partitions"},
+    {NEWER "    nisa.nc_stream_shuffle(dst=t, src=t, shuffle_mask=[0, 1])\n    return y\n",
+     "line 6: nc_stream_shuffle: 'shuffle_mask' must be a list of 32 integers"},
+    {NEWER "    nisa.tensor_scalar(dst=t, data=t, op0=nl.rsqrt, operand0=1.0)\n    return y\n",
+     "line 6: unsupported value of 'op0': rsqrt; expected an operation of two operands"},
+    {NEWER "    nisa.memset(dst=t[1:128, :], value=0.0)\n    return y\n",
+     "line 6: an operand of 127 partitions starts at partition 1; expected 0"},
+    {NEWER "    nisa.dma_copy(dst=t, src=x.ap(pattern=[[64, 128], [1, 64]], dtype=nl.bfloat16))\n    return y\n",
+     "line 6: ap: unsupported dtype bfloat16 of a tensor of float32"},
 };
 
 /* Texts that make a deep tree without a bracket. */
@@ -810,6 +871,7 @@ int main(void) {
                                      cmocka_unit_test(classes_make_objects),
                                      cmocka_unit_test(unusual_forms_are_read),
                                      cmocka_unit_test(special_instructions_are_right),
+                                     cmocka_unit_test(instructions_of_the_newer_dialect_are_right),
                                      cmocka_unit_test(activations_add_up_in_the_accumulator),
                                      cmocka_unit_test(constants_of_numpy_and_reductions_over_loops_are_right),
                                      cmocka_unit_test(each_mistake_is_one_clear_line),

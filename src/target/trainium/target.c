@@ -33,12 +33,6 @@ struct tw_artefact {
 
 static const trn_config *config(const tw_target *t) { return t->config; }
 
-static tw_status available(const tw_target *t, tw_error *error) {
-  (void)t;
-  (void)error;
-  return TW_OK; /* a simulator needs no device */
-}
-
 static double peak_macs(const trn_config *c) { /* Multiply-adds of 16-bit types per second. */
   return (double)c->memory.partitions * c->memory.partitions * c->tensor.ghz * 1e9 / c->tensor.row_cycles_16;
 }
@@ -289,40 +283,11 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, t
 
 /* ---- schedules ---- */
 
-static const trn_kind *const kinds[] = {&trn_gemm,      &trn_rows,      &trn_softmax,   &trn_cumsum,
-                                        &trn_transpose, &trn_pool,      &trn_depthwise, &trn_rotary,
-                                        &trn_mamba,     &trn_attention, &trn_conv2d};
-enum { KINDS = sizeof kinds / sizeof *kinds };
-
-static const trn_kind *kind_of(const tw_problem *p) {
-  size_t i = 0;
-  while (strcmp(kinds[i]->op, p->op->name) != 0) i++; /* the family of one of the kinds */
-  return kinds[i];
-}
-
-static tw_status kind_steps(const tw_target *t, const tw_problem *p, const tw_schedule *s, tw_menu *out, tw_error *e) {
-  return trn_kind_steps(kind_of(p), t, p, s, out, e);
-}
-
-static tw_status kind_emit(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **source, tw_error *e) {
-  return trn_kind_emit(kind_of(p), t, p, s, source, e);
-}
-
-static tw_status kind_predict(const tw_target *t, const tw_problem *p, const tw_schedule *s, double *cost,
-                              tw_error *e) {
-  return trn_kind_predict(kind_of(p), t, p, s, cost, e);
-}
-
-static const tw_language *kind_language(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
-  (void)t, (void)s;
-  return kind_of(p)->language;
-}
-
-static const tw_language *language(size_t index) { return index < KINDS ? kinds[index]->language : NULL; }
+static const tw_language *language(size_t index) { return index < TRN_KINDS ? trn_kinds[index]->language : NULL; }
 
 /* Ops from source, after the kinds; "*" is any further op, which may have several outputs. */
 static const char *const from_source[] = {"conv3d", "gate", "elementwise", "reduce", "*"};
-static tw_family families[KINDS + sizeof from_source / sizeof *from_source];
+static tw_family families[TRN_KINDS + sizeof from_source / sizeof *from_source];
 
 static bool may_have_several_outputs(const char *op) {
   return !strcmp(op, "attention") || !strcmp(op, "layernorm") || !strcmp(op, "*");
@@ -332,14 +297,14 @@ static void fill_families(void) {
   for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
     tw_family *f = &families[i];
     *f = (tw_family){.keys = "*", .options = options, .settle = settle_problem, .bound = bound};
-    f->op = i < KINDS ? kinds[i]->op : from_source[i - KINDS];
+    f->op = i < TRN_KINDS ? trn_kinds[i]->op : from_source[i - TRN_KINDS];
     f->n_options = sizeof options / sizeof *options - !may_have_several_outputs(f->op);
-    if (i >= KINDS) continue;
-    if (kinds[i]->keys) f->keys = kinds[i]->keys;
-    f->steps = kind_steps;
-    f->emit = kind_emit;
-    f->predict = kind_predict;
-    f->language = kind_language;
+    if (i >= TRN_KINDS) continue;
+    if (trn_kinds[i]->keys) f->keys = trn_kinds[i]->keys;
+    f->steps = trn_kind_steps;
+    f->emit = trn_kind_emit;
+    f->predict = trn_kind_predict;
+    f->language = trn_kind_language;
   }
 }
 
@@ -365,7 +330,7 @@ static void fill_target(const void *values, tw_target *out) {
                      .config = c,
                      .n_families = sizeof families / sizeof *families,
                      .family = families,
-                     .available = available,
+                     .available = tw_available_anywhere,
                      .describe = describe,
                      .build = build,
                      .check = check,

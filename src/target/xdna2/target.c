@@ -33,12 +33,6 @@ struct tw_artefact {
 
 static const xd_config *config(const tw_target *t) { return t->config; }
 
-static tw_status available(const tw_target *t, tw_error *error) {
-  (void)t;
-  (void)error;
-  return TW_OK; /* a simulator needs nothing */
-}
-
 static char *describe(const tw_target *t) {
   const xd_config *c = config(t);
   tw_text s = {0};
@@ -360,7 +354,7 @@ static void fill_target(const void *values, tw_target *out) {
       .config = c,
       .n_families = sizeof families / sizeof *families,
       .family = families,
-      .available = available,
+      .available = tw_available_anywhere,
       .describe = describe,
       .build = build,
       .check = check,

@@ -65,10 +65,20 @@ void trn_offer_engines(tw_menu_builder *m, const char *lever, const char *verb) 
     tw_menu_offer(m, lever, "the other engines have less to do", "%s %s", verb, engines[i]);
 }
 
+const trn_kind *const trn_kinds[TRN_KINDS] = {&trn_gemm,      &trn_rows,      &trn_softmax,   &trn_cumsum,
+                                              &trn_transpose, &trn_pool,      &trn_depthwise, &trn_rotary,
+                                              &trn_mamba,     &trn_attention, &trn_conv2d};
+
 typedef struct context {
   trn_subject subject; /* first: functions of languages get it */
   const trn_kind *kind;
 } context;
+
+static context context_of(const tw_target *t, const tw_problem *p) {
+  size_t i = 0;
+  while (strcmp(trn_kinds[i]->op, p->op->name) != 0) i++; /* the family of one of the kinds */
+  return (context){{t->config, p}, trn_kinds[i]};
+}
 
 static tw_status plan_of(const context *c, const tw_schedule *schedule, void *plan, tw_error *error) {
   memset(plan, 0, TRN_PLAN_MAX);
@@ -80,7 +90,8 @@ static tw_status plan_of(const context *c, const tw_schedule *schedule, void *pl
 /* The part of the machine that is busy longest, plus a twentieth of the other parts. */
 void trn_add(const trn_subject *s, trn_work *w, trn_choice engine, double cycles, double n, double calls) {
   const trn_config *c = s->config;
-  if (engine == TRN_CHOOSE_VECTOR) w->vector += (cycles * n + calls * c->vector.start_cycles) / c->vector.ghz;
+  if (engine == TRN_CHOOSE_VECTOR || engine == TRN_CHOOSE_ANY)
+    w->vector += (cycles * n + calls * c->vector.start_cycles) / c->vector.ghz;
   if (engine == TRN_CHOOSE_SCALAR) w->scalar += n / c->scalar.ghz + calls * (c->scalar.sbuf_ns + c->scalar.pointer_ns);
   if (engine == TRN_CHOOSE_GPSIMD) w->gpsimd += (n + calls * c->gpsimd.start_cycles) / c->gpsimd.ghz;
 }
@@ -108,36 +119,36 @@ static double judge(const void *given, const void *plan) {
   return trn_predicted(c->kind, &c->subject, plan);
 }
 
-tw_status trn_kind_predict(const trn_kind *kind, const tw_target *t, const tw_problem *p, const tw_schedule *schedule,
-                           double *cost, tw_error *error) {
-  const context c = {{t->config, p}, kind};
+tw_status trn_kind_predict(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, double *cost,
+                           tw_error *error) {
+  const context c = context_of(t, p);
   _Alignas(8) char plan[TRN_PLAN_MAX];
   const tw_status status = plan_of(&c, schedule, plan, error);
-  if (status == TW_OK) *cost = trn_predicted(kind, &c.subject, plan);
+  if (status == TW_OK) *cost = trn_predicted(c.kind, &c.subject, plan);
   return status;
 }
 
-tw_status trn_kind_steps(const trn_kind *kind, const tw_target *t, const tw_problem *p, const tw_schedule *schedule,
-                         tw_menu *out, tw_error *error) {
-  const context c = {{t->config, p}, kind};
+tw_status trn_kind_steps(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, tw_menu *out,
+                         tw_error *error) {
+  const context c = context_of(t, p);
   _Alignas(8) char now[TRN_PLAN_MAX], next[TRN_PLAN_MAX];
   const tw_status status = plan_of(&c, schedule, now, error);
   if (status != TW_OK) return status;
-  tw_menu_builder m = {.language = kind->language,
+  tw_menu_builder m = {.language = c.kind->language,
                        .context = &c,
                        .schedule = schedule,
                        .now = now,
                        .next = next,
-                       .plan_size = kind->plan_size,
+                       .plan_size = c.kind->plan_size,
                        .judge = judge,
-                       .now_cost = trn_predicted(kind, &c.subject, now)};
-  kind->offer(&c.subject, now, &m);
+                       .now_cost = trn_predicted(c.kind, &c.subject, now)};
+  c.kind->offer(&c.subject, now, &m);
   return tw_menu_finish(&m, out, error);
 }
 
-tw_status trn_kind_emit(const trn_kind *kind, const tw_target *t, const tw_problem *p, const tw_schedule *schedule,
-                        char **source, tw_error *error) {
-  const context c = {{t->config, p}, kind};
+tw_status trn_kind_emit(const tw_target *t, const tw_problem *p, const tw_schedule *schedule, char **source,
+                        tw_error *error) {
+  const context c = context_of(t, p);
   _Alignas(8) char plan[TRN_PLAN_MAX];
   tw_slots slots = {0};
   tw_text text = {0};
@@ -146,10 +157,10 @@ tw_status trn_kind_emit(const trn_kind *kind, const tw_target *t, const tw_probl
   const bool older = tw_problem_int(p, "dialect");
   for (size_t i = 0; i < p->op->n_keys; i++)
     if (p->op->keys[i].kind == TW_KEY_INT) tw_slots_number(&slots, p->op->keys[i].name, p->value[i].i);
-  kind->fill(&c.subject, plan, &slots);
+  c.kind->fill(&c.subject, plan, &slots);
   tw_slots_flag(&slots, "older", older);
   status = tw_template_add(&text, "trainium/kernels/head.py.in", &slots, error);
-  if (status == TW_OK) status = tw_template_add(&text, kind->template, &slots, error);
+  if (status == TW_OK) status = tw_template_add(&text, c.kind->template, &slots, error);
   tw_slots_free(&slots);
   if (status == TW_OK) status = tw_text_finish(&text, source, error);
   if (status == TW_OK && older) {
@@ -159,4 +170,9 @@ tw_status trn_kind_emit(const trn_kind *kind, const tw_target *t, const tw_probl
   }
   tw_text_free(&text);
   return status;
+}
+
+const tw_language *trn_kind_language(const tw_target *t, const tw_problem *p, const tw_schedule *schedule) {
+  (void)schedule;
+  return context_of(t, p).kind->language;
 }

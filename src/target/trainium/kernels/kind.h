@@ -47,12 +47,11 @@ typedef struct trn_kind {
   const trn_kind trn_##NAME = {                                                                                        \
       #NAME, (KEYS), &language, "trainium/kernels/" #NAME ".py.in", sizeof(plan), start, legal, work, offer, fill}
 
-tw_status trn_kind_steps(const trn_kind *, const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *,
-                         tw_error *);
-tw_status trn_kind_emit(const trn_kind *, const tw_target *, const tw_problem *, const tw_schedule *, char **source,
-                        tw_error *);
-tw_status trn_kind_predict(const trn_kind *, const tw_target *, const tw_problem *, const tw_schedule *, double *cost,
-                           tw_error *);
+/* Functions of the families of all kinds: the problem's op chooses the kind. */
+tw_status trn_kind_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
+tw_status trn_kind_emit(const tw_target *, const tw_problem *, const tw_schedule *, char **source, tw_error *);
+tw_status trn_kind_predict(const tw_target *, const tw_problem *, const tw_schedule *, double *cost, tw_error *);
+const tw_language *trn_kind_language(const tw_target *, const tw_problem *, const tw_schedule *);
 
 /* Adds an emitted kernel in the older dialect (dialect.c). */
 void trn_add_older(tw_text *, const char *source);
@@ -82,7 +81,8 @@ typedef enum trn_choice { TRN_CHOOSE_ANY, TRN_CHOOSE_VECTOR, TRN_CHOOSE_SCALAR, 
 #define TRN_ENGINE(field, engine, choices, help)                                                                       \
   TW_VERB(#field, #field " " engine, help, 1, TW_CHOICE("", plan, field, TRN_CHOOSE_ANY, choices))
 const char *trn_engine_argument(trn_choice);
-/* Adds the time of instructions on one engine: n elements of a partition in all. Vector takes `cycles` for each. */
+/* Adds the time of instructions on one engine, on Vector for any: n elements of a partition in all. Vector takes `cycles`
+ * for each. */
 void trn_add(const trn_subject *, trn_work *, trn_choice, double cycles, double n, double calls);
 /* Adds the time of copies out of PSUM to their engine: n columns in all. With any, two engines share them and end at
  * once. Returns the nanoseconds on Scalar alone. */
@@ -95,6 +95,8 @@ void trn_offer_powers(tw_menu_builder *, const char *lever, const char *why, con
 /* Offers "VERB ENGINE" for each engine. The language and the plan decide which of them VERB may have. */
 void trn_offer_engines(tw_menu_builder *, const char *lever, const char *verb);
 
+enum { TRN_KINDS = 11 };
+extern const trn_kind *const trn_kinds[TRN_KINDS];
 extern const trn_kind trn_gemm, trn_rows, trn_softmax, trn_cumsum, trn_transpose, trn_pool, trn_depthwise, trn_rotary,
     trn_mamba, trn_attention, trn_conv2d;
 

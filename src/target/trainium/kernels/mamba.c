@@ -52,8 +52,8 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   trn_add(s, w, TRN_CHOOSE_VECTOR, c->vector.scan, n, calls);
   const int engine[] = {p->b_engine, p->c_engine, p->sum}, in_sbuf[] = {p->b, p->c, 1};
   for (int i = 0; i < 3; i++)
-    trn_add(s, w, engine[i] == TRN_CHOOSE_GPSIMD ? TRN_CHOOSE_GPSIMD : TRN_CHOOSE_VECTOR,
-            in_sbuf[i] ? c->vector.tensor_tensor_32 : c->vector.tensor_tensor_psum, n, calls);
+    trn_add(s, w, (trn_choice)engine[i], in_sbuf[i] ? c->vector.tensor_tensor_32 : c->vector.tensor_tensor_psum, n,
+            calls);
   for (int i = 0; i < 2; i++)
     if (i ? p->c : p->b)
       w->bytes += 128 * states * positions * trn_key_bytes(s, "a");

@@ -39,8 +39,8 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const double pool = (double)trn_key(s, "r"), h = (double)trn_key(s, "h") - pool + 1, width = (double)trn_key(s, "w"),
                n = (double)trn_key(s, "n"), blocks = n * ((double)(int64_t)(h / (128.0 * p->height)) + 1);
   for (int k = 0; k < 2; k++)
-    trn_add(s, w, (k ? p->columns : p->rows) == TRN_CHOOSE_GPSIMD ? TRN_CHOOSE_GPSIMD : TRN_CHOOSE_VECTOR,
-            s->config->vector.tensor_tensor_32, blocks * (pool - 1) * p->height * width, blocks);
+    trn_add(s, w, (trn_choice)(k ? p->columns : p->rows), s->config->vector.tensor_tensor_32,
+            blocks * (pool - 1) * p->height * width, blocks);
   w->bytes = n * h * width * trn_key_bytes(s, "a") * (2 + (pool - 1) / p->height);
   w->transfers = 2 * blocks;
   w->first = w->last = p->height * width * 2 + 2000;

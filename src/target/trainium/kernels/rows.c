@@ -84,34 +84,25 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
 static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const plan *p = looked_at;
   const trn_config *c = s->config;
-  const double tiles = (double)trn_row_tiles(s), cols = (double)trn_key(s, "cols");
-  const double n = tiles * cols /* elements of a partition */, vector = n / c->vector.ghz, scalar = n / c->scalar.ghz,
-               gpsimd = n / c->gpsimd.ghz;
-  const double both = c->vector.tensor_tensor_32 * vector;
+  const double tiles = (double)trn_row_tiles(s), cols = (double)trn_key(s, "cols"),
+               n = tiles * cols /* elements of a partition */, both = c->vector.tensor_tensor_32;
   w->run_bytes = cols / p->split * trn_key_bytes(s, "a");
   w->transfers = 2 * tiles * p->split;
   w->first = w->last = cols / p->split * 1.5;
   if (!is_norm(s)) {
-    w->vector = c->vector.reduce * vector;
-    w->scalar = scalar;
-    if (p->multiply == TRN_CHOOSE_SCALAR)
-      w->scalar += scalar;
-    else
-      *(p->multiply == TRN_CHOOSE_GPSIMD ? &w->gpsimd : &w->vector) +=
-          p->multiply == TRN_CHOOSE_GPSIMD ? gpsimd : c->vector.copy_32 * vector;
+    trn_add(s, w, TRN_CHOOSE_VECTOR, c->vector.reduce, n, 0);
+    trn_add(s, w, TRN_CHOOSE_SCALAR, 0, n, 0);
+    trn_add(s, w, (trn_choice)p->multiply, c->vector.copy_32, n, 0);
     return;
   }
   if (p->spread == BY_TRANSFER)
     w->bytes += 128 * cols * trn_key_bytes(s, "a") * (1 + is_layer(s));
   else
     w->first += cols * c->tensor.row_cycles_32 / c->tensor.ghz;
-  w->scalar = scalar * (is_layer(s) && !p->sums ? 2 : 1);
-  if (is_layer(s) && p->sums) w->vector += c->vector.reduce * vector;
-  if (p->scale || is_layer(s)) w->scalar += scalar;
-  const bool moved = p->multiply == TRN_CHOOSE_GPSIMD && p->scale;
-  *(moved ? &w->gpsimd : &w->vector) += moved ? gpsimd : both;
-  if (is_layer(s))
-    *(p->add == TRN_CHOOSE_GPSIMD ? &w->gpsimd : &w->vector) += p->add == TRN_CHOOSE_GPSIMD ? gpsimd : both;
+  trn_add(s, w, TRN_CHOOSE_SCALAR, 0, n * (1 + (is_layer(s) && !p->sums) + (p->scale || is_layer(s))), 0);
+  if (is_layer(s) && p->sums) trn_add(s, w, TRN_CHOOSE_VECTOR, c->vector.reduce, n, 0);
+  trn_add(s, w, p->scale ? (trn_choice)p->multiply : TRN_CHOOSE_VECTOR, both, n, 0);
+  if (is_layer(s)) trn_add(s, w, (trn_choice)p->add, both, n, 0);
 }
 
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
@@ -133,7 +124,7 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  tw_slots_number(slots, "tiles", (trn_key(s, "rows") + 127) / 128);
+  tw_slots_number(slots, "tiles", trn_row_tiles(s));
   tw_slots_number(slots, "split", p->split);
   tw_slots_number(slots, "part", trn_key(s, "cols") / p->split);
   tw_slots_text(slots, "multiply", trn_engine_argument((trn_choice)p->multiply));

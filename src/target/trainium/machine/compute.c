@@ -226,6 +226,10 @@ static void fill_row(void *context, int64_t n, const double *const source[], dou
 
 void trn_fill(const trn_view *dst, double value) { trn_map(dst, 0, NULL, fill_row, &value, NULL, NULL); }
 
+void trn_set(const trn_view *dst, int64_t element, double value) {
+  trn_fill(&(trn_view){dst->array, dst->type, .n = 1, .size = {1}, .stride = {1}, .offset = element}, value);
+}
+
 void trn_reduce(const trn_view *dst, const trn_view *src, int axes, trn_binary op, bool is_negated) {
   if (!dst->array || !trn_view_elements(src)) return;
   trn_view inner = {.array = src->array, .type = src->type, .n = axes}, outer = *src;

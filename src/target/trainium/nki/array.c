@@ -33,15 +33,12 @@ NKI_CALL(do_identity) {
                 shift = is_eye && nki_given(a->at[2]) ? nki_integer(r, a->at[2], "k") : 0;
   const int64_t columns = is_eye && nki_given(a->at[1]) ? nki_integer(r, a->at[1], "M") : rows;
   nki_view *v = array_of(r, 2, (int64_t[]){rows, columns}, a->at[is_eye ? 3 : 1], 0);
-  trn_view one = nki_data(r, v);
-  one.n = 1;
-  one.size[0] = one.stride[0] = 1;
-  for (int64_t i = 0; i < rows && one.array; i++) {
-    if (i + shift < 0 || i + shift >= columns) continue;
-    one.offset = i * columns + i + shift;
-    trn_fill(&one, 1);
-  }
-  return nki_of(v);
+  const trn_view to = nki_data(r, v);
+  for (int64_t i = 0; i < rows && to.array; i++)
+    if (i + shift >= 0 && i + shift < columns) trn_set(&to, i * columns + i + shift, 1);
+  /* nl.shared_identity_matrix of the newer dialect is in SBUF */
+  const bool is_loaded = *b->name == 's' && r->imports_newer;
+  return nki_of(is_loaded ? nki_do_dma(r, v, (nki_result){.engine = TRN_SYNC}) : v);
 }
 
 /* m k: the elements below or above a diagonal */
@@ -52,17 +49,11 @@ NKI_CALL(do_triangle) {
   const nki_view *from = nki_view_of(a->at[0]);
   const int64_t shift = nki_given(a->at[1]) ? nki_integer(r, a->at[1], "k") : 0;
   nki_view *v = array_of(r, 2, from->size, (nki_value){.type = NKI_V_DTYPE, .as.i = from->type}, 0);
-  trn_view to = nki_data(r, v), src = nki_data(r, from);
+  const trn_view to = nki_data(r, v), src = nki_data(r, from);
+  if (to.array) trn_copy(&to, &src, NULL, NULL);
   for (int64_t i = 0; i < from->size[0] && to.array; i++)
-    for (int64_t j = 0; j < from->size[1]; j++) {
-      if (is_upper ? j < i + shift : j > i + shift) continue;
-      trn_view one = to, value = src;
-      one.n = value.n = 1;
-      one.size[0] = value.size[0] = 1;
-      one.offset += i * to.stride[0] + j * to.stride[1];
-      value.offset += i * src.stride[0] + j * src.stride[1];
-      trn_copy(&one, &value, NULL, NULL);
-    }
+    for (int64_t j = 0; j < from->size[1]; j++)
+      if (is_upper ? j < i + shift : j > i + shift) trn_set(&to, i * from->size[1] + j, 0);
   return nki_of(v);
 }
 

@@ -532,18 +532,16 @@ nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
   if (bounds.rest) nki_fail(r, "unsupported mask of iota with conditions on several dimensions");
   nki_view *to = nki_cut(r, whole, &bounds);
   nki_emit_pass(r, TRN_IOTA, TRN_GPSIMD, nki_free_elements(to), 1, &to);
-  trn_view one = nki_data(r, to);
-  const trn_view all = one;
-  if (!one.array) return whole;
-  for (int d = 0; d < n; d++) one.size[d] = 1;
+  const trn_view all = nki_data(r, to);
+  if (!all.array) return whole;
   for (int d = 0; d >= 0;) {
     double value = (double)x->offset;
-    one.offset = all.offset;
+    int64_t element = all.offset;
     for (int k = 0; k < n; k++) {
       if (k < x->n) value += (double)(x->factor[k] * (at[k] + bounds.lo[k]));
-      one.offset += at[k] * all.stride[k];
+      element += at[k] * all.stride[k];
     }
-    trn_fill(&one, value);
+    trn_set(&all, element, value);
     for (d = n - 1; d >= 0; d--) {
       if (++at[d] < all.size[d]) break;
       at[d] = 0;

@@ -99,13 +99,8 @@ static void accumulate(nki_run *r, nki_view *written, nki_view *values, nki_valu
                              .is_first = what == NKI_REDUCE_RESET_REDUCE},
            1, 2, (nki_view *[]){out, tile});
   if (!r->computes || r->skips) return;
-  for (int64_t p = 0; p < out->size[0] && p < 128; p++) {
-    trn_view one = nki_data(r, out);
-    one.offset += p * one.stride[0];
-    one.n = 1;
-    one.size[0] = one.stride[0] = 1;
-    trn_fill(&one, r->accumulator[p]);
-  }
+  const trn_view to = nki_data(r, out);
+  for (int64_t p = 0; p < out->size[0] && p < 128; p++) trn_set(&to, to.offset + p * to.stride[0], r->accumulator[p]);
 }
 
 /* dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype */
@@ -139,11 +134,14 @@ NKI_CALL(do_tensor_tensor) {
 /* dst data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine */
 NKI_CALL(do_tensor_scalar) {
   nki_view *data = nki_operand(r, a->at[1], "data");
-  const trn_binary op0 = nki_binary_op(r, a->at[2], "op0");
-  const bool has_second = nki_given(a->at[5]);
-  nki_scalar second = {0};
+  nki_scalar first = nki_scalar_of(r, a->at[3], "operand0"), second = {0};
+  const bool has_second = nki_given(a->at[5]),
+             is_root =
+                 nki_operation(r, a->at[2], "op0") == NKI_ACTIVATION + TRN_RSQRT && !first.pointer && !first.value;
+  const trn_binary op0 = is_root ? TRN_POWER : nki_binary_op(r, a->at[2], "op0"); /* nl.rsqrt with 0 is a power */
+  if (is_root) first.value = -0.5;
   if (has_second) second = nki_scalar_of(r, a->at[6], "operand1");
-  return nki_of(nki_do_scalar(r, data, op0, nki_scalar_of(r, a->at[3], "operand0"), flag(r, a->at[4]),
+  return nki_of(nki_do_scalar(r, data, op0, first, flag(r, a->at[4]),
                               has_second ? nki_binary_op(r, a->at[5], "op1") : TRN_BYPASS, has_second ? &second : NULL,
                               flag(r, a->at[7]),
                               result_of(r, a, a->at[8], a->at[9], engine_of(r, a->at[10], TRN_ENGINE_ANY))));

@@ -329,7 +329,7 @@ NKI_CALL(do_softmax) {
 #define REDUCTION(name, op)                                                                                            \
   { NKI_LIB_NL, name, do_reduction, "x axis dtype mask keepdims", op }
 const nki_builtin nki_language_builtins[] = {
-    {NKI_LIB_NL, "ndarray", do_ndarray, "shape dtype buffer", -1},
+    {NKI_LIB_NL, "ndarray", do_ndarray, "shape dtype buffer address", -1},
     {NKI_LIB_NL, "empty", do_ndarray, "shape dtype buffer", -1},
     {NKI_LIB_NL, "zeros", do_zeros, "shape dtype buffer lazy_initialization", -1},
     {NKI_LIB_NL, "ones", do_zeros, "shape dtype buffer", -1},

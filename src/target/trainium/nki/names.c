@@ -138,6 +138,10 @@ static nki_value library_name_or_missing(nki_library library, const char *name) 
 nki_value nki_library_attribute(nki_run *r, nki_library library, const char *name) {
   if (library == NKI_LIB_OTHER)
     nki_fail(r, "unsupported module; a kernel can use nki.language, nki.isa, math and numpy's names");
+  if (library == NKI_LIB_TILE_SIZE && strcmp(name, "total_available_sbuf_size") == 0)
+    return nki_int(r->config->memory.sbuf_bytes);
+  if (r->imports_newer && library == NKI_LIB_NL && (strcmp(name, "arange") == 0 || strcmp(name, "mgrid") == 0))
+    nki_fail(r, "nki has no nl.%s; use slices, or import neuronxcc.nki", name);
   const nki_value v = library_name_or_missing(library, name);
   if (v.type == NKI_V_MISSING) nki_fail(r, "unsupported name %s.%s", library_name(library), name);
   return v;
@@ -196,6 +200,8 @@ void nki_bind(nki_run *r, const nki_builtin *b, size_t n, const nki_value *posit
     const int at = parameter(parameters, name, strlen(name));
     if (at < 0 && (strcmp(name, "name") == 0 || strcmp(name, "lowering_kwargs") == 0)) continue; /* ignored */
     if (at < 0 || is_any) nki_fail(r, "%s: unsupported argument '%s'", b->name, name);
+    if (r->imports_newer && nki_given(named[k]) && strcmp(name, "mask") == 0)
+      nki_fail(r, "%s of nki has no 'mask'; use slices, or import neuronxcc.nki", b->name);
     out->at[at] = named[k];
   }
   const bool has_dst = strncmp(parameters, "dst ", 4) == 0 && b->library == NKI_LIB_NISA;

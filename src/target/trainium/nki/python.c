@@ -220,7 +220,7 @@ static const char jit[] = "function mode platform_target show_compiler_tb debug_
   X(do_replace, "replace", "self old new") X(do_arrange, "reshape", "*") X(do_arrange, "broadcast_to", "*")            \
   X(do_arrange, "transpose", "*") X(do_astype, "astype", "self dtype") X(do_append, "append", "self item")             \
   X(do_get, "get", "self key fallback") X(do_dict_parts, "items", "self") X(do_dict_parts, "keys", "self")             \
-  X(do_dict_parts, "values", "self") X(do_ap, "ap", "self pattern offset") X(do_decorate, "auto_alloc", "self")        \
+  X(do_dict_parts, "values", "self") X(do_ap, "ap", "self pattern offset dtype") X(do_decorate, "auto_alloc", "self")        \
   X(do_decorate, "mod_alloc", allocation)
 /* clang-format on */
 const nki_builtin nki_python_builtins[] = {PYTHON_NAMES(CALL){NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
@@ -294,9 +294,12 @@ void nki_add_pattern(nki_run *r, nki_value pattern, nki_index *out) {
   }
 }
 
-/* self pattern offset */
+/* self pattern offset dtype */
 NKI_CALL(do_ap) {
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "ap of %s; expected a tensor", nki_type_name(a->at[0]));
+  if (nki_given(a->at[3]) && nki_dtype(r, a->at[3]) != nki_view_of(a->at[0])->type)
+    nki_fail(r, "ap: unsupported dtype %s of a tensor of %s", trn_type_name(nki_dtype(r, a->at[3])),
+             trn_type_name(nki_view_of(a->at[0])->type));
   nki_index *x = nki_index_new(r, 0);
   nki_add_pattern(r, a->at[1], x);
   x->offset = nki_given(a->at[2]) ? nki_integer(r, a->at[2], "offset") : 0;

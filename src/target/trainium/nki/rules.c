@@ -6,11 +6,14 @@
 
 enum { SBUF_ELEMENTS_MAX = 1 << 16 };
 
-void nki_check_start(nki_run *r, int64_t start, int64_t n) {
-  const int64_t step = n > 64 ? 128 : n > 32 ? 64 : 32;
-  if (n > 128 || start % step)
-    nki_fail(r, "an operand of %lld partitions starts at partition %lld; expected a multiple of %lld", (long long)n,
-             (long long)start, (long long)step);
+/* Engines access partitions in quadrants; a transfer may start in any partition. */
+static void check_start(nki_run *r, const trn_region *o) {
+  const int extent = o->partition_step > 0 ? (o->partitions - 1) * o->partition_step + 1 : 1;
+  const int n = o->partition_step == 1 ? o->partitions : extent > 32 ? 128 : 32;
+  const int step = n > 64 ? 128 : n > 32 ? 64 : 32;
+  if (n > 128 || o->first_partition % step)
+    nki_fail(r, "an operand of %d partitions starts at partition %d; expected %s%d", n, o->first_partition,
+             step == 128 ? "" : "a multiple of ", step % 128);
 }
 
 void nki_check_bits(nki_run *r, trn_binary op, trn_type type) {
@@ -35,6 +38,7 @@ void nki_check_rules(nki_run *r, const trn_instruction *i, size_t n_outputs, siz
   for (size_t k = 0; k < n; k++) {
     const trn_region *o = &i->operand[k];
     const bool is_psum = operand[k]->tensor->memory == TRN_PSUM;
+    check_start(r, o);
     const int64_t most =
         is_psum ? r->config->memory.psum_banks * r->config->memory.psum_bank_bytes / 4 : SBUF_ELEMENTS_MAX;
     const int64_t elements = trn_region_elements(o);

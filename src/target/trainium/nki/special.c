@@ -25,12 +25,9 @@ static bool get(const trn_view *v, int64_t p, int64_t i, double *out) {
 }
 
 static void set(const trn_view *v, int64_t p, int64_t i, double value, bool is_defined) {
-  trn_view one = *v;
-  one.offset = place_of(v, p, i);
-  one.n = 1;
-  one.size[0] = one.stride[0] = 1;
-  trn_fill(&one, value);
-  if (!is_defined && v->array->undefined) v->array->undefined[one.offset] = 1;
+  const int64_t at = place_of(v, p, i);
+  trn_set(v, at, value);
+  if (!is_defined && v->array->undefined) v->array->undefined[at] = 1;
 }
 
 static nki_view *cut(nki_run *r, const nki_view *given) {
@@ -72,6 +69,37 @@ NKI_CALL(do_gather) {
       const bool is_defined = get(&from, p, (int64_t)index, &value);
       set(&to, p, i, value, is_defined);
     }
+  return nki_of(out);
+}
+
+/* dst src shuffle_mask: in each quadrant of 32 partitions dst[p] = src[shuffle_mask[p]]; 255 leaves dst[p] */
+NKI_CALL(do_shuffle) {
+  enum { QUADRANT = 32, PARTITIONS = 128, UNCHANGED = 255 };
+  nki_view *out = cut(r, nki_operand(r, a->at[0], "dst")), *src = cut(r, nki_operand(r, a->at[1], "src"));
+  const nki_sequence *mask = nki_is_sequence(a->at[2]) ? nki_items(a->at[2]) : NULL;
+  int64_t from[QUADRANT];
+  if (r->imports_older) nki_fail(r, "unsupported %s of neuronxcc.nki; import nki", b->name);
+  if (!mask || mask->n != QUADRANT) nki_fail(r, "%s: 'shuffle_mask' must be a list of %d integers", b->name, QUADRANT);
+  for (int64_t p = 0; p < out->size[0]; p++) {
+    const int64_t row = from[p % QUADRANT] = nki_integer(r, mask->item[p % QUADRANT], "shuffle_mask");
+    if (row != UNCHANGED && (row < 0 || row >= QUADRANT || p / QUADRANT * QUADRANT + row >= src->size[0]))
+      nki_fail(r, "%s: shuffle_mask[%d] is %lld; src has %lld partitions", b->name, (int)p % QUADRANT, (long long)row,
+               (long long)src->size[0]);
+  }
+  destination(r, a, src->type, out->size[0], nki_free_elements(src));
+  nki_emit_pass(r, TRN_SELECT, TRN_VECTOR, nki_free_elements(src), 2, (nki_view *[]){out, src});
+  r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
+  if (!r->computes || r->skips) return nki_of(out);
+  const trn_view to = nki_data(r, out), data = nki_data(r, src);
+  double value[PARTITIONS];
+  bool is_defined[PARTITIONS];
+  for (int64_t i = 0; i < nki_free_elements(src); i++) { /* dst may be src: all elements are read first */
+    for (int64_t p = 0, row; p < out->size[0]; p++)
+      if ((row = from[p % QUADRANT]) != UNCHANGED)
+        is_defined[p] = get(&data, p / QUADRANT * QUADRANT + row, i, &value[p]);
+    for (int64_t p = 0; p < out->size[0]; p++)
+      if (from[p % QUADRANT] != UNCHANGED) set(&to, p, i, value[p], is_defined[p]);
+  }
   return nki_of(out);
 }
 
@@ -215,6 +243,7 @@ NKI_CALL(do_scalar_reduce) {
 
 const nki_builtin nki_special_builtins[] = {
     {NKI_LIB_NISA, "nc_n_gather", do_gather, "dst data indices", -1},
+    {NKI_LIB_NKI, "nc_stream_shuffle", do_shuffle, "dst src shuffle_mask dtype mask", -1},
     {NKI_LIB_NKI, "tensor_copy_predicated", nki_do_predicated, "dst src predicate reverse_pred dtype mask", -1},
     {NKI_LIB_NISA, "bn_stats", do_bn_stats, "dst data dtype mask", -1},
     {NKI_LIB_NISA, "bn_aggr", do_bn_aggregate, "dst data dtype mask", -1},

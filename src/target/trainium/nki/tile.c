@@ -231,8 +231,6 @@ trn_region nki_region(nki_run *r, const nki_view *v, bool is_read, bool is_writt
     out.first_partition = (int)v->partition;
     out.partition_step = v->along_partitions[0] ? (int)v->along_partitions[0] : 0;
     out.partitions = v->along_partitions[0] ? (int)v->size[0] : 1;
-    const int64_t extent = out.partition_step > 0 ? (v->size[0] - 1) * out.partition_step + 1 : 1;
-    nki_check_start(r, v->partition, out.partition_step == 1 ? v->size[0] : extent > 32 ? 128 : 32);
   }
   out.offset = (v->column - block * t->columns) * bytes;
   int64_t low = 0, high = 0;

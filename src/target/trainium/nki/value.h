@@ -386,7 +386,6 @@ nki_view *nki_columns(nki_run *, nki_view *, int64_t from, int64_t n);
 void nki_store(nki_run *, nki_view *into, nki_value);
 
 /* ---- memories that the engines can access (rules.c) ---- */
-void nki_check_start(nki_run *, int64_t first_partition, int64_t partitions);
 void nki_check_bits(nki_run *, trn_binary, trn_type);
 void nki_check_rules(nki_run *, const trn_instruction *, size_t n_outputs, size_t n, nki_view *const operand[]);
 

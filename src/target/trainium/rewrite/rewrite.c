@@ -84,14 +84,11 @@ typedef struct line_use {
   const char *engine;
 } line_use;
 
-static int by_busy(const void *x, const void *y) {
-  const double a = ((const line_use *)x)->busy, b = ((const line_use *)y)->busy;
-  return a < b ? 1 : a > b ? -1 : 0;
-}
-
+/* First the lines that save most, of equal ones the busiest. */
 static int by_saving(const void *x, const void *y) {
-  const double a = ((const line_use *)x)->saves, b = ((const line_use *)y)->saves;
-  return a < b ? 1 : a > b ? -1 : 0;
+  const line_use *a = x, *b = y;
+  const double more = b->saves != a->saves ? b->saves - a->saves : b->busy - a->busy;
+  return (more > 0) - (more < 0);
 }
 
 /* The lines whose instructions keep engines and DMA queues busy longest, at most LINES_MAX. */
@@ -110,7 +107,7 @@ static size_t busiest(const trn_program *program, const trn_timing *timing, line
     u->count++;
     u->engine = s->lane < TRN_ENGINES ? trn_engine_name((trn_engine)s->lane) : "DMA";
   }
-  qsort(use, (size_t)lines + 1, sizeof *use, by_busy);
+  qsort(use, (size_t)lines + 1, sizeof *use, by_saving); /* none was computed: by busy */
   for (int i = 0; i <= lines && n < LINES_MAX; i++)
     if (use[i].line > 0 && use[i].busy > 0) out[n++] = use[i];
   free(use);
