@@ -473,8 +473,8 @@ static void a_planner_is_told_where_the_time_goes(void **state) {
   int loads = 0, found = 0;
   char *rest = NULL;
   for (char *line = strtok_r(log, "\n", &rest); line && !found; line = strtok_r(NULL, "\n", &rest))
-    found = strstr(line, "loads bring again what an earlier one brought") && strstr(line, "; for instance command ") &&
-            sscanf(line, "- %lf cycles: %d loads bring again", &cycles, &loads) == 2;
+    found = strstr(line, "loads repeat an earlier load") && strstr(line, "; for instance command ") &&
+            sscanf(line, "- %lf cycles: %d loads repeat", &cycles, &loads) == 2;
   assert_true(found && cycles > 0 && cycles < r.start.cost && loads > 0);
   free(log);
   tw_search_result_clear(&r);

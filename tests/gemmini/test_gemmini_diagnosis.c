@@ -60,22 +60,22 @@ static void each_kind_is_found_where_it_was_made(void **state) {
   } kinds[] = {
       {"from one scratchpad bank", "p01_naive_same_bank.c", 0.15, "p02_naive_two_banks.c", 0},
       {"from one scratchpad bank", "p62_b_bank_written.c", 0.3, "p55_b_resident_spread_st64.c", 0},
-      {"bring what still lies there", "p17_reuse_weights.c", 0.1, "p24_hold_a.c", 0},
-      {"bring again what an earlier one brought", "p01_naive_same_bank.c", 0.2, "p23_both_resident.c", 0},
+      {"bring data that is already there", "p17_reuse_weights.c", 0.1, "p24_hold_a.c", 0},
+      {"repeat an earlier load", "p01_naive_same_bank.c", 0.2, "p23_both_resident.c", 0},
       {"loads of zeros", "p02_naive_two_banks.c", 0.04, "p03_naive_overwrite.c", 0},
-      {"set what is set already", "p37_config_step.c", 0.02, "p36_flat.c", 0},
-      {"set what is set already", "p59_config_ex_bound.c", 0.02, "p55_b_resident_spread_st64.c", 0},
-      {"wait for what nobody needs", "p39_fence_step.c", 0.08, "p37_config_step.c", 0},
+      {"set values that are already set", "p37_config_step.c", 0.02, "p36_flat.c", 0},
+      {"set values that are already set", "p59_config_ex_bound.c", 0.02, "p55_b_resident_spread_st64.c", 0},
+      {"wait for results that no later command needs", "p39_fence_step.c", 0.08, "p37_config_step.c", 0},
       {"narrow loads", "p14_mvin16.c", 0.2, "p15_mvin32.c", 0},
       {"narrow stores", "p47_store_bound.c", 0.3, "p48_store_bound_st64.c", 0},
-      {"commands come late", "p34_cpu_div.c", 0.5, "p03_naive_overwrite.c", 0.01},
-      {"commands come late", "p36_flat.c", 0.3, "p35_cpu_loop_k16.c", 0.1},
+      {"commands are issued late", "p34_cpu_div.c", 0.5, "p03_naive_overwrite.c", 0.01},
+      {"commands are issued late", "p36_flat.c", 0.3, "p35_cpu_loop_k16.c", 0.1},
       {"the core has not yet issued", "p34_cpu_div.c", 0.4, "p03_naive_overwrite.c", 0.02},
-      {"the array stands idle", "p34_cpu_div.c", 0.5, "p08_triple_ab.c", 0.1},
+      {"the array is idle", "p34_cpu_div.c", 0.5, "p08_triple_ab.c", 0.1},
       {"the array waits for a load", "p03_naive_overwrite.c", 0.2, "p06_double_ab_prefetch.c", 0.02},
       {"a full load queue", "p14_mvin16.c", 0.3, "p06_double_ab_prefetch.c", 0.03},
       {"the array waits for a store", "p47_store_bound.c", 0.4, "p13_square_st64.c", 0.01},
-      {"bank that the array reads", "p63_a_bank_written.c", 0.15, "p55_b_resident_spread_st64.c", 0.01},
+      {"bank that it reads", "p63_a_bank_written.c", 0.15, "p55_b_resident_spread_st64.c", 0.01},
       {"drains for a config_ex", "p38_config_ex.c", 0.015, "p37_config_step.c", 0},
       {"fences wait for the last", "p40_fence_load.c", 0.4, "p37_config_step.c", 0.03},
       {"weights enter the array", "p36_flat.c", 0.1, "p09_square_tile4.c", 0.01},
@@ -98,7 +98,7 @@ static void the_cycles_are_those_that_the_better_twin_saves(void **state) {
       {"from one scratchpad bank", "p01_naive_same_bank.c", "p02_naive_two_banks.c"},
       {"loads of zeros", "p02_naive_two_banks.c", "p03_naive_overwrite.c"},
       {"narrow stores", "p47_store_bound.c", "p48_store_bound_st64.c"},
-      {"wait for what nobody needs", "p60_fence_bound.c", "p55_b_resident_spread_st64.c"},
+      {"wait for results that no later command needs", "p60_fence_bound.c", "p55_b_resident_spread_st64.c"},
   };
   for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
     diagnosed bad, good;
@@ -130,7 +130,7 @@ static void what_is_counted_is_what_is_there(void **state) {
   static const struct {
     const char *what;
     double count;
-  } expected[] = {{"15 loads bring", 15}, {"15 configurations", 15}, {"17 fences wait for what", 17}};
+  } expected[] = {{"15 loads bring", 15}, {"15 configurations", 15}, {"17 fences wait for results", 17}};
   diagnosed d;
   diagnose(&p, source, sizeof source - 1, NULL, &d);
   for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {

@@ -490,32 +490,32 @@ static void fill_measurement(const tw_artefact *a, const session *s, const timin
   *m = (tw_measurement){.cost = t->median, .seconds = t->median, .spread = t->rounds};
   const double least = cuda_bound_on(c, p, &bound, NULL) == TW_OK ? bound.cost : 0;
   m->utilization = least / t->median;
-  tw_count(m, "tflops", "TFLOP/s", "operations of the problem a second", 2e-12 * p->op->operations(p) / t->median);
-  tw_count(m, "gb_s", "GB/s", "each operand moved once, a second", 1e-9 * p->op->bytes(p) / t->median);
+  tw_count(m, "tflops", "TFLOP/s", "operations of the problem per second", 2e-12 * p->op->operations(p) / t->median);
+  tw_count(m, "gb_s", "GB/s", "bytes of all operands, each moved once, per second", 1e-9 * p->op->bytes(p) / t->median);
   tw_operand operand[TW_OPERANDS_MAX];
   p->op->operands(p, operand);
   if (top->copy > 0) {
     tw_count(m, "of_multiply", "",
-             "tflops, relative to this device's sustained rate for the type (f32 without tensor cores)",
+             "tflops relative to this device's sustained rate for the type (f32 without tensor cores)",
              2 * p->op->operations(p) / t->median / cuda_ceiling(top, operand[0].type));
-    tw_count(m, "of_copy", "", "gb_s, relative to this device's copy bandwidth",
+    tw_count(m, "of_copy", "", "gb_s relative to this device's copy bandwidth",
              p->op->bytes(p) / t->median / top->copy);
   }
-  tw_count(m, "hot_us", "us", "a launch immediately after others, with the caches as they left them", t->hot * 1e6);
+  tw_count(m, "hot_us", "us", "time of a launch immediately after other launches, without flushed caches", t->hot * 1e6);
   if (t->alone > 0) {
-    tw_count(m, "alone_us", "us", "a launch by itself, with the L2 cache flushed", t->alone * 1e6);
+    tw_count(m, "alone_us", "us", "time of a launch by itself, with the L2 cache flushed", t->alone * 1e6);
     tw_count(m, "launches", "",
-             "timed, 64 per round in sequence, each with other weights: the cost is the median of rounds", t->launches);
+             "timed launches, 64 per round in sequence, each with other weights; the cost is the median of rounds", t->launches);
   } else {
-    tw_count(m, "launches", "", "timed, each with the L2 cache flushed: the cost is their median", t->launches);
+    tw_count(m, "launches", "", "timed launches, each with the L2 cache flushed; the cost is their median", t->launches);
   }
-  tw_count(m, "spread", "", "middle half of their times, relative to the median",
+  tw_count(m, "spread", "", "third minus first quartile of the timed launches, relative to the median",
            (t->rounds.upper - t->rounds.lower) / t->median);
-  tw_count(m, "registers", "", "of a thread", r->registers);
-  tw_count(m, "spills", "bytes", "of a thread, stored and loaded", r->spill_stores + r->spill_loads);
-  tw_count(m, "stack", "bytes", "of a thread, in local memory", r->stack);
-  tw_count(m, "blocks", "", "on a multiprocessor at once", ready->blocks);
-  tw_count(m, "waves", "", "blocks of the grid, for each that runs at once", at_once > 0 ? grid / at_once : 0);
+  tw_count(m, "registers", "", "registers of a thread", r->registers);
+  tw_count(m, "spills", "bytes", "bytes of spilled registers that a thread stores and loads", r->spill_stores + r->spill_loads);
+  tw_count(m, "stack", "bytes", "stack of a thread in local memory", r->stack);
+  tw_count(m, "blocks", "", "thread blocks on a multiprocessor at a time", ready->blocks);
+  tw_count(m, "waves", "", "thread blocks of the grid / thread blocks that run at a time", at_once > 0 ? grid / at_once : 0);
   if (r->wgmma_serialized) tw_count(m, "wgmma_serialized", "", "the compiler serialized wgmma (C7510 to C7520)", 1);
   if (r->setmaxnreg_ignored) tw_count(m, "setmaxnreg_ignored", "", "the compiler ignored setmaxnreg (C7508)", 1);
   m->memory[m->n_memories++] =

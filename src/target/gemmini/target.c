@@ -104,11 +104,11 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
   m->cost = m->cycles = (double)r->core.cycles;
   m->instructions = (double)r->core.instructions;
   m->utilization = k->problem->op->operations(k->problem) / (c->dim * c->dim) / m->cycles;
-  tw_count(m, "array_busy", "cycles", "rows of a matrix product enter the array", (double)n->array_busy);
-  tw_count(m, "array_preload", "cycles", "weights enter the array with no product beside them",
+  tw_count(m, "array_busy", "cycles", "rows of a matrix product enter the array without a bank conflict", (double)n->array_busy);
+  tw_count(m, "array_preload", "cycles", "weights enter the array without rows of a product",
            (double)n->array_preload);
   tw_count(m, "bank_conflict", "cycles",
-           "an operand waits for its scratchpad bank: operands in one bank, or a load writes it",
+           "an operand waits for its scratchpad bank: another operand or a load uses it",
            (double)n->bank_conflict);
   tw_count(m, "wait_load", "cycles", "the array waits for a load", (double)n->wait_load);
   tw_count(m, "wait_store", "cycles", "the array waits for a store, or a full store queue blocks the commands after it",
@@ -119,12 +119,12 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
   tw_count(m, "wait_cpu", "cycles", "the core has not yet issued the next command", (double)n->wait_cpu);
   tw_count(m, "drain", "cycles", "a fence waits for the last loads and stores", (double)n->drain);
   tw_count(m, "commands", "commands", "accelerator commands", (double)n->commands);
-  tw_count(m, "loads", "commands", "mvin", (double)n->loads);
-  tw_count(m, "computes", "commands", "compute", (double)n->computes);
-  tw_count(m, "stores", "commands", "mvout", (double)n->stores);
-  tw_count(m, "configs", "commands", "config", (double)n->configs);
-  tw_count(m, "load_bytes", "bytes", "loaded by mvin", (double)n->load_bytes);
-  tw_count(m, "store_bytes", "bytes", "stored by mvout", (double)n->store_bytes);
+  tw_count(m, "loads", "commands", "mvin commands", (double)n->loads);
+  tw_count(m, "computes", "commands", "compute commands", (double)n->computes);
+  tw_count(m, "stores", "commands", "mvout commands", (double)n->stores);
+  tw_count(m, "configs", "commands", "config commands", (double)n->configs);
+  tw_count(m, "load_bytes", "bytes", "bytes that mvin loads", (double)n->load_bytes);
+  tw_count(m, "store_bytes", "bytes", "bytes that mvout stores", (double)n->store_bytes);
   tw_count(m, "l2_fills", "lines", "L2 misses", (double)n->l2_fills);
   tw_count(m, "icache_misses", "lines", "instruction cache misses", (double)r->core.instruction_cache_misses);
   tw_count(m, "branch_mispredicts", "branches", "mispredicted branches", (double)r->core.branch_mispredicts);

@@ -27,7 +27,7 @@ static void name_bottleneck(const trn_timing *t, tw_measurement *out) {
 void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, tw_measurement *out) {
   *out = (tw_measurement){.cost = t->total * 1e-9, .seconds = t->total * 1e-9};
   name_bottleneck(t, out);
-  tw_count(out, "device", "us", "first transfer to the end of the last instruction", t->device * 1e-3);
+  tw_count(out, "device", "us", "time from the first transfer to the end of the last instruction", t->device * 1e-3);
   for (int e = 0; e < TRN_ENGINES; e++)
     tw_count(out, busy[e], "us", "time in which this engine worked", t->busy[e] * 1e-3);
   tw_count(out, "dma_busy", "us", "time in which a DMA engine moved packets, mean over the engines",
@@ -35,10 +35,10 @@ void trn_report(const trn_config *c, const trn_program *p, const trn_timing *t, 
   tw_count(out, "instructions", "", "instructions of all engines", (double)p->n_instructions);
   tw_count(out, "copies_removed", "", "copies that the compiler removes", (double)t->copies_removed);
   tw_count(out, "table_loads", "", "loads of a set of activation functions", (double)t->table_loads);
-  tw_count(out, "spilled", "bytes", "moved out of PSUM and SBUF and back, because tensors do not fit",
+  tw_count(out, "spilled", "bytes", "bytes moved out of PSUM and SBUF and back, because tensors do not fit",
            (double)t->spilled_bytes);
-  tw_count(out, "hbm_read", "bytes", "read from HBM", (double)t->hbm_read);
-  tw_count(out, "hbm_written", "bytes", "written to HBM", (double)t->hbm_written);
+  tw_count(out, "hbm_read", "bytes", "bytes read from HBM", (double)t->hbm_read);
+  tw_count(out, "hbm_written", "bytes", "bytes written to HBM", (double)t->hbm_written);
   out->n_memories = 2;
   out->memory[0] = (tw_memory_use){"SBUF partition", (size_t)t->most_used[TRN_SBUF], (size_t)c->memory.sbuf_bytes};
   out->memory[1] = (tw_memory_use){"PSUM partition", (size_t)t->most_used[TRN_PSUM],

@@ -204,14 +204,14 @@ static void fill_bench(const subject *s, tw_bench *out) {
   m->spread = t.spread;
   m->utilization = operations / seconds / peak;
   tw_count(m, "gflops", "GFLOP/s", "2 m n k per second", operations / seconds * 1e-9);
-  tw_count(m, "weight_gb_s", "GB/s", "packed weights read per second", bytes / seconds * 1e-9);
-  tw_count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", peak * 1e-9);
+  tw_count(m, "weight_gb_s", "GB/s", "bytes of packed weights read per second", bytes / seconds * 1e-9);
+  tw_count(m, "peak_gflops", "GFLOP/s", "peak of this CPU for these types, measured without memory accesses", peak * 1e-9);
   tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / peak);
-  tw_count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", bandwidth * 1e-9);
+  tw_count(m, "memory_gb_s", "GB/s", "rate at which the same number of threads reads memory", bandwidth * 1e-9);
   if (s->copies > 1)
     tw_count(m, "fraction_of_memory", "",
              "median of weight_gb_s relative to a read of the same bytes immediately after it", t.fraction_of_memory);
-  tw_count(m, "threads", "", "that worked", threads);
+  tw_count(m, "threads", "", "threads that computed", threads);
   tw_bound *b = &out->bound;
   b->compute_cost = operations / peak;
   b->memory_cost = s->copies > 1 && bandwidth > 0 ? bytes / bandwidth : 0;

@@ -119,26 +119,26 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
   out->counter[out->n_counters++] = (tw_counter) { name, unit, help, value }
   const double flops = p ? 2 * p->op->operations(p) : t->matrix_flops;
   ADD("tflops", "Tflop/s", "operations of the problem in the modelled time", flops / t->seconds * 1e-12);
-  ADD("clock", "MHz", "that power allows while matrix units work so much", t->mhz);
-  ADD("matrix_busy", "%", "of the time matrix units multiply, in a CU at work", 100 * t->use[CDNA_MATRIX]);
-  ADD("vector_busy", "%", "vector units issue", 100 * t->use[CDNA_VECTOR]);
-  ADD("lds_busy", "%", "LDS serves", 100 * t->use[CDNA_LDS]);
-  ADD("l1_busy", "%", "L1 is looked up, or moves data", 100 * t->use[CDNA_L1]);
-  ADD("l2_busy", "%", "of a CU's share of the L2's bandwidth is used", 100 * t->use[CDNA_L2]);
-  ADD("llc_busy", "%", "of its share of the last-level cache's", 100 * t->use[CDNA_LLC]);
-  ADD("memory_busy", "%", "of its share of memory's", 100 * t->use[CDNA_MEMORY]);
-  ADD("cus_working", "%", "of the time CUs have workgroups", 100 * t->working);
+  ADD("clock", "MHz", "clock that the power limit allows at this load of the matrix units", t->mhz);
+  ADD("matrix_busy", "%", "time in which matrix units multiply, while a CU has workgroups", 100 * t->use[CDNA_MATRIX]);
+  ADD("vector_busy", "%", "time in which vector units issue, while a CU has workgroups", 100 * t->use[CDNA_VECTOR]);
+  ADD("lds_busy", "%", "time in which LDS serves requests, while a CU has workgroups", 100 * t->use[CDNA_LDS]);
+  ADD("l1_busy", "%", "time in which L1 is looked up or moves data, while a CU has workgroups", 100 * t->use[CDNA_L1]);
+  ADD("l2_busy", "%", "used part of a CU's share of the bandwidth of L2", 100 * t->use[CDNA_L2]);
+  ADD("llc_busy", "%", "used part of a CU's share of the bandwidth of the last-level cache", 100 * t->use[CDNA_LLC]);
+  ADD("memory_busy", "%", "used part of a CU's share of the bandwidth of memory", 100 * t->use[CDNA_MEMORY]);
+  ADD("cus_working", "%", "time in which CUs have workgroups, mean over the CUs", 100 * t->working);
   static const char *const name[] = {"wait_issue",   "wait_matrix",  "wait_result", "wait_register", "wait_vmcnt",
                                      "wait_lgkmcnt", "wait_barrier", "wait_lds",    "wait_memory",   "wait_code"};
   for (int s = 0; s < CDNA_WAITS; s++) ADD(name[s], "%", "of waves' time, waiting for that", 100 * t->stall[s]);
-  ADD("l2_hits", "%", "of loads beyond L1", 100 * t->l2_hits);
-  ADD("llc_hits", "%", "of what misses L2", 100 * t->llc_hits);
-  ADD("lds_conflicts", "%", "more turns of LDS than without bank conflicts", 100 * t->conflicts);
-  ADD("l2_bytes", "bytes", "asked of L2", t->bytes[CDNA_L2]);
-  ADD("llc_bytes", "bytes", "asked of the last-level cache", t->bytes[CDNA_LLC]);
-  ADD("memory_bytes", "bytes", "asked of memory", t->bytes[CDNA_MEMORY]);
-  ADD("workgroups", "workgroups", "of a CU at a time", t->together);
-  ADD("waves", "waves", "of the launch", t->waves);
+  ADD("l2_hits", "%", "hits of L2, of the loads that miss L1", 100 * t->l2_hits);
+  ADD("llc_hits", "%", "hits of the last-level cache, of the loads that miss L2", 100 * t->llc_hits);
+  ADD("lds_conflicts", "%", "additional LDS cycles because of bank conflicts", 100 * t->conflicts);
+  ADD("l2_bytes", "bytes", "bytes requested from L2", t->bytes[CDNA_L2]);
+  ADD("llc_bytes", "bytes", "bytes requested from the last-level cache", t->bytes[CDNA_LLC]);
+  ADD("memory_bytes", "bytes", "bytes requested from memory", t->bytes[CDNA_MEMORY]);
+  ADD("workgroups", "workgroups", "workgroups on a CU at a time", t->together);
+  ADD("waves", "waves", "waves of the launch", t->waves);
 #undef ADD
 }
 

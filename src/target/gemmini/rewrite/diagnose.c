@@ -19,14 +19,14 @@ static const struct counterfactual {
 } counterfactuals[] = {
     {gm_suppose_separate_banks,
      "%zu products read weights and activations from one scratchpad bank, which has one port"},
-    {gm_remove_loads, "%zu loads bring what still lies there unchanged"},
-    {gm_suppose_everything_stays, "%zu loads bring again what an earlier one brought: with room, it could have stayed"},
+    {gm_remove_loads, "%zu loads bring data that is already there, unchanged"},
+    {gm_suppose_everything_stays, "%zu loads repeat an earlier load; in a larger scratchpad its data could have stayed"},
     {gm_remove_zero_fills, "%zu loads of zeros fill an accumulator that the first product could overwrite"},
-    {gm_remove_configs, "%zu configurations set what is set already"},
-    {gm_remove_fences, "%zu fences wait for what nobody needs"},
-    {gm_widen_loads, "%zu narrow loads continue the one before and could be part of a wide one"},
-    {gm_widen_stores, "%zu narrow stores continue the one before and could be part of a wide one"},
-    {gm_suppose_bare_core, "%zu commands come late: the core computes before them, more than a plain loop would"},
+    {gm_remove_configs, "%zu configurations set values that are already set"},
+    {gm_remove_fences, "%zu fences wait for results that no later command needs"},
+    {gm_widen_loads, "%zu narrow loads continue the previous load; one wide load could do the work of both"},
+    {gm_widen_stores, "%zu narrow stores continue the previous store; one wide store could do the work of both"},
+    {gm_suppose_bare_core, "%zu commands are issued late: the core computes longer before them than a plain loop would"},
 };
 enum { N_COUNTERFACTUALS = sizeof counterfactuals / sizeof *counterfactuals };
 
@@ -124,17 +124,17 @@ static void add_counters(const gm_stream *s, double same_bank, tw_diagnosis *d) 
     double cycles, count;
     const char *what;
   } counter[] = {
-      {idle, (double)n->computes, "the array stands idle, whatever it waits for: lines of their own say for what"},
-      {written, (double)n->loads, "loads write into the scratchpad bank that the array reads, and win"},
-      {(double)n->wait_load, (double)n->loads, "the array waits for a load: it comes too late, or memory is the limit"},
+      {idle, (double)n->computes, "the array is idle, for any reason; other lines give the reasons"},
+      {written, (double)n->loads, "the array waits because loads write the scratchpad bank that it reads"},
+      {(double)n->wait_load, (double)n->loads, "the array waits for a load: it is issued too late, or memory is the limit"},
       {(double)n->wait_load_queue, (double)n->loads, "a full load queue delays the computes after it"},
       {(double)n->wait_store, (double)n->stores,
-       "the array waits for a store, or a full store queue holds up what follows"},
+       "the array waits for a store, or a full store queue delays the commands after it"},
       {(double)n->wait_config, (double)n->configs, "the array drains for a config_ex"},
       {(double)n->wait_cpu, (double)s->run.core.instructions,
-       "the core has not yet issued the next command: it runs too many instructions a command"},
+       "the core has not yet issued the next command: it runs too many instructions for each"},
       {(double)n->drain, (double)n->fences, "fences wait for the last loads and stores"},
-      {(double)n->array_preload, (double)n->computes, "weights enter the array with no product beside them"},
+      {(double)n->array_preload, (double)n->computes, "weights enter the array without rows of a product"},
   };
   for (size_t i = 0; i < sizeof counter / sizeof *counter; i++)
     if (counter[i].cycles >= 1) find(d, counter[i].cycles, counter[i].count, "", "%s", counter[i].what);

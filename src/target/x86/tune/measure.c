@@ -640,12 +640,12 @@ static void fill_measurement(const tw_problem *p, const tw_spread *spread, const
   *m = (tw_measurement){
       .cost = seconds, .seconds = seconds, .utilization = operations / seconds / r->peak, .spread = *spread};
   tw_count(m, "gflops", "GFLOP/s", "2 m n k per second", operations / seconds * 1e-9);
-  tw_count(m, "peak_gflops", "GFLOP/s", "of this CPU for these types, on registers alone", r->peak * 1e-9);
+  tw_count(m, "peak_gflops", "GFLOP/s", "peak of this CPU for these types, measured without memory accesses", r->peak * 1e-9);
   tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / r->peak);
   if (r->bandwidth > 0) {
-    tw_count(m, "weight_gb_s", "GB/s", "weights read per second, in the library's packing",
+    tw_count(m, "weight_gb_s", "GB/s", "bytes of weights read per second, in the library's packing",
              weight_bytes(p) / seconds * 1e-9);
-    tw_count(m, "memory_gb_s", "GB/s", "read from memory by as many threads", r->bandwidth * 1e-9);
+    tw_count(m, "memory_gb_s", "GB/s", "rate at which the same number of threads reads memory", r->bandwidth * 1e-9);
   }
 }
 

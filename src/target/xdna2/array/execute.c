@@ -212,18 +212,18 @@ static void fill_measurement(const xd_config *c, const xd_program *p, const xd_w
   m->utilization = w->macs / (m->seconds * hz) / w->peak / (c->rows * c->columns);
   if (w->macs > 0)
     tw_count(m, "tflops", "Tflop/s", "useful operations per second, dispatch included", 2e-12 * w->macs / m->seconds);
-  tw_count(m, "dispatch", "seconds", "before the first transfer: part of the cost, but not of the cycles",
+  tw_count(m, "dispatch", "seconds", "time before the first transfer: part of the cost, but not of the cycles",
            c->array.dispatch_us * 1e-6);
-  tw_count(m, "compute", "cycles", "share of time that a core computes, mean", r->call_cycles / cores);
-  tw_count(m, "wait_input", "cycles", "share of time that a core waits for A or B, mean", r->wait_input_cycles / cores);
-  tw_count(m, "wait_output", "cycles", "share of time that a core waits for the transfer of C, mean",
+  tw_count(m, "compute", "cycles", "time in which a core computes, mean over the cores", r->call_cycles / cores);
+  tw_count(m, "wait_input", "cycles", "time in which a core waits for A or B, mean over the cores", r->wait_input_cycles / cores);
+  tw_count(m, "wait_output", "cycles", "time in which a core waits for the transfer of C, mean over the cores",
            r->wait_output_cycles / cores);
-  tw_count(m, "ddr_busy", "cycles", "share of time with transfers between DDR and the array", r->ddr_busy_cycles);
-  tw_count(m, "read_bytes", "bytes", "from DDR", r->read_bytes);
-  tw_count(m, "written_bytes", "bytes", "to DDR", r->written_bytes);
-  tw_count(m, "read_gbs", "GB/s", "from DDR, over the whole run", r->read_bytes / (r->cycles / hz) * 1e-9);
-  tw_count(m, "kernel_calls", "calls", "of all cores", (double)r->calls);
-  tw_count(m, "events", "events", "simulated", (double)r->events);
+  tw_count(m, "ddr_busy", "cycles", "time with transfers between DDR and the array", r->ddr_busy_cycles);
+  tw_count(m, "read_bytes", "bytes", "bytes that the array reads from DDR", r->read_bytes);
+  tw_count(m, "written_bytes", "bytes", "bytes that the array writes to DDR", r->written_bytes);
+  tw_count(m, "read_gbs", "GB/s", "rate of reads from DDR, mean over the run", r->read_bytes / (r->cycles / hz) * 1e-9);
+  tw_count(m, "kernel_calls", "calls", "calls of the micro-kernel on all cores", (double)r->calls);
+  tw_count(m, "events", "events", "events that the simulator processed", (double)r->events);
   m->n_memories = 2;
   m->memory[0] = (tw_memory_use){"l1", (size_t)fullest(p, XD_COMPUTE), (size_t)(c->l1_bytes - c->stack_bytes)};
   m->memory[1] = (tw_memory_use){"l2", (size_t)fullest(p, XD_MEMORY), (size_t)c->l2_bytes};
