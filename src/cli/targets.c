@@ -7,20 +7,22 @@
 #include "tilewright/extend/target.h"
 #include "tilewright/machine.h"
 
-/* The parts of a machine in addition to the core. */
-typedef struct table {
+/* What commands can do for a target, in addition to its ops. `name` is for --json. */
+typedef struct feature {
   const char *name, *what;
   bool is_there;
-} table;
-enum { TABLES = 7 };
+} feature;
+enum { FEATURES = 8 };
 
-static void list_tables(const tw_target *t, table out[TABLES]) {
-  const table all[TABLES] = {
+static void list_features(const tw_target *t, feature out[FEATURES]) {
+  const feature all[FEATURES] = {
       {"quick", "`tune` does not measure kernels that a quick estimate rules out", t->traits.bounds_builds},
       {"explainer", "`model` explains tiles and prints the micro-kernel", t->explainer},
-      {"exporter", "`emit` writes files for the machine's own tools, and floor plans", t->exporter},
-      {"library", "`bench` times the library, which uses kernels of `tune`", t->library},
-      {"rewriter", "`tune --from FILE` rewrites your program", t->rewriter},
+      {"exporter", "`emit --out DIR` also writes files for the machine's own tools", t->exporter},
+      {"floorplan", "`emit --floorplan FILE` draws the placement of buffers and routes",
+       t->exporter && t->exporter->floorplan},
+      {"library", "`bench` times the target's library, which uses the kernels that `tune` found", t->library},
+      {"rewriter", "`tune --from FILE` rewrites your own program", t->rewriter},
       {"views", "`view` shows layouts, banks and other properties of the machine", t->machine_views},
       {"launcher", "`run FILE --kernel NAME` launches a kernel without an op", t->launcher},
   };
@@ -43,10 +45,10 @@ static json_t *as_json(const tw_target *target) {
   json_t *ops = json_object(), *also = json_array();
   for (const tw_family *f = target->family; f < target->family + target->n_families; f++)
     json_object_set_new(ops, f->op, tw_json_text(f->keys));
-  table tables[TABLES];
-  list_tables(target, tables);
-  for (int i = 0; i < TABLES; i++)
-    if (tables[i].is_there) json_array_append_new(also, tw_json_text(tables[i].name));
+  feature features[FEATURES];
+  list_features(target, features);
+  for (int i = 0; i < FEATURES; i++)
+    if (features[i].is_there) json_array_append_new(also, tw_json_text(features[i].name));
   json_object_set_new(object, "ops", ops);
   json_object_set_new(object, "also", also);
   if (target->traits.simulated) json_object_set_new(object, "accuracy", cli_json_accuracy(target, NULL));
@@ -70,12 +72,13 @@ static void print_target(const tw_target *target) {
   free(description);
   printf("\n");
   for (const tw_family *f = target->family; f < target->family + target->n_families; f++)
-    printf("%-12s %s: %s\n", f == target->family ? "ops" : "", strcmp(f->op, "*") ? f->op : "other",
-           strcmp(f->keys, "*") ? f->keys : "all keys");
-  table tables[TABLES];
-  list_tables(target, tables);
-  for (int i = 0; i < TABLES; i++)
-    if (tables[i].is_there) printf("%-12s %s\n", tables[i].name, tables[i].what);
+    printf("%-12s %s: %s\n", f == target->family ? "ops" : "", strcmp(f->op, "*") ? f->op : f == target->family ? "any op" : "any other op",
+           strcmp(f->keys, "*") ? f->keys : "every key that `tilewright ops` lists");
+  feature features[FEATURES];
+  list_features(target, features);
+  const char *title = "commands";
+  for (int i = 0; i < FEATURES; i++)
+    if (features[i].is_there) printf("%-12s %s\n", title, features[i].what), title = "";
   if (target->traits.simulated && target->traits.error > 0)
     printf("%-12s %.2g%%: %s\n", "error", 100 * target->traits.error, target->traits.error_of);
   else if (target->traits.simulated && target->traits.error_of)

@@ -28,6 +28,8 @@ static char *describe(const tw_target *t) {
   const cuda_config *c = cuda_config_of(t);
   static const tw_type types[] = {TW_F32, TW_F16, TW_BF16, TW_E4M3, TW_I8};
   tw_text s = {0};
+  if (!here->n_devices)
+    tw_text_add(&s, "devices      none: %s; the numbers below are the data sheet's of %s\n", here->no_devices, c->name);
   tw_text_add(&s, "machine      %s: %s\n", c->name, c->summary);
   tw_text_add(&s, "             %d multiprocessors at %d MHz, %d threads and %d registers each; code for %s\n",
               (int)c->multiprocessors, (int)c->clock_mhz, (int)c->threads, (int)c->registers, c->architecture);
@@ -47,7 +49,6 @@ static char *describe(const tw_target *t) {
   if (cuda_devices_of(c, device) && cuda_known_ceilings(device[0], &top))
     tw_text_add(&s, "measured     copies %.0f GB/s; multiplies f32 %.1f, bf16 %.0f, i8 %.0f Tflop/s\n", top.copy * 1e-9,
                 top.f32 * 1e-12, top.bf16 * 1e-12, top.i8 * 1e-12);
-  if (!here->n_devices) tw_text_add(&s, "devices      none: %s\n", here->no_devices);
   return tw_text_take(&s);
 }
 
