@@ -189,6 +189,33 @@ static void after_a_lost_duel_the_next_best_challenges(void **state) {
   tw_search_result_clear(&r);
 }
 
+static volatile int stop;
+static void stop_when_better(void *context, const tw_search_status *now) {
+  (void)context;
+  if (now->best_cost < 0.9 * now->start_cost) __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+}
+
+/* The rounds against the baseline follow an interrupt. Rounds that would take long do not. */
+static void an_interrupted_search_compares_its_best_with_the_baseline(void **state) {
+  (void)state;
+  const tw_target t = noisy_target();
+  const tw_problem p = fake_problem(10);
+  for (int is_long = 0; is_long < 2; is_long++) {
+    tw_search_options o = fake_options(2, 1);
+    tw_search_result r = {0};
+    tw_error error = {0};
+    noisy.check_seconds = is_long ? 2.6 : 0;
+    memset(noisy.times, 0, sizeof noisy.times);
+    stop = 0;
+    o.interrupt = &stop;
+    o.watch = stop_when_better;
+    assert_int_equal(tw_search_into(&t, &p, &o, &r, &error), TW_INTERRUPTED);
+    if (is_long != r.is_baseline) fail_msg("%s", r.notes);
+    if (is_long) assert_non_null(strstr(r.notes, "no time was left to compare"));
+    tw_search_result_clear(&r);
+  }
+}
+
 /* How long a trial takes decides when the last one may begin: the wait for others is not part of it. */
 static void waits_do_not_count_as_time_of_a_trial(void **state) {
   (void)state;
@@ -447,6 +474,7 @@ int main(void) {
       cmocka_unit_test_setup(a_baseline_that_was_measured_at_a_bad_moment_does_not_lose, start),
       cmocka_unit_test_setup(the_next_best_is_compared_with_the_baseline_too, start),
       cmocka_unit_test_setup(after_a_lost_duel_the_next_best_challenges, start),
+      cmocka_unit_test_setup(an_interrupted_search_compares_its_best_with_the_baseline, start),
       cmocka_unit_test_setup(waits_do_not_count_as_time_of_a_trial, start),
       cmocka_unit_test_setup(a_gain_below_the_noise_is_no_gain, start),
       cmocka_unit_test_setup(a_known_kernel_that_is_slower_than_the_baseline_is_dropped, start),
