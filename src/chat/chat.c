@@ -42,6 +42,10 @@ tw_status tw_chat_open(const char *specification, const tw_chat_options *options
   *out = NULL;
   if (!chat) return tw_fail(error, TW_NO_MEMORY, "no memory for a model");
   tw_status status = tw_chat_place_parse(specification, &chat->place, error);
+  if (status == TW_OK && chat->place.way == TW_CHAT_COMMAND) {
+    status = tw_chat_command_check(chat->place.model, error);
+    if (status != TW_OK) tw_chat_place_free(&chat->place);
+  }
   if (status != TW_OK) {
     free(chat);
     return status;

@@ -73,7 +73,8 @@ typedef struct tw_chat_reply {
   int attempts;
 } tw_chat_reply;
 
-/* Parses the specification; TW_USAGE with the error. It reads keys and connects to nothing. */
+/* Parses the specification; TW_USAGE with the error. It reads keys, looks up the program of a command, and connects to
+ * nothing. */
 tw_status tw_chat_open(const char *specification, const tw_chat_options *, tw_chat **out, tw_error *);
 void tw_chat_close(tw_chat *);
 /* The specification without secrets of its URL, for journals and messages. */

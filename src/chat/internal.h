@@ -50,6 +50,8 @@ typedef struct tw_chat_exchange {
 
 /* Both fill out->trouble, and out->body if an answer has come. */
 void tw_chat_post(const tw_chat *, const char *body, const volatile int *interrupt, tw_chat_exchange *out);
+/* TW_USAGE if the command begins with the name of a program that does not exist. Commands of other forms pass. */
+tw_status tw_chat_command_check(const char *command, tw_error *);
 void tw_chat_command(const tw_chat *, const tw_chat_request *, tw_chat_exchange *out);
 
 /* The request as JSON; malloc'ed, NULL without memory. */

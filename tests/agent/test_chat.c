@@ -553,6 +553,23 @@ static void a_command_is_a_model(void **state) {
   }
 }
 
+static void a_command_without_its_program_is_rejected(void **state) {
+  (void)state;
+  const char *const bad[] = {"exec:/nonexistent/program -v", "exec:no-such-program", "exec: no-such-program | cat",
+                             "exec:/etc/passwd", "exec:no-such-program; cat"};
+  const char *const good[] = {"exec:cat", "exec:/bin/cat -", "exec:if true; then cat; fi", "exec:$HOME/x", "exec:A=1 x",
+                              "exec:(cat)", "exec:cd /; cat"};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    tw_error error = {0};
+    if (open_only(bad[i], NULL, &error) != TW_USAGE) fail_msg("'%s' was accepted", bad[i]);
+    assert_non_null(strstr(error.text, "no program '"));
+  }
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    tw_error error = {0};
+    if (open_only(good[i], NULL, &error) != TW_OK) fail_msg("'%s': %s", good[i], error.text);
+  }
+}
+
 static void a_command_that_fails_once_is_run_again(void **state) {
   (void)state;
   char *folder, *command;
@@ -593,6 +610,7 @@ int main(void) {
       cmocka_unit_test(names_hold_no_secrets),
       cmocka_unit_test(keys_come_from_the_environment_or_a_private_file),
       cmocka_unit_test(a_command_is_a_model),
+      cmocka_unit_test(a_command_without_its_program_is_rejected),
       cmocka_unit_test(a_command_that_fails_once_is_run_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
