@@ -40,8 +40,8 @@ tw_status cli_cache(const cli *c, tw_error *error) {
     printf("%-24s %8zu entries %10.1f MB\n", kind[i].name, kind[i].entries, (double)kind[i].bytes * 1e-6);
     total += kind[i].bytes;
   }
-  printf("%s: %.1f MB; each kind keeps the last used %.0f MB\n", path, (double)total * 1e-6,
-         (double)TW_CACHE_BYTES * 1e-6);
+  printf("%s: %.1f MB in all; each kind keeps at most %.0f MB: the oldest entries by last use are removed\n", path,
+         (double)total * 1e-6, (double)TW_CACHE_BYTES * 1e-6);
   free(path);
   return TW_OK;
 }

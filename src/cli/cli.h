@@ -134,6 +134,9 @@ tw_model_options cli_model_options(const cli_options *);
 
 /* Fills *out from the words after the subcommand's name; out->words points into argv. */
 tw_status cli_parse(const cli_command *, int argc, char *argv[], cli *out, tw_error *);
+/* The arguments of a command are forms separated by " | "; a '|' in brackets separates words of one form. Returns the form
+ * after the one at `form`, whose length is *length; NULL after the last. */
+const char *cli_next_form(const char *form, size_t *length);
 void cli_print_help(const cli_command *); /* of one subcommand */
 
 /* ---- glossary.c ---- */
@@ -245,10 +248,10 @@ void cli_print_measurement(const tw_target *, const tw_problem *, const tw_measu
 json_t *cli_json_result(const cli_subject *, const tw_search_result *, bool full);
 /* Steps that differ by less than the error (tw_rung.within_error) are only counted, unless `verbose`. */
 void cli_print_ladder(const cli_subject *, const tw_search_result *, bool verbose);
-/* Writes the kernel (tw_traits.source_name), schedule.txt and the target's own files (tw_exporter.sources). Makes
- * the directory if necessary. */
+/* Writes the kernel (tw_traits.source_name), schedule.txt and the target's own files (tw_exporter.sources); `names` gets
+ * all their names. Makes the directory if necessary. */
 tw_status cli_write_design(const char *directory, const cli_subject *, const tw_schedule *, const char *source,
-                           tw_error *);
+                           tw_text *names, tw_error *);
 /* Writes the kernel, the start's kernel, schedule.txt, summary.json and the target's own files; `names` gets all
  * their names. */
 tw_status cli_write_result(const char *directory, const cli_subject *, const tw_search_result *, tw_text *names,

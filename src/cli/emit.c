@@ -1,6 +1,6 @@
 /* emit.c - `tilewright emit OP key=value... -t TARGET [--schedule FILE] [--floorplan FILE] [--from FILE] [--out DIR]`:
- * prints the source of a schedule, or of the user; draws its floor plan, and writes files for the tools of the real
- * machine. */
+ * prints the source of a schedule, or of the user; draws its floor plan; with --out writes files for the tools of the
+ * real machine instead of printing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +15,19 @@ static tw_status write_floorplan(const cli *c, const cli_subject *s, const tw_sc
   tw_status status = s->target->exporter->floorplan(s->target, &s->problem, schedule, &svg, error);
   if (status == TW_OK) status = tw_file_write(c->options.floorplan, svg, strlen(svg), error);
   free(svg);
+  return status;
+}
+
+static tw_status write_design(const cli *c, const cli_subject *s, const tw_schedule *schedule, const char *source,
+                              tw_error *error) {
+  tw_text names = {0};
+  const tw_status status = cli_write_design(c->options.out, s, schedule, source, &names, error);
+  char *list = tw_text_take(&names);
+  if (status == TW_OK && list && !c->options.json) {
+    cli_wrap_output();
+    printf("in %s: %s\n", c->options.out, list);
+  }
+  free(list);
   return status;
 }
 
@@ -35,15 +48,11 @@ tw_status cli_emit(const cli *c, tw_error *error) {
   }
   if (status != TW_OK) return status;
   status = write_floorplan(c, &subject, &schedule, error);
-  if (status == TW_OK && c->options.out) status = cli_write_design(c->options.out, &subject, &schedule, source, error);
-  if (status != TW_OK) {
-    free(source);
-    return status;
-  }
-  if (c->options.json)
+  if (status == TW_OK && c->options.out) status = write_design(c, &subject, &schedule, source, error);
+  if (status == TW_OK && c->options.json)
     status = cli_print_json(
         c, json_pack("{s:o, s:o}", "source", tw_json_text(source), "schedule", cli_json_schedule(&schedule)), error);
-  else
+  else if (status == TW_OK && !c->options.out)
     fputs(source, stdout);
   free(source);
   return status;

@@ -34,7 +34,7 @@ const cli_command cli_commands[] = {
      "target schedule trace timeline window checks known write-known include define no-timing timing-only workgroups "
      "counts kernel kernel-cycles grid block lds arg args seed jobs trust json",
      cli_run, false},
-    {"emit", SUBJECT, "print the kernel source of a schedule", "target schedule floorplan from out json", cli_emit,
+    {"emit", SUBJECT, "print the kernel source of a schedule, or write its files", "target schedule floorplan from out json", cli_emit,
      true},
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs trust json", cli_bench, false},
@@ -42,7 +42,8 @@ const cli_command cli_commands[] = {
     {"model", SUBJECT, "print the prediction of the analytic model", "target schedule kernel verbose json", cli_model,
      false},
     {"prompt",
-     "plan | implement " SUBJECT " [FILE] | --write DIR -t TARGET | --from DOC... --write DIR -t TARGET --agent MODEL",
+     "plan " SUBJECT " [FILE] | implement " SUBJECT " --plan FILE [FILE] | --write DIR -t TARGET | "
+     "--write DIR -t TARGET --agent MODEL --from DOC...",
      "print a prompt for a language model, or write the texts of prompts to files",
      REQUESTS "target schedule plan prompts filter-isa write from agent seed dropout iterations no-run trust json",
      cli_prompt, true},
@@ -63,8 +64,8 @@ static void print_usage(void) {
   printf("usage: tilewright COMMAND [ARGUMENTS] [OPTIONS]\n\n"
          "Find, verify and run fast tiled kernels for tensor accelerators.\n\n");
   for (const cli_command *c = cli_commands; c->summary; c++) printf("  %-8s %s\n", c->name, c->summary);
-  printf("\n`tilewright help COMMAND` prints the options of a command, `tilewright help TERM` the meaning of a term or "
-         "step.\n"
+  printf("\n`tilewright help COMMAND` prints the options of a command.\n"
+         "`tilewright help TERM` prints the meaning of a term or step.\n\n"
          "Example:\n\n"
          "  tilewright tune gemm m=512 n=512 k=512 -t gemmini-16x16-int8 --out build/best\n");
   char *documents = tw_documents_path();

@@ -26,9 +26,9 @@ static void put_cell(const char *text) {
   }
 }
 
-static void put_roff(const char *text) {
-  if (*text == '.' || *text == '\'') fputs("\\&", stdout);
-  for (; *text; text++) {
+static void put_roff_part(const char *text, size_t length) {
+  if (length && (*text == '.' || *text == '\'')) fputs("\\&", stdout);
+  for (const char *end = text + length; text < end; text++) {
     if (*text == '-' || *text == '\\') putchar('\\');
     if (*text == '\\')
       putchar('e');
@@ -38,6 +38,8 @@ static void put_roff(const char *text) {
       putchar(*text);
   }
 }
+
+static void put_roff(const char *text) { put_roff_part(text, strlen(text)); }
 
 /* A help text as a sentence of the man page. */
 static void put_roff_sentence(const char *text) {
@@ -88,9 +90,13 @@ static void print_options(void) {
 
 static void print_man_synopsis(void) {
   for (const cli_command *c = NULL; (c = next_command(c));) {
-    printf("\\fBtilewright %s\\fR ", c->name);
-    put_roff(c->arguments);
-    puts(" [\\fIOPTIONS\\fR]");
+    size_t length;
+    for (const char *form = c->arguments, *next; form; form = next) {
+      next = cli_next_form(form, &length);
+      printf("\\fBtilewright %s\\fR ", c->name);
+      put_roff_part(form, length);
+      puts(" [\\fIOPTIONS\\fR]");
+    }
   }
 }
 

@@ -22,7 +22,7 @@ static const cli_option table[] = {
          "set the target machine, or FILE.machine for one of your own; `tilewright targets` lists them"),
     TEXT("out", 'o', out, "DIR",
          "tune: write kernel, schedule, summary and journal to this directory [default: write no files]\n"
-         "emit: write the kernel and a program that runs it to this directory [default: print the kernel]"),
+         "emit: write the kernel and a program that runs it to this directory instead of printing the kernel"),
     TEXT("schedule", 's', schedule, "FILE",
          "read the schedule from this file, one step per line [default: the baseline]"),
     TEXT("trace", 0, trace, "FILE", "write a timeline for Perfetto or chrome://tracing"),
@@ -59,9 +59,8 @@ static const cli_option table[] = {
     TEXT("svg", 0, svg, "FILE", "write the view as a picture (SVG)"),
     TEXT("from", 0, from, "FILE",
          "targets: convert a gemmini_params.h to a machine file and print it\n"
-         "prompt: add to the texts of --write what this documentation says, in the words of the model --agent; more "
-         "files "
-         "may follow\n"
+         "prompt: let the model of --agent read this document and add to the texts of --write; more documents may "
+         "follow\n"
          "tune: start from this program: report where its time goes, and rewrite it\n"
          "emit: with --out, write the files for this kernel source, not for a schedule"),
     TEXT("write", 0, write, "NAME",
@@ -119,9 +118,7 @@ static const cli_option table[] = {
     LIST("agent", 0, agents, "NAME",
          "prompt: choose the language model that reads the documentation of --from: llm:MODEL[@URL] or exec:COMMAND\n"
          "tune: choose the agent that proposes kernels: rules, random, llm:MODEL[@URL] or exec:COMMAND; 2*NAME doubles "
-         "its "
-         "plans; "
-         "may be repeated [default: rules]"),
+         "its plans; may be repeated [default: rules]"),
     REAL("temperature", 0, temperature, 0, 2, "T", "set the sampling temperature of models [default: 1]"),
     INTEGER("repairs", 0, repairs, 0, 8, "N",
             "send a failed kernel or an unusable reply back to its model up to N times [default: 1]"),
@@ -144,9 +141,7 @@ static const cli_option table[] = {
     TEXT("hosts", 0, hosts, "FILE",
          "evaluate kernels by ssh on the computers of this file; docs/guide/many-computers.md describes it"),
     FLAG("exhaustive", 0, exhaustive,
-         "evaluate every kernel that the menu reaches, up to 4,000, instead of a beam search; with --samples N the "
-         "first "
-         "N, which may be more"),
+         "evaluate every kernel that the menu reaches instead of a beam search: at most 4,000, or N with --samples N"),
     INTEGER("samples", 0, samples, 1, 100000000, "N", "stop after N evaluated candidates [default: no limit]"),
     REAL("seconds", 0, seconds, 0.001, 1e9, "S", "start no new candidate after S seconds [default: no limit]"),
     TEXT("to", 0, to, "FORMAT", "set the number format: mxfp4, bf16, i8, ...; docs/reference/formats.md lists them"),
@@ -322,9 +317,23 @@ static const char *help_for(const cli_option *o, const cli_command *command) {
   return o->help;
 }
 
+const char *cli_next_form(const char *form, size_t *length) {
+  int depth = 0;
+  const char *p = form;
+  for (; *p && (depth || strncmp(p, " | ", 3) != 0); p++) depth += (*p == '[') - (*p == ']');
+  *length = (size_t)(p - form);
+  return *p ? p + 3 : NULL;
+}
+
 void cli_print_help(const cli_command *command) {
-  printf("usage: tilewright %s %s%s[OPTIONS]\n\n%s\n\n", command->name, command->arguments,
-         *command->arguments ? " " : "", command->summary);
+  const char *title = "usage:";
+  size_t length;
+  for (const char *form = command->arguments; form; title = "      ") {
+    const char *next = cli_next_form(form, &length);
+    printf("%s tilewright %s %.*s%s[OPTIONS]\n", title, command->name, (int)length, form, length ? " " : "");
+    form = next;
+  }
+  printf("\n%s\n\n", command->summary);
   for (size_t i = 0; i < N_OPTIONS; i++) {
     char left[40], letter[5] = "    ";
     if (!cli_takes(command, table[i].name)) continue;

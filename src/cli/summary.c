@@ -212,18 +212,19 @@ static tw_status write_sources(const char *directory, const cli_subject *s, cons
   for (size_t i = 0; i < files.n && status == TW_OK; i++) {
     const size_t size = files.file[i].size ? files.file[i].size : strlen(files.file[i].text);
     status = write_bytes(directory, files.file[i].name, files.file[i].text, size, error);
-    if (names) tw_text_add(names, ", %s", files.file[i].name);
+    tw_text_add(names, ", %s", files.file[i].name);
   }
   tw_files_free(&files);
   return status;
 }
 
 tw_status cli_write_design(const char *directory, const cli_subject *s, const tw_schedule *schedule, const char *source,
-                           tw_error *error) {
+                           tw_text *names, tw_error *error) {
   tw_status status = tw_directory_make(directory, error);
+  tw_text_add(names, "%s, schedule.txt", source_name(s));
   if (status == TW_OK) status = write_text(directory, source_name(s), strdup(source), error);
   if (status == TW_OK) status = write_text(directory, "schedule.txt", cli_schedule_text(schedule), error);
-  return status == TW_OK ? write_sources(directory, s, schedule, source, NULL, error) : status;
+  return status == TW_OK ? write_sources(directory, s, schedule, source, names, error) : status;
 }
 
 tw_status cli_write_result(const char *directory, const cli_subject *s, const tw_search_result *r, tw_text *names,

@@ -44,6 +44,26 @@ tw_model_options cli_model_options(const cli_options *o) {
   };
 }
 
+/* Shows a search. The address of the live report is printed with the first progress: then the journal was accepted. */
+typedef struct viewer {
+  const tw_target *target;
+  const char *address; /* not yet printed; NULL: none */
+} viewer;
+
+static void print_progress(void *context, const tw_progress *p) {
+  viewer *v = context;
+  if (v->address) fprintf(stderr, "{\"watch\": \"%s\"}\n", v->address);
+  v->address = NULL;
+  cli_print_progress(NULL, p);
+}
+
+static void show_progress(void *context, const tw_search_status *s) {
+  viewer *v = context;
+  if (v->address) fprintf(stderr, "tilewright: live report on %s\n", v->address);
+  v->address = NULL;
+  cli_show_progress((void *)v->target, s);
+}
+
 static tw_search_options search_options(const cli *c, const tw_model_options *model, uint64_t without) {
   const cli_options *o = &c->options;
   return (tw_search_options){
@@ -69,8 +89,8 @@ static tw_search_options search_options(const cli *c, const tw_model_options *mo
       .began = c->began,
       .trust = o->trust,
       .interrupt = cli_catch_interrupt(),
-      .progress = o->progress ? cli_print_progress : NULL,
-      .watch = o->progress ? NULL : cli_show_progress,
+      .progress = o->progress ? print_progress : NULL,
+      .watch = o->progress ? NULL : show_progress,
       .command = c->command,
   };
 }
@@ -185,15 +205,6 @@ static tw_status check_usable(const cli_subject *subject, tw_error *error) {
                  why.text);
 }
 
-/* For programs that read JSON objects from standard error, the address is one, too. */
-static tw_status start_watch(const cli *c, const char *directory, report_live **live, tw_error *error) {
-  const tw_status status = report_live_start(directory, live, error);
-  if (status != TW_OK) return status;
-  fprintf(stderr, c->options.progress ? "{\"watch\": \"%s\"}\n" : "tilewright: live report on %s\n",
-          report_live_address(*live));
-  return TW_OK;
-}
-
 static tw_status check_options(const cli *c, tw_error *error) {
   if (c->options.fresh && !c->options.out)
     return tw_fail(error, TW_USAGE, "--fresh discards the journal of --out DIR; add --out DIR");
@@ -226,14 +237,16 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
   if (status != TW_OK) return status;
   const tw_model_options model = cli_model_options(&c->options);
   tw_search_options options = search_options(c, &model, without);
-  options.context = (void *)subject->target;
+  viewer view = {.target = subject->target};
+  options.context = &view;
   options.backend = crew->backend;
   if (crew->backend) options.jobs = (int)crew->slots;
   if (c->options.watch && !c->options.out) status = tw_directory_temporary(&temporary, error);
   const char *directory = c->options.out ? c->options.out : temporary;
   if (directory) options.journal = journal = tw_path_join(directory, "journal.sqlite");
   if (c->options.fresh) forget_journal(journal);
-  if (status == TW_OK && c->options.watch) status = start_watch(c, directory, &live, error);
+  if (status == TW_OK && c->options.watch) status = report_live_start(directory, &live, error);
+  if (live) view.address = report_live_address(live);
   if (status != TW_OK) {
     free(journal);
     return status;

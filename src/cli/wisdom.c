@@ -57,6 +57,7 @@ static tw_status list(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
   json_t *all = c->options.json ? json_array() : NULL;
   if (!all) cli_wrap_output();
   if (!all && wisdom->n) print_heading();
+  if (!all && !wisdom->n) printf("wisdom has no entries; `tilewright tune` adds them\n");
   for (size_t i = 0; i < wisdom->n; i++) {
     if (all)
       json_array_append_new(all, as_json(&wisdom->entry[i]));
@@ -96,19 +97,21 @@ static tw_status copy(const tw_wisdom *wisdom, const char *to, tw_error *error) 
 
 /* Exports to a file, merged with its contents, or to standard output through a temporary file. */
 static tw_status export(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
+  if (!wisdom->n) return tw_fail(error, TW_FAILED, "wisdom has no entries to export; `tilewright tune` adds them");
   if (c->n_words > 1) {
     const tw_status copied = copy(wisdom, c->words[1], error);
-    return copied == TW_OK && c->options.json
-               ? cli_print_json(c, json_pack("{s:I, s:s}", "exported", (json_int_t)wisdom->n, "file", c->words[1]),
-                                error)
-               : copied;
+    if (copied != TW_OK) return copied;
+    if (c->options.json)
+      return cli_print_json(c, json_pack("{s:I, s:s}", "exported", (json_int_t)wisdom->n, "file", c->words[1]), error);
+    printf("%zu entr%s exported to %s\n", wisdom->n, wisdom->n == 1 ? "y" : "ies", c->words[1]);
+    return TW_OK;
   }
   char *directory, *text = NULL;
   tw_status status = tw_directory_temporary(&directory, error);
   if (status != TW_OK) return status;
   char *path = tw_path_join(directory, "wisdom.json");
   status = path ? copy(wisdom, path, error) : tw_no_memory(error, NULL);
-  if (status == TW_OK && wisdom->n) status = tw_file_read(path, WISDOM_LIMIT, &text, NULL, error);
+  if (status == TW_OK) status = tw_file_read(path, WISDOM_LIMIT, &text, NULL, error);
   if (text) fputs(text, stdout);
   *c->printed = true;
   tw_directory_remove(directory);
@@ -240,7 +243,7 @@ static tw_status import(const cli *c, tw_error *error) {
                                       "left_out", (json_int_t)left_out),
                             error);
   else if (status == TW_OK)
-    printf("%zu entries from %s\n", taken, c->words[1]);
+    printf("%zu entr%s imported from %s\n", taken, taken == 1 ? "y" : "ies", c->words[1]);
   if (status == TW_OK && left_out && !c->options.json)
     printf("%zu entries are skipped: this computer has its own entries for these problems, and costs of two computers "
            "are not comparable; --verify measures the entries of the file here\n",

@@ -111,8 +111,9 @@ static int64_t example_of(const tw_key *key) {
 
 static tw_status parse_int(const tw_key *key, const char *text, tw_value *out, tw_error *error) {
   if (!tw_parse_int(text, &out->i))
-    return tw_fail(error, TW_USAGE, "%s='%s' is not a whole number in range; write for instance %s=%" PRId64, key->name,
-                   text, key->name, example_of(key));
+    return tw_fail(error, TW_USAGE,
+                   "%s='%s' is not a whole number from %" PRId64 " to %" PRId64 "; write for instance %s=%" PRId64,
+                   key->name, text, key->min, key->max, key->name, example_of(key));
   if (out->i < key->min || out->i > key->max)
     return tw_fail(error, TW_USAGE, "%s=%s is out of range; %s must be between %" PRId64 " and %" PRId64, key->name,
                    text, key->name, key->min, key->max);
