@@ -220,8 +220,8 @@ void cli_print_measurement(const tw_target *target, const tw_problem *p, const t
     printf("  utilization   %.1f%% of %s\n", 100 * m->utilization,
            bound ? tw_utilization_of(bound) : "the machine's peak");
   if (bound)
-    printf("  bound         %s (%s): this is %.1f%% of it\n", cli_print_cost(target, bound->cost, text), bound->limit,
-           m->cost > 0 ? 100 * bound->cost / m->cost : 0);
+    printf("  bound         %s (%s): no kernel costs less; this one costs %.2f times as much\n",
+           cli_print_cost(target, bound->cost, text), bound->limit, bound->cost > 0 ? m->cost / bound->cost : 0);
   cli_print_accuracy(target, p);
   if (m->bottleneck[0]) printf("  bottleneck    %s\n", m->bottleneck);
   if (m->instructions > 0) printf("  instructions  %s\n", cli_print_number(m->instructions, text));

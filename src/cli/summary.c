@@ -158,16 +158,16 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
   printf("  best   %s, %.1f%% of %s, %.2fx the start\n", cli_print_cost(s->target, r->best.cost, cost),
          100 * r->best.utilization, tw_utilization_of(&r->bound), speedup(r, r->best.cost));
   cli_print_spread(s->target, &r->best.spread);
-  printf("  bound  %s (%s): the lower bound on the cost; the best kernel reaches %.1f%% of it\n",
+  printf("  bound  %s (%s): no kernel costs less; the best costs %.2f times as much\n",
          cli_print_cost(s->target, r->bound.cost, cost), r->bound.limit,
-         r->best.cost > 0 ? 100 * r->bound.cost / r->best.cost : 0);
+         r->bound.cost > 0 ? r->best.cost / r->bound.cost : 0);
   char recalled[80] = "", slower[80] = "";
   if (r->recalled)
     snprintf(recalled, sizeof recalled, "%d recalled from the journal (--fresh discards it), ", r->recalled);
   if (r->slower) snprintf(slower, sizeof slower, "%d slower than their parent and not checked, ", r->slower);
   cli_print_accuracy(s->target, &s->problem);
-  printf("  %d candidates, %d of them correct, %s%sin %.1f s\n", r->samples, r->correct, recalled, slower,
-         r->wall_seconds);
+  printf("  %d candidate%s, %d of them correct, %s%sin %.1f s\n", r->samples, r->samples == 1 ? "" : "s", r->correct,
+         recalled, slower, r->wall_seconds);
   if (r->coverage[0]) printf("  checked: %s\n", r->coverage);
   if (cost_from(r)) printf("  cost   %s\n", cost_from(r));
 }

@@ -59,9 +59,10 @@ typedef struct lane {
 typedef struct picture {
   const cli_timeline *t;
   double zero, from, to, scale;   /* all in the trace's time; scale: pixels per unit */
-  int n_lanes, n_names, left_out; /* left_out: lanes for which there was no room */
+  int n_lanes, left_out;          /* left_out: lanes for which there was no room */
   lane lane[LANES];
-  char name[NAMES][40];
+  char name[NAMES][40]; /* of each colour; "": the colour is free. The last colour is for all further names. */
+  bool drawn[NAMES];
   tw_text bars[LANES][ROWS], cells[LANES][ROWS][NAMES]; /* cells: merged bars, one path for each colour */
   int shown, top;                                       /* spans; pixels above the lanes */
   cli_curve curve[CURVES];
@@ -127,13 +128,35 @@ static int lane_of(picture *p, const char *name) {
   return p->n_lanes++;
 }
 
-/* When colours run out, the last one is used for all other names. */
-static int name_of(picture *p, const char *name) {
-  for (int i = 0; i < p->n_names; i++)
-    if (strcmp(p->name[i], name) == 0) return i;
-  if (p->n_names == NAMES) return NAMES - 1;
-  snprintf(p->name[p->n_names], sizeof p->name[0], "%s", p->n_names == NAMES - 1 ? "others" : name);
-  return p->n_names++;
+static int name_of(const picture *p, const char *name) {
+  int i = 0;
+  while (i < NAMES - 1 && strcmp(p->name[i], name) != 0) i++;
+  return i;
+}
+
+/* First pass: collects the names of the whole run, in any order. */
+static void note_name(picture *p, const char *name) {
+  int i = 0;
+  while (i < NAMES - 1 && *p->name[i] && strcmp(p->name[i], name) != 0) i++;
+  snprintf(p->name[i], sizeof p->name[0], "%s", i < NAMES - 1 ? name : "others");
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(a, b); }
+
+/* Gives each name a colour that depends on the name, not on its place in the run: pictures of two runs are compared. With
+ * this factor, the 13 names of Gemmini have 13 colours in every run; other names may give way to each other. */
+static void choose_colours(picture *p) {
+  static const uint32_t FACTOR = 135535;
+  char name[NAMES - 1][sizeof p->name[0]];
+  memcpy(name, p->name, sizeof name);
+  memset(p->name, 0, sizeof name);
+  qsort(name, NAMES - 1, sizeof name[0], by_name);
+  for (int i = 0; i < NAMES - 1; i++) {
+    uint32_t slot = 0;
+    for (const char *c = name[i]; *c; c++) slot = FACTOR * slot + (unsigned char)*c;
+    while (*p->name[slot %= NAMES - 1]) slot++;
+    if (*name[i]) memcpy(p->name[slot], name[i], sizeof name[i]);
+  }
 }
 
 static void note_lane(void *context, const span *s) {
@@ -148,6 +171,7 @@ static void measure_span(void *context, const span *s) {
     p->to = s->to;
   }
   if (s->to > p->from) p->from = s->to; /* here: the end of the last span */
+  if (strcmp(s->name, "kernel") != 0) note_name(p, s->name);
 }
 
 /* NULL if there are too many. */
@@ -220,6 +244,7 @@ static void draw_span(void *context, const span *s) {
   if (row == n->rows) n->rows++;
   bar *b = &n->last[row];
   const int name = name_of(p, s->name);
+  p->drawn[name] = true;
   if (n->pending[row] && is_sliver(p, s->to - s->from) && is_sliver(p, s->from - b->to) &&
       (is_sliver(p, b->to - b->from) || (b->melted && name_shown(b) == name))) {
     b->to = fmax(b->to, s->to);
@@ -277,7 +302,8 @@ static void add_axis(tw_text *out, const picture *p, int bottom) {
 static int add_legend(tw_text *out, const picture *p) {
   double x = LEFT;
   int y = 25;
-  for (int i = 0; i < p->n_names; i++) {
+  for (int i = 0; i < NAMES; i++) {
+    if (!p->drawn[i]) continue;
     double width = 28 + 6.6 * (double)strlen(p->name[i]);
     if (x + width > WIDTH) {
       x = LEFT;
@@ -363,11 +389,10 @@ static void picture_free(picture *p) {
   free(p);
 }
 
-/* {"unit": ..., "from": ..., "to": ..., "names": [...], "left_out": N, "lanes": [{"name": ..., "rows": [[[from, to,
+/* "names" has "" for a colour without a name: {"unit": ..., "from": ..., "to": ..., "names": [...], "left_out": N, "lanes": [{"name": ..., "rows": [[[from, to,
  * name, melted], ...]]}]} */
 static char *data_of(picture *p) {
   json_t *object = json_object(), *names = json_array(), *lanes = json_array();
-  for (int i = 0; i < p->n_names; i++) json_array_append_new(names, tw_json_text(p->name[i]));
   for (int l = 0; l < p->n_lanes; l++) {
     json_t *one = json_object(), *rows = json_array();
     json_object_set_new(one, "name", tw_json_text(p->lane[l].name));
@@ -383,6 +408,7 @@ static char *data_of(picture *p) {
     json_object_set_new(one, "rows", rows);
     json_array_append_new(lanes, one);
   }
+  for (int i = 0; i < NAMES; i++) json_array_append_new(names, tw_json_text(p->drawn[i] ? p->name[i] : ""));
   json_object_set_new(object, "unit", tw_json_text(p->t->unit));
   json_object_set_new(object, "from", json_real(p->from - p->zero));
   json_object_set_new(object, "to", json_real(p->to - p->zero));
@@ -402,6 +428,7 @@ static tw_status write_picture(const cli_timeline *t, const char *trace, const c
   p->is_data = is_data;
   tw_status status = read_trace(trace, &(reader){note_lane, measure_span, measure_value, p}, error);
   set_window(p);
+  choose_colours(p);
   if (is_data) p->scale *= ZOOM;
   if (status == TW_OK && p->scale > 0) status = read_trace(trace, &(reader){NULL, draw_span, draw_value, p}, error);
   if (status == TW_OK && !p->shown && t->to > 0)

@@ -411,7 +411,7 @@ static void keys_of_mpc_are_checked(void **state) {
       {"horizon=ten states=12 inputs=4", "horizon='ten' is not a whole number"},
       {"horizon=5 states=1e1 inputs=4", "states='1e1' is not a whole number"},
       {"horizon=5 states=12 inputs=", "inputs='' is not a whole number"},
-      {"horizon=99999999999999999999 states=12 inputs=4", "is not a whole number from 1 to 10000"},
+      {"horizon=99999999999999999999 states=12 inputs=4", "is not a whole number from "},
       {"horizon=10001 states=12 inputs=4", "horizon=10001 is out of range"},
       {"horizon=5 states=513 inputs=4", "between 1 and 512"},
       {"horizon=5 states=12 inputs=513", "between 1 and 512"},
@@ -467,6 +467,30 @@ static void timelines_are_drawn(void **state) {
   free(svg);
   snprintf(command, sizeof command, "$T run drawn.c " SMALL " --timeline part.svg --window %d:%d", to + 99, to + 2000);
   expect_failure(command, 2, "nothing to draw");
+}
+
+/* The colour of a legend's entry: fill="#rrggbb"/><text x="98" y="34">mvin. */
+static void colour_in(const char *svg, const char *name, char colour[8]) {
+  char entry[40];
+  snprintf(entry, sizeof entry, ">%s</text>", name);
+  const char *at = strstr(svg, entry), *fill = NULL;
+  if (!at) fail_msg("the legend has no '%s'", name);
+  for (const char *p = svg; (p = strstr(p, "fill=\"#")) && p < at; p++) fill = p;
+  snprintf(colour, 8, "%.7s", fill + 6);
+}
+
+static void a_name_has_one_colour_in_all_pictures(void **state) {
+  (void)state;
+  write_kernel_with("one.c", "config_ld(40, 1.0f, 4, 0); mvin(A, 0, 16, 4); fence();", "");
+  write_kernel_with("two.c", "config_ld(40, 1.0f, 4, 1); config_ld(40, 1.0f, 4, 0); mvin2(A, 0, 16, 4); mvin(A, 64, 16, 4); fence();", "");
+  expect_output("$T run one.c " SMALL " --timeline one.svg; $T run two.c " SMALL " --timeline two.svg", "correct");
+  char *one = contents_of("one.svg"), *two = contents_of("two.svg");
+  for (const char *const *name = (const char *const[]){"config", "mvin", "fence", NULL}; *name; name++) {
+    char a[8], b[8];
+    colour_in(one, *name, a), colour_in(two, *name, b);
+    assert_string_equal(a, b);
+  }
+  free(one), free(two);
 }
 
 /* A picture has no more bars than the eye can tell apart, and nothing of it is cut off. */
@@ -1017,7 +1041,7 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   /* What is imported is what it costs here, if somebody looks. */
   expect_output("sed 's/\"cost\": [0-9.]*/\"cost\": 900000.0/; /found/d' copy.json >claims.json; "
                 "TILEWRIGHT_WISDOM=$F/third.json $T wisdom import claims.json --verify",
-                "1 entries");
+                "1 entry");
   expect_output("TILEWRIGHT_WISDOM=$F/third.json $T wisdom list | grep -v 900,000", "second");
   write_text("wrong.json", "{\"format\": \"tilewright wisdom\", \"version\": 2, \"entries\": [{\"target\": "
                            "\"gemmini-16x16-int8\", \"problem\": \"gemm m=20 n=24 k=40\", \"cost\": 900000, "
@@ -1312,6 +1336,7 @@ int main(void) {
       cmocka_unit_test(right_kernel_is_measured),
       cmocka_unit_test(keys_of_mpc_are_checked),
       cmocka_unit_test(timelines_are_drawn),
+      cmocka_unit_test(a_name_has_one_colour_in_all_pictures),
       cmocka_unit_test(pictures_of_long_runs_stay_small),
       cmocka_unit_test(numbers_over_time_are_drawn),
       cmocka_unit_test(errors_in_a_source_name_its_file),

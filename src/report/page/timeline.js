@@ -7,7 +7,7 @@ R.panels.push({
     const t = run.timeline, colors = d3.schemeTableau10.concat(d3.schemeSet2), rowHeight = 14, gap = 8;
     const lanes = t.lanes.filter(l => l.rows.some(r => r.length));
     const plot = R.el('div', {class: 'plot'});
-    body.append(R.el('div', {class: 'legend'}, t.names.map((name, i) => R.el('span', {}, R.el('i', {color: colors[i % colors.length]}), name))), plot);
+    body.append(R.el('div', {class: 'legend'}, t.names.map((name, i) => name && R.el('span', {}, R.el('i', {color: colors[i % colors.length]}), name)).filter(Boolean)), plot);
     const left = plot.clientWidth < 520 ? 64 : 110, axis = 34;
     let y = 6;
     const tops = lanes.map(l => { const top = y; y += rowHeight * l.rows.length + gap; return top; });

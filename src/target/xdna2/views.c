@@ -72,7 +72,7 @@ static tw_status show_array(const tw_target *target, const char *const value[], 
   const row rows[] = {
       {"columns", "", "columns of cores, each with a memory tile and a shim", c->columns},
       {"rows", "", "rows of cores", c->rows},
-      {"clock", "MHz", "", c->clock_mhz},
+      {"clock", "MHz", "clock of the array", c->clock_mhz},
       {"l1", "KiB", "of each core", c->l1_bytes / 1024.0},
       {"l2", "KiB", "of each memory tile", c->l2_bytes / 1024.0},
       {"stream", "GB/s", "rate of each link between tiles", stream},

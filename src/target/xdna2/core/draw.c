@@ -128,7 +128,7 @@ tw_status xd_core_draw(const xd_core_kernel *k, char **out, tw_error *error) {
   const int lanes = l.graph.machine->n_slots + l.graph.machine->vectors + l.graph.machine->accumulators;
   xc_headline(k, &l, clusters, line, sizeof line);
   tw_text_add(&d.text,
-              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
+              "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
               "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
               "<text x=\"%d\" y=\"14\" font-weight=\"bold\">%s</text>\n",
               LEFT + d.cycles * CYCLE + 10, TOP + lanes * LANE + 2 * GAP + 24, LEFT, line);
