@@ -34,8 +34,8 @@ const cli_command cli_commands[] = {
      "target schedule trace timeline window checks known write-known include define no-timing timing-only workgroups "
      "counts kernel kernel-cycles grid block lds arg args seed jobs trust json",
      cli_run, false},
-    {"emit", SUBJECT, "print the kernel source of a schedule, or write its files", "target schedule floorplan from out json", cli_emit,
-     true},
+    {"emit", SUBJECT, "print the kernel source of a schedule, or write its files",
+     "target schedule floorplan from out json", cli_emit, true},
     {"bench", SUBJECT, "check and measure the best known kernel",
      "target trace timeline window no-wisdom seed jobs trust json", cli_bench, false},
     {"evaluate", "", "evaluate kernels from standard input (JSON Lines); used by --runner", "jobs", cli_evaluate, true},

@@ -72,7 +72,10 @@ static void print_target(const tw_target *target) {
   free(description);
   printf("\n");
   for (const tw_family *f = target->family; f < target->family + target->n_families; f++)
-    printf("%-12s %s: %s\n", f == target->family ? "ops" : "", strcmp(f->op, "*") ? f->op : f == target->family ? "any op" : "any other op",
+    printf("%-12s %s: %s\n", f == target->family ? "ops" : "",
+           strcmp(f->op, "*")    ? f->op
+           : f == target->family ? "any op"
+                                 : "any other op",
            strcmp(f->keys, "*") ? f->keys : "every key that `tilewright ops` lists");
   feature features[FEATURES];
   list_features(target, features);

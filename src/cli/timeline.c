@@ -58,8 +58,8 @@ typedef struct lane {
 
 typedef struct picture {
   const cli_timeline *t;
-  double zero, from, to, scale;   /* all in the trace's time; scale: pixels per unit */
-  int n_lanes, left_out;          /* left_out: lanes for which there was no room */
+  double zero, from, to, scale; /* all in the trace's time; scale: pixels per unit */
+  int n_lanes, left_out;        /* left_out: lanes for which there was no room */
   lane lane[LANES];
   char name[NAMES][40]; /* of each colour; "": the colour is free. The last colour is for all further names. */
   bool drawn[NAMES];

@@ -557,8 +557,9 @@ static void a_command_without_its_program_is_rejected(void **state) {
   (void)state;
   const char *const bad[] = {"exec:/nonexistent/program -v", "exec:no-such-program", "exec: no-such-program | cat",
                              "exec:/etc/passwd", "exec:no-such-program; cat"};
-  const char *const good[] = {"exec:cat", "exec:/bin/cat -", "exec:if true; then cat; fi", "exec:$HOME/x", "exec:A=1 x",
-                              "exec:(cat)", "exec:cd /; cat"};
+  const char *const good[] = {"exec:cat",      "exec:/bin/cat -", "exec:if true; then cat; fi",
+                              "exec:$HOME/x",  "exec:A=1 x",      "exec:(cat)",
+                              "exec:cd /; cat"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     tw_error error = {0};
     if (open_only(bad[i], NULL, &error) != TW_USAGE) fail_msg("'%s' was accepted", bad[i]);

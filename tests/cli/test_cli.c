@@ -482,7 +482,9 @@ static void colour_in(const char *svg, const char *name, char colour[8]) {
 static void a_name_has_one_colour_in_all_pictures(void **state) {
   (void)state;
   write_kernel_with("one.c", "config_ld(40, 1.0f, 4, 0); mvin(A, 0, 16, 4); fence();", "");
-  write_kernel_with("two.c", "config_ld(40, 1.0f, 4, 1); config_ld(40, 1.0f, 4, 0); mvin2(A, 0, 16, 4); mvin(A, 64, 16, 4); fence();", "");
+  write_kernel_with(
+      "two.c", "config_ld(40, 1.0f, 4, 1); config_ld(40, 1.0f, 4, 0); mvin2(A, 0, 16, 4); mvin(A, 64, 16, 4); fence();",
+      "");
   expect_output("$T run one.c " SMALL " --timeline one.svg; $T run two.c " SMALL " --timeline two.svg", "correct");
   char *one = contents_of("one.svg"), *two = contents_of("two.svg");
   for (const char *const *name = (const char *const[]){"config", "mvin", "fence", NULL}; *name; name++) {

@@ -501,21 +501,26 @@ static void fill_measurement(const tw_artefact *a, const session *s, const timin
     tw_count(m, "of_copy", "", "gb_s relative to this device's copy bandwidth",
              p->op->bytes(p) / t->median / top->copy);
   }
-  tw_count(m, "hot_us", "us", "time of a launch immediately after other launches, without flushed caches", t->hot * 1e6);
+  tw_count(m, "hot_us", "us", "time of a launch immediately after other launches, without flushed caches",
+           t->hot * 1e6);
   if (t->alone > 0) {
     tw_count(m, "alone_us", "us", "time of a launch by itself, with the L2 cache flushed", t->alone * 1e6);
     tw_count(m, "launches", "",
-             "timed launches, 64 per round in sequence, each with other weights; the cost is the median of rounds", t->launches);
+             "timed launches, 64 per round in sequence, each with other weights; the cost is the median of rounds",
+             t->launches);
   } else {
-    tw_count(m, "launches", "", "timed launches, each with the L2 cache flushed; the cost is their median", t->launches);
+    tw_count(m, "launches", "", "timed launches, each with the L2 cache flushed; the cost is their median",
+             t->launches);
   }
   tw_count(m, "spread", "", "third minus first quartile of the timed launches, relative to the median",
            (t->rounds.upper - t->rounds.lower) / t->median);
   tw_count(m, "registers", "", "registers of a thread", r->registers);
-  tw_count(m, "spills", "bytes", "bytes of spilled registers that a thread stores and loads", r->spill_stores + r->spill_loads);
+  tw_count(m, "spills", "bytes", "bytes of spilled registers that a thread stores and loads",
+           r->spill_stores + r->spill_loads);
   tw_count(m, "stack", "bytes", "stack of a thread in local memory", r->stack);
   tw_count(m, "blocks", "", "thread blocks on a multiprocessor at a time", ready->blocks);
-  tw_count(m, "waves", "", "thread blocks of the grid / thread blocks that run at a time", at_once > 0 ? grid / at_once : 0);
+  tw_count(m, "waves", "", "thread blocks of the grid / thread blocks that run at a time",
+           at_once > 0 ? grid / at_once : 0);
   if (r->wgmma_serialized) tw_count(m, "wgmma_serialized", "", "the compiler serialized wgmma (C7510 to C7520)", 1);
   if (r->setmaxnreg_ignored) tw_count(m, "setmaxnreg_ignored", "", "the compiler ignored setmaxnreg (C7508)", 1);
   m->memory[m->n_memories++] =

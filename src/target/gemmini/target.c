@@ -103,11 +103,10 @@ static void fill_measurement(const gm_config *c, const tw_case *k, const gm_run_
   m->cost = m->cycles = (double)r->core.cycles;
   m->instructions = (double)r->core.instructions;
   m->utilization = k->problem->op->operations(k->problem) / (c->dim * c->dim) / m->cycles;
-  tw_count(m, "array_busy", "cycles", "rows of a matrix product enter the array without a bank conflict", (double)n->array_busy);
-  tw_count(m, "array_preload", "cycles", "weights enter the array without rows of a product",
-           (double)n->array_preload);
-  tw_count(m, "bank_conflict", "cycles",
-           "an operand waits for its scratchpad bank: another operand or a load uses it",
+  tw_count(m, "array_busy", "cycles", "rows of a matrix product enter the array without a bank conflict",
+           (double)n->array_busy);
+  tw_count(m, "array_preload", "cycles", "weights enter the array without rows of a product", (double)n->array_preload);
+  tw_count(m, "bank_conflict", "cycles", "an operand waits for its scratchpad bank: another operand or a load uses it",
            (double)n->bank_conflict);
   tw_count(m, "wait_load", "cycles", "the array waits for a load", (double)n->wait_load);
   tw_count(m, "wait_store", "cycles", "the array waits for a store, or a full store queue blocks the commands after it",

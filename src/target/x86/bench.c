@@ -205,7 +205,8 @@ static void fill_bench(const subject *s, tw_bench *out) {
   m->utilization = operations / seconds / peak;
   tw_count(m, "gflops", "GFLOP/s", "2 m n k per second", operations / seconds * 1e-9);
   tw_count(m, "weight_gb_s", "GB/s", "bytes of packed weights read per second", bytes / seconds * 1e-9);
-  tw_count(m, "peak_gflops", "GFLOP/s", "peak of this CPU for these types, measured without memory accesses", peak * 1e-9);
+  tw_count(m, "peak_gflops", "GFLOP/s", "peak of this CPU for these types, measured without memory accesses",
+           peak * 1e-9);
   tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / peak);
   tw_count(m, "memory_gb_s", "GB/s", "rate at which the same number of threads reads memory", bandwidth * 1e-9);
   if (s->copies > 1)

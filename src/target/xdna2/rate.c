@@ -91,13 +91,15 @@ static void say_limit(const xd_rate *r, tw_explanation *e) {
 
 void xd_explain_rate(const xd_config *c, const xd_design *d, const xd_rate *r, tw_explanation *e) {
   const xd_cluster cluster = xd_cluster_of(c, d->kernel, d->tile.k);
-  tw_add_quantity(e, "intensity", "op/byte", r->intensity, "equation 2 of the ATB paper (docs/explain/xdna2-model.md), with its bytes");
+  tw_add_quantity(e, "intensity", "op/byte", r->intensity,
+                  "equation 2 of the ATB paper (docs/explain/xdna2-model.md), with its bytes");
   tw_add_quantity(e, "intensity_packed", "op/byte", r->intensity_packed, "equation 2, with bytes as stored in memory");
   tw_add_quantity(e, "efficiency_micro", "", r->efficiency_micro,
                   d->kernel->vmac_cycles > 0 ? "equation 13" : "equations 5 to 10: not fitted to any measurement");
   tw_add_quantity(e, "efficiency_core", "", r->efficiency_core,
                   d->core_tflops > 0 ? "as given by core_tflops" : "equation 15 plus a cost for each step of K");
-  tw_add_quantity(e, "efficiency_core_paper", "", r->efficiency_paper, "equation 15 alone, with delta of the ATB paper");
+  tw_add_quantity(e, "efficiency_core_paper", "", r->efficiency_paper,
+                  "equation 15 alone, with delta of the ATB paper");
   tw_add_quantity(e, "compute_bound_tflops", "Tflop/s", r->roofline.compute * 1e-12, "equation 12, the cores");
   tw_add_quantity(e, "memory_bound_tflops", "Tflop/s", r->roofline.memory * 1e-12,
                   "equation 12, memory at the bandwidth in the ATB paper");

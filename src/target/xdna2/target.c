@@ -41,16 +41,18 @@ static char *describe(const tw_target *t) {
   tw_text_add(&s, "L1           %d KiB a core, %d of it stack; streams of %d bytes a cycle\n", c->l1_bytes >> 10,
               c->stack_bytes, c->stream_bytes);
   tw_text_add(&s, "L2           %d KiB a memory tile\n", c->l2_bytes >> 10);
-  tw_text_add(&s, "DDR          the shims read %.1f GB/s together, %.1f each; %.0f us of dispatch before the first transfer\n",
-              c->array.ddr_read_mbs / 1000.0, c->array.ddr_stream_mbs / 1000.0, c->array.dispatch_us);
+  tw_text_add(
+      &s, "DDR          the shims read %.1f GB/s together, %.1f each; %.0f us of dispatch before the first transfer\n",
+      c->array.ddr_read_mbs / 1000.0, c->array.ddr_stream_mbs / 1000.0, c->array.dispatch_us);
   for (size_t i = 0; i < c->n_kernels; i++) {
     const xd_kernel *k = &c->kernel[i];
     tw_text_add(&s, "%-12s %-26s  a=%s b=%s c=%s acc=%s, %dx%dx%d a cycle: %.2f Tflop/s\n", i ? "" : "kernels", k->name,
                 tw_type_name(k->a), tw_type_name(k->b), tw_type_name(k->c), tw_type_name(k->acc), k->vmac[0],
                 k->vmac[1], k->vmac[2], 2e-6 * xd_vmac_macs(k) * c->clock_mhz * c->rows * c->columns);
   }
-  tw_text_add(&s, "model        `model gemm m=4096 n=2048 k=4096 'tile m=128 k=64 n=128 rho=4'` explains a core's tile; "
-                  "core_tflops=RATE sets the rate of a core\n");
+  tw_text_add(&s,
+              "model        `model gemm m=4096 n=2048 k=4096 'tile m=128 k=64 n=128 rho=4'` explains a core's tile; "
+              "core_tflops=RATE sets the rate of a core\n");
   return tw_text_take(&s);
 }
 

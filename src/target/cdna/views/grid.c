@@ -71,10 +71,11 @@ static void print_text(const question *q, const cdna_machine *m, tw_text *out) {
   print_row(q->order, &q->hits, out);
   if (q->n_best) tw_text_add(out, "\nthe best of %d orders\n", q->tried);
   for (int i = 0; i < q->n_best; i++) print_row(q->best[i].order, &q->best[i].hits, out);
-  tw_text_add_string(out, "\nL2: hit rate in a model of the caches (docs/explain/cdna-layouts-and-banks.md lists its assumptions).\n"
-                          "LLC: hit rate of the accesses that miss L2.\n"
-                          "TB/s: bandwidth by equation 1 of the HipKittens paper.\n"
-                          "GB: bytes of a launch.\n");
+  tw_text_add_string(
+      out, "\nL2: hit rate in a model of the caches (docs/explain/cdna-layouts-and-banks.md lists its assumptions).\n"
+           "LLC: hit rate of the accesses that miss L2.\n"
+           "TB/s: bandwidth by equation 1 of the HipKittens paper.\n"
+           "GB: bytes of a launch.\n");
 }
 
 static void data_row(cdna_order o, const cdna_hits *h, tw_text *out) {

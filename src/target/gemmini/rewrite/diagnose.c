@@ -20,13 +20,15 @@ static const struct counterfactual {
     {gm_suppose_separate_banks,
      "%zu products read weights and activations from one scratchpad bank, which has one port"},
     {gm_remove_loads, "%zu loads bring data that is already there, unchanged"},
-    {gm_suppose_everything_stays, "%zu loads repeat an earlier load; in a larger scratchpad its data could have stayed"},
+    {gm_suppose_everything_stays,
+     "%zu loads repeat an earlier load; in a larger scratchpad its data could have stayed"},
     {gm_remove_zero_fills, "%zu loads of zeros fill an accumulator that the first product could overwrite"},
     {gm_remove_configs, "%zu configurations set values that are already set"},
     {gm_remove_fences, "%zu fences wait for results that no later command needs"},
     {gm_widen_loads, "%zu narrow loads continue the previous load; one wide load could do the work of both"},
     {gm_widen_stores, "%zu narrow stores continue the previous store; one wide store could do the work of both"},
-    {gm_suppose_bare_core, "%zu commands are issued late: the core computes longer before them than a plain loop would"},
+    {gm_suppose_bare_core,
+     "%zu commands are issued late: the core computes longer before them than a plain loop would"},
 };
 enum { N_COUNTERFACTUALS = sizeof counterfactuals / sizeof *counterfactuals };
 
@@ -126,7 +128,8 @@ static void add_counters(const gm_stream *s, double same_bank, tw_diagnosis *d) 
   } counter[] = {
       {idle, (double)n->computes, "the array is idle, for any reason; other lines give the reasons"},
       {written, (double)n->loads, "the array waits because loads write the scratchpad bank that it reads"},
-      {(double)n->wait_load, (double)n->loads, "the array waits for a load: it is issued too late, or memory is the limit"},
+      {(double)n->wait_load, (double)n->loads,
+       "the array waits for a load: it is issued too late, or memory is the limit"},
       {(double)n->wait_load_queue, (double)n->loads, "a full load queue delays the computes after it"},
       {(double)n->wait_store, (double)n->stores,
        "the array waits for a store, or a full store queue delays the commands after it"},

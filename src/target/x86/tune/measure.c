@@ -640,7 +640,8 @@ static void fill_measurement(const tw_problem *p, const tw_spread *spread, const
   *m = (tw_measurement){
       .cost = seconds, .seconds = seconds, .utilization = operations / seconds / r->peak, .spread = *spread};
   tw_count(m, "gflops", "GFLOP/s", "2 m n k per second", operations / seconds * 1e-9);
-  tw_count(m, "peak_gflops", "GFLOP/s", "peak of this CPU for these types, measured without memory accesses", r->peak * 1e-9);
+  tw_count(m, "peak_gflops", "GFLOP/s", "peak of this CPU for these types, measured without memory accesses",
+           r->peak * 1e-9);
   tw_count(m, "fraction_of_peak", "", "gflops / peak_gflops", operations / seconds / r->peak);
   if (r->bandwidth > 0) {
     tw_count(m, "weight_gb_s", "GB/s", "bytes of weights read per second, in the library's packing",

@@ -215,7 +215,8 @@ static void fill_measurement(const xd_config *c, const xd_program *p, const xd_w
   tw_count(m, "dispatch", "seconds", "time before the first transfer: part of the cost, but not of the cycles",
            c->array.dispatch_us * 1e-6);
   tw_count(m, "compute", "cycles", "time in which a core computes, mean over the cores", r->call_cycles / cores);
-  tw_count(m, "wait_input", "cycles", "time in which a core waits for A or B, mean over the cores", r->wait_input_cycles / cores);
+  tw_count(m, "wait_input", "cycles", "time in which a core waits for A or B, mean over the cores",
+           r->wait_input_cycles / cores);
   tw_count(m, "wait_output", "cycles", "time in which a core waits for the transfer of C, mean over the cores",
            r->wait_output_cycles / cores);
   tw_count(m, "ddr_busy", "cycles", "time with transfers between DDR and the array", r->ddr_busy_cycles);
