@@ -335,9 +335,26 @@ static void emit_tiles(tw_text *t, const x86_variant *s) {
 /* After everything else: words change their meaning. */
 static void emit_half_tiles(tw_text *t, const x86_variant *s) {
   const kind kinds[] = {{"half_stored", true, s->rows, 1, 0, true}, {"half_turned", false, s->rows, 1, 0, true}};
-  tw_text_add(t, "#include \"target/x86/runtime/half_avx512.h\"\n\n");
+  tw_text_add(t, "#define NAME few_whole\n#include \"target/x86/runtime/few_units.h\"\n"
+                 "#include \"target/x86/runtime/half_avx512.h\"\n"
+                 "#define NAME few_half\n#include \"target/x86/runtime/few_units.h\"\n\n");
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     emit_kind(t, s, &kinds[i], X86_UNIT * x86_isa_lanes(s->isa) / 2);
+}
+
+/* Products of few units of k: whole vectors of columns, then at most half of one. */
+static void emit_few_units(tw_text *t, int lanes) {
+  tw_text_add(t, "static void few_units(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_row, int64_t a_step, "
+                 "const void *b_start,\n    int64_t b_row, void *c_start, int64_t c_pitch, int into, "
+                 "const float *alpha_beta) {\n  const char *b = b_start;\n  char *c = c_start;\n  switch (k) {\n");
+  for (int k = 1; k <= X86_FEW_UNITS; k++)
+    tw_text_add(t,
+                "  case %d:\n    for (; n > %d; n -= %d, b += %d, c += %d)\n"
+                "      few_whole(%d, m, n, a, a_row, a_step, b, b_row, c, c_pitch, into, alpha_beta);\n"
+                "    if (n > 0) few_half(%d, m, n, a, a_row, a_step, b, b_row, c, c_pitch, into, alpha_beta);\n"
+                "    break;\n",
+                k, lanes / 2, lanes, lanes * X86_UNIT, lanes * X86_UNIT, k, k);
+  tw_text_add(t, "  }\n}\n\n");
 }
 
 bool x86_left_out(unsigned rows_left_out, int rows) { return rows_left_out >> (rows - 1) & 1; }
@@ -398,7 +415,10 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
     emit_spin(t, s);
   }
   x86_emit_coded(s, t);
-  if (has_stored(s)) emit_half_tiles(t, s);
+  if (has_stored(s)) {
+    emit_half_tiles(t, s);
+    emit_few_units(t, lanes);
+  }
   tw_text_add(t, "extern const x86_kernel %s;\nconst x86_kernel %s = {\n", c, c);
   tw_text_add(t, "    .name = \"%s\", .isa = %s, .arithmetic = %s, .rows = %d, .columns = %d,\n", name,
               isa_in_c[s->isa], arithmetic_in_c[s->arithmetic], s->rows, s->vectors * lanes);
@@ -417,7 +437,8 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
         t,
         "    .stored = stored_tiles, .wide_stored = wide_stored_tiles, .narrow_stored = narrow_stored_tiles,\n"
         "    .turned = turned_tiles, .wide_turned = wide_turned_tiles, .narrow_turned = narrow_turned_tiles,\n"
-        "    .half_columns = %d, .half_stored = half_stored_tiles, .half_turned = half_turned_tiles, .dots = dots,\n",
+        "    .half_columns = %d, .half_stored = half_stored_tiles, .half_turned = half_turned_tiles, .dots = dots,\n"
+        "    .few_units = few_units,\n",
         lanes / 2);
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s%s};\n",

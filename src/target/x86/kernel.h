@@ -192,6 +192,12 @@ typedef void x86_pack(void *to, const void *from, int64_t stride, int64_t width,
 typedef void x86_dots(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_pitch, const void *b, int64_t b_pitch,
                       void *c, int64_t c_pitch, int into /* flags */, const float *alpha_beta);
 
+/* C[i][j] = or += sum over p of A[i][p] B[p][j] for k up to X86_FEW_UNITS. Rows of A are `a_row` bytes apart, its columns
+ * `a_step` (runtime/few_units.h). */
+enum { X86_FEW_UNITS = 12 };
+typedef void x86_few(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_row, int64_t a_step, const void *b,
+                     int64_t b_row, void *c, int64_t c_pitch, int into /* flags */, const float *alpha_beta);
+
 typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
   x86_isa isa;
@@ -214,6 +220,7 @@ typedef struct x86_kernel {
   int half_columns;
   x86_tile *const *half_stored, *const *half_turned;
   x86_dots *dots;               /* or NULL */
+  x86_few *few_units;           /* or NULL */
   double operations_per_round;  /* multiplications and additions in a round of `spin` */
   void (*spin)(int64_t rounds); /* multiply-adds on registers only: the peak rate */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */

@@ -70,6 +70,12 @@ static void become_row(tw_operands *x) {
   if (x->lda == 1) x->a_transposed = false, x->lda = x->k;
 }
 
+/* Products of rows with rows that need no estimate. With more sums it may be faster to transpose B. */
+static inline bool is_best_as_dots(const tw_operands *x) {
+  enum { SUMS_MOST = 64 };
+  return x->b_transposed && !x->a_transposed && x->k >= LANES && (x->m <= 2 || x->n <= 2 || x->m * x->n <= SUMS_MOST);
+}
+
 /* Products that need no estimate: it takes as long as a product of 4 x 4 x 4. */
 static inline bool is_best_in_place(const tw_operands *x) {
   enum { SHORT = 16 };
@@ -145,12 +151,21 @@ bool tw_product_compute_small(tw_operands *x, int threads) {
   const x86_kernel *const kernel = kernel_of_f32();
   if (!kernel || !kernel->stored) return false;
   if (x->n == 1 && x->ldc == 1 && (x->a_transposed || x->k >= LANES)) become_row(x);
+  const float alpha_beta[] = {x->alpha, x->beta};
+  const int64_t a_pitch = x->lda * X86_UNIT, b_pitch = x->ldb * X86_UNIT, c_pitch = x->ldc * X86_UNIT;
+  if (small && x->k <= X86_FEW_UNITS && !x->b_transposed) {
+    const int64_t a_row = x->a_transposed ? X86_UNIT : a_pitch, a_step = x->a_transposed ? a_pitch : X86_UNIT;
+    kernel->few_units(x->m, x->n, x->k, x->a, a_row, a_step, x->b, b_pitch, x->c, c_pitch, into_of(x), alpha_beta);
+    return true;
+  }
+  if (small && is_best_as_dots(x)) {
+    kernel->dots(x->m, x->n, x->k, x->a, a_pitch, x->b, b_pitch, x->c, c_pitch, into_of(x), alpha_beta);
+    return true;
+  }
   if (!is_best_in_place(x)) return multiply_on_stack(kernel, x, cheapest(x, small));
   if (x->m <= kernel->rows && x->n <= kernel->half_columns) {
-    const float alpha_beta[] = {x->alpha, x->beta};
-    (x->a_transposed ? kernel->half_turned : kernel->half_stored)[x->m - 1](x->k, x->a, x->lda * X86_UNIT, x->b,
-                                                                            x->ldb * X86_UNIT, x->c, x->ldc * X86_UNIT,
-                                                                            x->n, into_of(x), alpha_beta, 0, 1);
+    (x->a_transposed ? kernel->half_turned : kernel->half_stored)[x->m - 1](
+        x->k, x->a, a_pitch, x->b, b_pitch, x->c, c_pitch, x->n, into_of(x), alpha_beta, 0, 1);
     return true;
   }
   const x86_in_place p = in_place(kernel, x, 0);
