@@ -8,6 +8,8 @@
  *                                                  the row's code object, launch and data, for other emulators
  *     bench_cdna_emulator once ARCH ROW CHECKS [TURNS]
  *                                                  one run: processor time and a hash of the result
+ *     bench_cdna_emulator threads FOLDER MOST      elapsed time of the saved row on 1, 2, 4 ... MOST threads; needs no
+ *                                                  compiler; a loop runs in 256 workgroups
  *
  * Rows: loops of one kind of instruction, kernels of short and long waves, GEMMs from tests/data/cdna; each without checks
  * and with all of them. ARCH: 0 gfx942, 1 gfx950. TURNS: of a loop. */
@@ -33,7 +35,8 @@ static const struct row {
   const char *instruction; /* or the file of a GEMM; NULL: a hash */
   double work;             /* of an execution: lane-operations, floating-point operations, or rounds of a hash */
   const char *unit;
-  int arches, size; /* of a GEMM, or rounds of a hash; 0: a loop */
+  int arches; /* 0: only by name */
+  int size;   /* of a GEMM, or rounds of a hash; 0: a loop */
 } rows[] = {
     {"v_add_u32", "v_add_u32 v8, v9, v8", 64, "G lane-operations/s", 3, 0},
     {"v_mad_u32_u24", "v_mad_u32_u24 v8, v9, v10, v8", 64, "G lane-operations/s", 3, 0},
@@ -53,11 +56,13 @@ static const struct row {
     {"f32 GEMM of 256^3", "gemm_f32_lds", 0, "GFLOP/s", 3, 256},
     {"bf16 GEMM of 512^3", "gemm_bf16_mfma", 0, "GFLOP/s", 3, 512},
     {"bf16 GEMM of 1024^3", "gemm_bf16_mfma", 0, "GFLOP/s", 3, 1024},
+    {"f32 GEMM of 1024^3", "gemm_f32_lds", 0, "GFLOP/s", 0, 1024},
+    {"bf16 GEMM of 2048^3", "gemm_bf16_mfma", 0, "GFLOP/s", 0, 2048},
 };
 
-static double processor_seconds(void) {
+static double seconds_of(clockid_t clock) {
   struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  clock_gettime(clock, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -87,8 +92,8 @@ static void free_work(work *w) {
   free(w->bytes);
 }
 
-/* Runs it once; returns processor time. */
-static double run_once(work *w, const char *checks, uint64_t *instructions) {
+/* Runs it once; returns the time that the clock shows. */
+static double run_on(work *w, const char *checks, int jobs, clockid_t clock, uint64_t *instructions) {
   const cdna_kernel *k;
   tw_error error;
   cdna_memory m = w->memory;
@@ -99,13 +104,16 @@ static double run_once(work *w, const char *checks, uint64_t *instructions) {
   if (cdna_checker_new(&inspection, &checker, &error) != TW_OK) fail(&error);
   w->launch.arguments = &w->arguments;
   w->launch.observer = checker ? cdna_checker_start(checker) : NULL;
-  w->launch.jobs = 1;
-  const double begin = processor_seconds();
+  w->launch.jobs = jobs;
+  const double begin = seconds_of(clock);
   if (cdna_run(&w->object, k, &w->launch, &m, &counts, &error) != TW_OK) fail(&error);
-  const double took = processor_seconds() - begin;
+  const double took = seconds_of(clock) - begin;
   cdna_checker_free(checker);
   *instructions = counts.instructions;
   return took;
+}
+static double run_once(work *w, const char *checks, uint64_t *instructions) {
+  return run_on(w, checks, 1, CLOCK_PROCESS_CPUTIME_ID, instructions);
 }
 
 static void compile(cdna_arch arch, const char *source, const char *name, const tw_launch *header, work *w) {
@@ -274,6 +282,62 @@ static void save_row(cdna_arch arch, const struct row *r, const char *folder) {
   free_work(&w);
 }
 
+static char *get(const char *folder, const char *name, size_t *size) {
+  char path[300], *bytes;
+  tw_error error;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  if (tw_file_read(path, 1 << 30, &bytes, size, &error) != TW_OK) fail(&error);
+  return bytes;
+}
+
+static void load_row(const char *folder, work *w) {
+  size_t size, operands = 0;
+  tw_error error;
+  int arch;
+  uint32_t *grid = w->launch.grid, *sizes = w->arguments.size;
+  char name[64], *text = get(folder, "launch", &size);
+  w->launch = (cdna_launch){.block = {1, 1, 1}};
+  if (sscanf(text, "%d %63s %u %u %u %u %zu %zu %u %u %u", &arch, name, &grid[0], &grid[1], &grid[2],
+             &w->launch.block[0], &w->launch.argument_bytes, &operands, &sizes[0], &sizes[1], &sizes[2]) != 11 ||
+      operands > 3) {
+    fprintf(stderr, "bench_cdna_emulator: %s/launch is no launch of `save`\n", folder);
+    exit(1);
+  }
+  free(text);
+  if (!operands) grid[0] = 256;
+  w->bytes = get(folder, "object", &size);
+  if (cdna_object_read(w->bytes, size, folder, &w->object, &error) != TW_OK) fail(&error);
+  for (size_t n = 0; n < operands; n++) {
+    snprintf(name, sizeof name, "data%zu", n);
+    char *data = get(folder, name, &size);
+    add_operand(w, (int)n, size, n + 1 == operands);
+    memcpy(w->data[n], data, size);
+    free(data);
+  }
+}
+
+static void time_threads(const char *folder, int most) {
+  enum { ROUNDS = 2 };
+  work w = {0};
+  uint64_t instructions;
+  double alone[2] = {0};
+  load_row(folder, &w);
+  printf("%s: threads, elapsed ms and speed-up without checks, with all\n", folder);
+  for (int jobs = 1; jobs <= most; jobs *= 2) {
+    double best[2] = {1e9, 1e9};
+    for (int turn = 0; turn < ROUNDS; turn++)
+      for (int all = 0; all < 2; all++) {
+        const double took = run_on(&w, checks_of[all], jobs, CLOCK_MONOTONIC, &instructions);
+        if (took < best[all]) best[all] = took;
+      }
+    for (int all = 0; all < 2 && jobs == 1; all++) alone[all] = best[all];
+    printf("  %2d %9.1f %6.2f %9.1f %6.2f\n", jobs, 1e3 * best[0], alone[0] / best[0], 1e3 * best[1],
+           alone[1] / best[1]);
+    fflush(stdout);
+  }
+  free_work(&w);
+}
+
 /* Instructions of the host in cdna_run, for each instruction of a wave; 0: callgrind gave none. */
 static double count_row(cdna_arch arch, const struct row *r, const char *checks) {
   char self[400], command[900], line[300];
@@ -309,6 +373,10 @@ int main(int argc, char **argv) {
   const bool count = argc > 1 && !strcmp(argv[1], "count"), once = argc > 4 && !strcmp(argv[1], "once"),
              save = argc > 5 && !strcmp(argv[1], "save");
   const struct row *only = once || save ? row_named(argv[3]) : count && argc > 2 ? row_named(argv[2]) : NULL;
+  if (argc == 4 && !strcmp(argv[1], "threads")) {
+    time_threads(argv[2], atoi(argv[3]));
+    return 0;
+  }
   if (argc > 1 && !count && !once && !save) setenv("TILEWRIGHT_CDNA_ISA", argv[1], 1);
   if (cdna_toolchain_find(&error) != TW_OK) fail(&error);
   if (save || argc > 5) turns = atoi(argv[save ? 4 : 5]);
