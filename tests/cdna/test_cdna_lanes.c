@@ -410,9 +410,22 @@ static uint32_t near(tw_random *r, int of, int spread, int bits) {
   return (uint32_t)tw_random_below(r, 2) << 31 | (uint32_t)(e < -126 ? 0 : e + 127) << 23 | fraction;
 }
 
+/* Rows without a cut are those of the general loops. Returns their number. */
+static int check_whole_rows(const cdna_lane_kit *kit, const cdna_product *of, int group, const int least[2],
+                            const uint32_t *expected) {
+  static uint32_t d[32 * 32];
+  cdna_product p = *of;
+  p.d = d;
+  const int done = kit->multiply_whole(&p, group, least);
+  assert_true(done >= 0 && done <= of->m);
+  assert_memory_equal(d, expected, (size_t)(done * of->n) * sizeof *d);
+  return done;
+}
+
 /* Sums of CDNA3's matrix units: the portable functions follow the published rules (test_cdna_mfma). */
 static void test_sums_of_products_are_the_same_in_all_sets(void **state) {
   enum { TIMES = 400, SIZE = 32, DEPTH = 16 };
+  static const int least[] = {-14, -126};
   static const struct {
     int size, depth, group, bits;
   } shapes[] = {{32, 8, 8, 7}, {16, 16, 8, 7}, {16, 4, 4, 7}, {32, 16, 16, 3}, {16, 8, 4, 10}};
@@ -420,24 +433,26 @@ static void test_sums_of_products_are_the_same_in_all_sets(void **state) {
   static int32_t ea[3][SIZE * DEPTH], eb[3][SIZE * DEPTH];
   static uint32_t c[SIZE * SIZE], d[3][SIZE * SIZE];
   uint16_t at[SIZE];
+  int whole[3] = {0};
   tw_random r;
   (void)state;
   tw_random_seed(&r, 6);
   for (int turn = 0; turn < TIMES; turn++)
     for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++) {
       const int size = shapes[n].size, items = size * shapes[n].depth;
-      const int spread = (int)tw_random_below(&r, 14), of = (int)tw_random_between(&r, -30, 30);
-      const int of_c = (int)tw_random_between(&r, -140, 100);
+      const bool few = turn % 4 == 2; /* bits, so that nothing is cut before C is far above the products */
+      const int spread = (int)tw_random_below(&r, few ? 3 : 14), of = (int)tw_random_between(&r, -13, 30);
+      const int of_c = few ? of / 2 + (int)tw_random_between(&r, -8, 40) : (int)tw_random_between(&r, -140, 100);
       int low[3], high[3], most[3];
       for (int i = 0; i < items; i++) {
         a[i] = tw_float_of(near(&r, of, spread, shapes[n].bits));
         b[i] = tw_float_of(near(&r, -of / 2, spread, shapes[n].bits));
       }
-      for (int i = 0; i < size * size; i++) c[i] = near(&r, turn & 1 ? of / 2 : of_c, 12, 23);
+      for (int i = 0; i < size * size; i++) c[i] = near(&r, turn & 1 ? of / 2 : of_c, few ? 3 : 12, few ? 14 : 23);
       for (int i = 0; i < size; i++) at[i] = (uint16_t)(i * size);
       for (int k = 0; k < n_kits; k++) {
-        kits[k]->exponents(a, items, -14, ea[k], &low[k], &high[k]);
-        kits[k]->exponents(b, items, -126, eb[k], &low[k], &high[k]);
+        kits[k]->exponents(a, items, least[0], ea[k], &low[k], &high[k]);
+        kits[k]->exponents(b, items, least[1], eb[k], &low[k], &high[k]);
         most[k] = kits[k]->highest(c, size * size - k);
         const cdna_product product = {
             .d = d[k], .c = c, .at = at, .a = a, .b = b, .m = size, .n = size, .k = shapes[n].depth};
@@ -452,8 +467,11 @@ static void test_sums_of_products_are_the_same_in_all_sets(void **state) {
         assert_int_equal(high[k], high[0]);
         assert_int_equal(most[k], kits[0]->highest(c, size * size - k));
         assert_memory_equal(d[k], d[0], (size_t)(size * size) * sizeof **d);
+        whole[k] += check_whole_rows(kits[k], &product, shapes[n].group, least, d[0]);
       }
     }
+  for (int k = 0; k < n_kits; k++)
+    if (strcmp(kits[k]->isa, "portable") != 0) assert_in_range(whole[k], TIMES, TIMES / 4 * (2 * 32 + 3 * 16));
 }
 
 int main(void) {

@@ -77,18 +77,25 @@ static float fuse_element(const cdna_fused *x, int i, int j, int first, float c)
   return (float)(floored(p.sum, 31, e) + addend);
 }
 
-void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, const cdna_product *of, int high, int group) {
+void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, const cdna_product *of, int group) {
   int32_t ea[ITEMS_MAX], eb[ITEMS_MAX];
   int low[2], most[2];
-  const cdna_fused x = {.of = *of, .a_exponent = ea, .b_exponent = eb, .group = group, .halves = group == 16};
-  kit->exponents(of->a, m->m * m->k, least_exponent(m->a), ea, &low[0], &most[0]);
-  kit->exponents(of->b, m->n * m->k, least_exponent(m->b), eb, &low[1], &most[1]);
+  const int least[] = {least_exponent(m->a), least_exponent(m->b)};
+  const cdna_fused x = {.of = *of,
+                        .a_exponent = ea,
+                        .b_exponent = eb,
+                        .group = group,
+                        .halves = group == 16,
+                        .done = kit->multiply_whole(of, group, least)};
+  if (x.done == m->m) return;
+  kit->exponents(of->a, m->m * m->k, least[0], ea, &low[0], &most[0]);
+  kit->exponents(of->b, m->n * m->k, least[1], eb, &low[1], &most[1]);
   if (m->n % 16 == 0 && low[0] + low[1] > -FAR && most[0] + most[1] < FAR && most[0] < 128 && most[1] < 128 &&
-      high < 120) {
+      kit->highest(of->c, m->blocks * m->m * m->n) < 120) {
     kit->fuse(&x);
     return;
   }
-  for (int i = 0; i < m->m; i++)
+  for (int i = x.done; i < m->m; i++)
     for (int j = 0; j < m->n; j++) {
       float c = tw_float_of(of->c[of->at[i] + j]);
       for (int first = 0; first < m->k; first += group) c = fuse_element(&x, i, j, first, c);

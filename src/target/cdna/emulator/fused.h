@@ -22,8 +22,7 @@
 
 /* Number of products that are added at once; 0: products of the type are added in sequence. */
 int cdna_fused_group(cdna_arch, const cdna_mfma *);
-/* One block: by the loops of lanes/, or element by element where numbers are not finite or exponents are far apart.
- * `high`: the largest exponent of C. */
-void cdna_fused_multiply(const cdna_lane_kit *, const cdna_mfma *, const cdna_product *, int high, int group);
+/* One block: by the loops of lanes/, or element by element where numbers are not finite or exponents are far apart. */
+void cdna_fused_multiply(const cdna_lane_kit *, const cdna_mfma *, const cdna_product *, int group);
 
 #endif

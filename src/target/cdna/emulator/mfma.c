@@ -233,7 +233,6 @@ typedef struct scaled_plan {
 static void multiply_blocks(const cdna_wave *w, const matrix_plan *p, uint32_t *d, const uint32_t *c, const float *a,
                             const float *b) {
   const cdna_mfma *m = p->mfma;
-  const int high = p->group ? w->kit->highest(c, m->blocks * m->m * m->n) : 0;
   for (int block = 0; block < m->blocks; block++) {
     const cdna_product x = {.d = d,
                             .c = c,
@@ -244,7 +243,7 @@ static void multiply_blocks(const cdna_wave *w, const matrix_plan *p, uint32_t *
                             .n = m->n,
                             .k = m->k};
     if (p->group)
-      cdna_fused_multiply(w->kit, m, &x, high, p->group);
+      cdna_fused_multiply(w->kit, m, &x, p->group);
     else
       w->kit->multiply(&x);
   }

@@ -275,48 +275,60 @@ static void unpack(const cdna_items *x, float *restrict out) {
   }
 }
 
-/* Processes 16 columns of several rows at once, so that sums do not wait for each other. */
+/* A vector of columns. Several sums are added at once, so that they do not wait for each other. */
 #if defined(__AVX512F__)
-enum { ROWS_AT_ONCE = 8 };
-typedef __m512 columns16;
-#define LOAD16(at_) _mm512_loadu_ps(at_)
-#define STORE16(at_, v_) _mm512_storeu_ps(at_, v_)
-#define FMA16(a_, b_, c_) _mm512_fmadd_ps(_mm512_set1_ps(a_), b_, c_)
+typedef __m512 packed;
+#define PACKED(name_) _mm512_##name_
+#define ANY(v_) (_mm512_test_epi32_mask((__m512i)(v_), (__m512i)(v_)) != 0)
 #elif defined(__AVX2__)
-enum { ROWS_AT_ONCE = 4 };
-typedef struct columns16 {
-  __m256 low, high;
-} columns16;
-#define LOAD16(at_) ((columns16){_mm256_loadu_ps(at_), _mm256_loadu_ps((at_) + 8)})
-#define STORE16(at_, v_) (_mm256_storeu_ps(at_, (v_).low), _mm256_storeu_ps((at_) + 8, (v_).high))
-#define FMA16(a_, b_, c_)                                                                                              \
-  ((columns16){_mm256_fmadd_ps(_mm256_set1_ps(a_), (b_).low, (c_).low),                                                \
-               _mm256_fmadd_ps(_mm256_set1_ps(a_), (b_).high, (c_).high)})
+typedef __m256 packed;
+#define PACKED(name_) _mm256_##name_
+#define ANY(v_) (!_mm256_testz_si256((__m256i)(v_), (__m256i)(v_)))
 #endif
-#ifdef LOAD16
-#define EACH_ROW UNROLLED for (int r = 0; r < ROWS_AT_ONCE; r++)
-/* The vector types alias any other. The loops over rows are unrolled, so that sums stay in registers. */
-static void multiply_rows(const cdna_product *x, const float *a, const uint16_t *at) {
-  const float *c[ROWS_AT_ONCE];
-  float *d[ROWS_AT_ONCE];
-  const int depth = x->k, m = x->m, n = x->n;
-  EACH_ROW c[r] = (const float *)(const void *)(x->c + at[r]), d[r] = (float *)(void *)(x->d + at[r]);
-  for (int j = 0; j < n; j += 16) {
-    columns16 sum[ROWS_AT_ONCE];
-    EACH_ROW sum[r] = LOAD16(c[r] + j);
-    for (int k = 0; k < depth; k++) {
-      const columns16 right = LOAD16(x->b + k * n + j);
-      EACH_ROW sum[r] = FMA16(a[k * m + r], right, sum[r]);
-    }
-    EACH_ROW STORE16(d[r] + j, sum[r]);
+#ifdef PACKED
+enum { SUMS_AT_ONCE = 8, PACKED_COLUMNS = sizeof(packed) / 4 };
+#define EACH_SUM UNROLLED for (int s = 0; s < SUMS_AT_ONCE; s++)
+/* Sums of rows from `row` on, and of a constant number of columns. The vector types alias any other. Loops over sums are
+ * unrolled, so that sums stay in registers. */
+static inline __attribute__((always_inline)) void load_sums(const cdna_product *x, int row, int columns,
+                                                            packed sum[SUMS_AT_ONCE]) {
+  const int across = columns / PACKED_COLUMNS;
+  EACH_SUM sum[s] = PACKED(loadu_ps)((const void *)(x->c + x->at[row + s / across] + s % across * PACKED_COLUMNS));
+}
+static inline __attribute__((always_inline)) void store_sums(const cdna_product *x, int row, int columns,
+                                                             const packed sum[SUMS_AT_ONCE]) {
+  const int across = columns / PACKED_COLUMNS;
+  EACH_SUM PACKED(storeu_ps)((void *)(x->d + x->at[row + s / across] + s % across * PACKED_COLUMNS), sum[s]);
+}
+/* Adds products first .. last - 1. */
+static inline __attribute__((always_inline)) void add_products(const cdna_product *x, int row, int columns, int first,
+                                                               int last, packed sum[SUMS_AT_ONCE]) {
+  const int across = columns / PACKED_COLUMNS;
+  const float *a = x->a + row;
+  for (int k = first; k < last; k++) {
+    packed right[4];
+    UNROLLED for (int n = 0; n < across; n++) right[n] = PACKED(loadu_ps)(x->b + k * columns + n * PACKED_COLUMNS);
+    EACH_SUM sum[s] = PACKED(fmadd_ps)(PACKED(set1_ps)(a[k * x->m + s / across]), right[s % across], sum[s]);
+  }
+}
+static inline __attribute__((always_inline)) void multiply_columns(const cdna_product *x, int columns) {
+  packed sum[SUMS_AT_ONCE];
+  for (int row = 0; row < x->m; row += SUMS_AT_ONCE * PACKED_COLUMNS / columns) {
+    load_sums(x, row, columns, sum);
+    add_products(x, row, columns, 0, x->k, sum);
+    store_sums(x, row, columns, sum);
   }
 }
 #endif
 
 static void multiply(const cdna_product *x) {
-#ifdef LOAD16
-  if (x->m % ROWS_AT_ONCE == 0 && x->n % 16 == 0) {
-    for (int r = 0; r < x->m; r += ROWS_AT_ONCE) multiply_rows(x, x->a + r, x->at + r);
+#ifdef PACKED
+  if (x->m % SUMS_AT_ONCE == 0 && x->n == 16) {
+    multiply_columns(x, 16);
+    return;
+  }
+  if (x->m % SUMS_AT_ONCE == 0 && x->n == 32) {
+    multiply_columns(x, 32);
     return;
   }
 #endif
@@ -359,6 +371,7 @@ const cdna_lane_kit KIT = {.isa = KIT_NAME,
                            .blend = blend,
                            .unpack = unpack,
                            .multiply = multiply,
+                           .multiply_whole = multiply_whole,
                            .fuse = fuse,
                            .exponents = exponents,
                            .highest = highest};

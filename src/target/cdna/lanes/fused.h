@@ -242,7 +242,7 @@ static inline __attribute__((always_inline)) void fuse_rows(const cdna_fused *fu
   cdna_fused x = *fused;
   x.group = group;
   if (size) x.of.m = x.of.n = size;
-  for (int i_ = 0; i_ < x.of.m; i_++)
+  for (int i_ = x.done; i_ < x.of.m; i_++)
     for (int j = 0; j < x.of.n; j += WIDTH) fuse_columns(&x, i_, j, group);
 }
 static inline __attribute__((always_inline)) void fuse_square(const cdna_fused *x, int size) {
@@ -262,3 +262,82 @@ static void fuse(const cdna_fused *x) {
   else
     fuse_rows(x, x->group, 0);
 }
+
+/* ---- sums of which little is cut ---- */
+
+/* Let no exponent of A be above p, and none of B above q, and let all items be multiples of 2^(p - 9) and 2^(q - 9).
+ * Products then are multiples of 2^(p + q - 18), so none is cut, and are below 2^(p + q + 2), so that the sum of 16 is
+ * exact in binary32. C is not cut if it is a multiple of 2^(p + q - 24), nor small enough to count as zero. Sums are cut
+ * only if C is at least 2^(p + q + 14). The result is C plus the sum, rounded once. */
+#ifdef PACKED
+enum { WHOLE_BITS = 9, NOT_WHOLE = 1000 };
+typedef int32_t packed_bits __attribute__((vector_size(sizeof(packed))));
+
+/* The larger of `most` and the magnitude of v. */
+static inline __attribute__((always_inline)) packed larger(packed most, packed v) {
+  return PACKED(max_ps)(PACKED(andnot_ps)(PACKED(set1_ps)(-0.0f), v), most);
+}
+/* v without its bits below the last bit of `round`; a zero may lose its sign. */
+static inline __attribute__((always_inline)) packed rounded(packed v, packed round) {
+  return PACKED(sub_ps)(PACKED(add_ps)(v, round), round);
+}
+static inline bool reaches(packed most, float limit) { return ANY((packed_bits)most >= i(u(limit))); }
+
+/* p or q of n items, a multiple of 16; NOT_WHOLE: they have more bits, or all are 0. */
+static int whole_exponent(const float *v, int n, int least) {
+  packed sizes = PACKED(setzero_ps)(), rest = sizes;
+  float size[PACKED_COLUMNS], most = 0;
+  for (int k = 0; k < n; k += PACKED_COLUMNS) sizes = larger(sizes, PACKED(loadu_ps)(v + k));
+  PACKED(storeu_ps)(size, sizes);
+  for (int k = 0; k < PACKED_COLUMNS; k++) most = most > size[k] ? most : size[k];
+  const int e = largest((i(u(most)) >> 23) - 127, least);
+  if (reaches(sizes, 0x1p60f) || most == 0 || e < -60) return NOT_WHOLE;
+  const packed round = PACKED(set1_ps)(1.5f * (float)power_of_two(e - WHOLE_BITS + 23));
+  for (int k = 0; k < n; k += PACKED_COLUMNS) {
+    const packed item = PACKED(loadu_ps)(v + k);
+    rest = PACKED(or_ps)(rest, PACKED(sub_ps)(rounded(item, round), item));
+  }
+  return ANY(rest) ? NOT_WHOLE : e;
+}
+
+/* Cuts a sum downward to 31 bits below C, but not below its own last bit. */
+static inline __attribute__((always_inline)) packed cut_sum(packed sum, packed c, float limit) {
+  const packed exponent = PACKED(and_ps)(c, PACKED(set1_ps)(INFINITY)),
+               power = PACKED(max_ps)(exponent, PACKED(set1_ps)(limit / 2)),
+               up = (packed)(((2 * 127 + 31) << 23) - (packed_bits)power);
+  return PACKED(mul_ps)(PACKED(floor_ps)(PACKED(mul_ps)(sum, up)), PACKED(mul_ps)(power, PACKED(set1_ps)(0x1p-31f)));
+}
+
+/* Exponents of products are at most `top`. */
+static inline __attribute__((always_inline)) int whole_rows(const cdna_product *x, int columns, int group, int top) {
+  const float limit = (float)power_of_two(top + 32 - 2 * WHOLE_BITS);
+  const packed round = PACKED(set1_ps)(1.5f * (float)power_of_two(top));
+  int row = 0;
+  for (; row < x->m; row += SUMS_AT_ONCE * PACKED_COLUMNS / columns) {
+    packed c[SUMS_AT_ONCE], sum[SUMS_AT_ONCE], most = PACKED(setzero_ps)(), rest = most;
+    load_sums(x, row, columns, c);
+    for (int first = 0; first < x->k; first += group) {
+      EACH_SUM most = larger(most, c[s]), rest = PACKED(or_ps)(rest, PACKED(xor_ps)(c[s], rounded(c[s], round)));
+      EACH_SUM sum[s] = PACKED(setzero_ps)();
+      add_products(x, row, columns, first, first + group, sum);
+      if (reaches(most, limit)) EACH_SUM sum[s] = cut_sum(sum[s], c[s], limit);
+      EACH_SUM c[s] = PACKED(add_ps)(c[s], sum[s]);
+    }
+    if (ANY((packed_bits)rest & 0x7FFFFFFF) || reaches(most, 0x1p100f)) break;
+    store_sums(x, row, columns, c);
+  }
+  return row;
+}
+
+static int multiply_whole(const cdna_product *x, int group, const int least[2]) {
+  if (x->m % SUMS_AT_ONCE || (x->n != 16 && x->n != 32)) return 0;
+  const int p = whole_exponent(x->a, x->m * x->k, least[0]), q = whole_exponent(x->b, x->n * x->k, least[1]);
+  if (p == NOT_WHOLE || q == NOT_WHOLE) return 0;
+  return x->n == 16 ? whole_rows(x, 16, group, p + q) : whole_rows(x, 32, group, p + q);
+}
+#else
+static int multiply_whole(const cdna_product *x, int group, const int least[2]) {
+  (void)x, (void)group, (void)least;
+  return 0;
+}
+#endif
