@@ -249,6 +249,49 @@ static void directives_arrange_operands(void **state) {
   }
 }
 
+/* [NKB] In profiles of a trn1, nl.copy of PSUM is Scalar's. nisa.tensor_copy may be either engine's in the older dialect; the
+ * newer one has none on Scalar. */
+static void copies_of_psum_have_their_engine_on_trn1(void **state) {
+  static const struct {
+    const char *import, *store, *copy;
+    bool on_scalar, on_vector;
+  } kernel[] = {
+      {"neuronxcc.nki", "nl.store(y, s)", "s = nl.copy(p)", true, false},
+      {"neuronxcc.nki", "nl.store(y, s)", "s = nisa.tensor_copy(p)", false, true},
+      {"neuronxcc.nki", "nl.store(y, s)", "s = nisa.tensor_copy(p, engine=nisa.scalar_engine)", true, false},
+      {"nki", "nisa.dma_copy(dst=y, src=s)", "nisa.tensor_copy(dst=s, src=p)", false, true},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof kernel / sizeof *kernel; i++) {
+    const bool is_newer = !strcmp(kernel[i].import, "nki");
+    char source[2000];
+    snprintf(source, sizeof source,
+             "import %s as nki\nimport %s.isa as nisa\nimport %s.language as nl\n"
+             "@nki.jit\n"
+             "def k(a, b):\n"
+             "    y = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.shared_hbm)\n"
+             "    s = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.sbuf)\n"
+             "%s"
+             "    %s\n"
+             "    %s\n"
+             "    return y\n",
+             kernel[i].import, kernel[i].import, kernel[i].import,
+             is_newer ? "    p = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)\n"
+                        "    l = nl.ndarray((128, 128), dtype=a.dtype, buffer=nl.sbuf)\n"
+                        "    r = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.sbuf)\n"
+                        "    nisa.dma_copy(dst=l, src=a)\n    nisa.dma_copy(dst=r, src=b)\n"
+                        "    nisa.nc_matmul(dst=p, stationary=l, moving=r)\n"
+                      : "    p = nisa.nc_matmul(nl.load(a), nl.load(b))\n",
+             kernel[i].copy, kernel[i].store);
+    const result r = run_on("trn1", source, "gemm m=128 n=512 k=128 a_transposed=1");
+    if (r.status != TW_OK) fail_msg("%s: %s", kernel[i].copy, r.error.text);
+    if ((counter(&r, "scalar_busy") > 0) != kernel[i].on_scalar ||
+        (counter(&r, "vector_busy") > 0) != kernel[i].on_vector)
+      fail_msg("%s (%s): Vector %.3f, Scalar %.3f", kernel[i].copy, kernel[i].import, counter(&r, "vector_busy"),
+               counter(&r, "scalar_busy"));
+  }
+}
+
 static void causal_attention_is_correct(void **state) {
   char *source = example("attention.py");
   (void)state;
@@ -864,6 +907,7 @@ int main(void) {
                                      cmocka_unit_test(a_gemm_with_transposes_and_an_output_argument_is_correct),
                                      cmocka_unit_test(directives_give_values_to_parameters),
                                      cmocka_unit_test(directives_arrange_operands),
+                                     cmocka_unit_test(copies_of_psum_have_their_engine_on_trn1),
                                      cmocka_unit_test(causal_attention_is_correct),
                                      cmocka_unit_test(a_transpose_by_dma_is_nearly_as_fast_as_a_copy),
                                      cmocka_unit_test(an_output_may_be_left_out),

@@ -174,14 +174,16 @@ NKI_CALL(do_scan) {
 
 /* dst src dtype mask engine */
 NKI_CALL(do_tensor_copy) {
+  /* the newer dialect has none on the Scalar engine of NeuronCore-v2 (rules.c) */
+  const trn_engine usual = r->is_newer && r->config->gpsimd.shares_port ? TRN_VECTOR : TRN_ENGINE_ANY;
   return nki_of(nki_do_copy(r, nki_operand(r, a->at[1], "src"),
-                            result_of(r, a, a->at[2], a->at[3], engine_of(r, a->at[4], TRN_ENGINE_ANY))));
+                            result_of(r, a, a->at[2], a->at[3], engine_of(r, a->at[4], usual))));
 }
 
 /* dst data dtype mask */
 NKI_CALL(do_reciprocal) {
   return nki_of(nki_do_unary(r, TRN_RECIP, nki_operand(r, a->at[1], "data"), (nki_scalar){.value = 1}, NULL,
-                             result_of(r, a, a->at[2], a->at[3], TRN_VECTOR)));
+                             result_of(r, a, a->at[2], a->at[3], TRN_ENGINE_ANY)));
 }
 
 /* dst src mask dst_rmw_op oob_mode dge_mode: dst comes first in both dialects */

@@ -599,55 +599,15 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw
   return status;
 }
 
-/* Orders instructions by demand: an instruction follows directly after what it needs, beginning with the writes to
- * HBM. Then tiles that a kernel fills long before their use live shortly, as after the fusion of loops. */
-static bool order_by_demand(trn_compiled *c, const trn_hazards *h) {
-  const trn_program *p = c->program;
-  size_t placed = 0;
-  int *stack = malloc((p->n_instructions + 1) * sizeof *stack);
-  size_t *next = malloc((p->n_instructions + 1) * sizeof *next); /* edge to look at; SIZE_MAX: placed */
-  for (size_t i = 0; stack && next && i < p->n_instructions; i++) next[i] = h->first[i];
-  for (int all = 0; stack && next && all < 2; all++)
-    for (size_t root = 0; root < p->n_instructions; root++) {
-      const trn_instruction *in = &p->instruction[root];
-      if (!all && (!in->n_operands || p->tensor[in->operand[0].tensor].memory != TRN_HBM)) continue;
-      size_t depth = 0;
-      if (next[root] != SIZE_MAX) stack[depth++] = (int)root;
-      while (depth) {
-        const int i = stack[depth - 1];
-        while (next[i] < h->end[i] && next[h->edge[next[i]].instruction] == SIZE_MAX) next[i]++;
-        if (next[i] < h->end[i]) { /* edges lead to earlier instructions: no cycles */
-          stack[depth++] = h->edge[next[i]].instruction;
-          continue;
-        }
-        next[i] = SIZE_MAX;
-        c->order[placed++] = i;
-        depth--;
-      }
-    }
-  free(stack);
-  free(next);
-  return placed == p->n_instructions;
-}
-
 /* Rotation lets transfers overlap with work, so it comes before merging: first the order of the program is fixed,
  * then bytes are chosen. Merged iterations keep more tensors alive: the compiler merges as many as fit. */
 static tw_status order_and_allocate(const trn_config *config, const trn_compiler *compiler, trn_compiled *c,
                                     tw_error *error) {
   trn_hazards h = {0};
   int how = 0;
+  const int fits = compiler->always_rotate ? FIRST_FIT : FITS;
   tw_status status = compiler->allocate ? TW_FAILED : TW_OK;
-  for (; status != TW_OK && how < FITS; how++) status = allocate(config, c, (fit)how, error);
-  if (status != TW_OK && compiler->look_ahead > 1) {
-    c->look_ahead = INT_MAX; /* every edge */
-    status = trn_find_hazards(c, &h, error);
-    c->look_ahead = compiler->look_ahead;
-    if (status == TW_OK && !order_by_demand(c, &h)) status = tw_no_memory(error, "an order of instructions");
-    trn_hazards_free(&h);
-    if (status == TW_OK) status = TW_FAILED;
-    for (how = 0; status == TW_FAILED && how < FITS; how++) status = allocate(config, c, (fit)how, error);
-    return status;
-  }
+  for (; status != TW_OK && how < fits; how++) status = allocate(config, c, (fit)how, error);
   if (status != TW_OK || !compiler->merge_iterations || !c->program->is_older) return status;
   status = trn_find_hazards(c, &h, error);
   for (int at_most = MERGED_MAX; status == TW_OK && at_most > 0; at_most /= 2) {
@@ -661,7 +621,7 @@ static tw_status order_and_allocate(const trn_config *config, const trn_compiler
 static tw_status compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler,
                          int64_t reused_bytes, trn_compiled *out, tw_error *error) {
   trn_compiled c = {.program = p,
-                    .static_dma = compiler->static_dma,
+                    .static_dma = compiler->static_dma || !config->dma.hardware,
                     .software_arguments = compiler->software_arguments && config->dma.hardware,
                     .engines_of_v2 = config->gpsimd.shares_port && p->is_older,
                     .look_ahead = compiler->look_ahead > 1 ? compiler->look_ahead : 1};

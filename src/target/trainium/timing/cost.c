@@ -190,7 +190,7 @@ static void share_out(const trn_config *c, const trn_compiled *program, const tr
 trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, const trn_instruction *in) {
   const trn_config_dma *d = &c->dma;
   trn_dma_cost cost = {.kind = has_software_descriptors(program, in) ? TRN_DMA_SOFTWARE
-                               : !d->hardware || program->static_dma ? TRN_DMA_STATIC
+                               : program->static_dma                 ? TRN_DMA_STATIC
                                                                      : TRN_DMA_HARDWARE};
   const int members = members_of(program, in);
   int64_t elements = 0, run = INT64_MAX, widest = 1, narrowest = INT64_MAX, hbm_run = 0;
@@ -226,12 +226,11 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
 }
 
 unsigned trn_legal_engines(const trn_compiled *c, const trn_instruction *in) {
-  enum { VECTOR = 1 << TRN_VECTOR, SCALAR = 1 << TRN_SCALAR, GPSIMD = 1 << TRN_GPSIMD };
+  enum { VECTOR = 1 << TRN_VECTOR, SCALAR = 1 << TRN_SCALAR, GPSIMD = 1 << TRN_GPSIMD, RECIPROCAL_MIN = 64 };
   if (in->opcode == TRN_DMA && has_software_descriptors(c, in)) return GPSIMD;
   if (in->engine != TRN_ENGINE_ANY) return 1u << in->engine;
   const data d = data_of(c, in);
   const unsigned gpsimd = d.touches_psum || c->engines_of_v2 ? 0 : GPSIMD; /* GpSimd cannot reach PSUM */
-  if (c->engines_of_v2 && in->opcode == TRN_COPY && d.reads_psum) return SCALAR;
   switch (in->opcode) {
   case TRN_MATMUL:
   case TRN_PE_TRANSPOSE: return 1 << TRN_TENSOR;
@@ -244,6 +243,7 @@ unsigned trn_legal_engines(const trn_compiled *c, const trn_instruction *in) {
   case TRN_AFFINE_SELECT:
   case TRN_GATHER: return GPSIMD;
   case TRN_DMA: return 1 << TRN_SYNC;
+  case TRN_RECIPROCAL: return c->engines_of_v2 && in->elements >= RECIPROCAL_MIN ? SCALAR : VECTOR;
   default: return VECTOR;
   }
 }

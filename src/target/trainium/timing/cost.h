@@ -33,7 +33,7 @@ typedef struct trn_compiled {
   size_t n_reused, reused_capacity;
   size_t copies_removed, loads_removed;
   bool static_dma, software_arguments; /* see trn_compiler; software_arguments only if hardware descriptors exist */
-  /* Engines are chosen for NeuronCore-v2: GpSimd gets nothing that does not name it, Scalar gets copies of PSUM. */
+  /* Engines are chosen for NeuronCore-v2: GpSimd gets nothing that does not name it, Scalar gets long reciprocals. */
   bool engines_of_v2;
   int look_ahead;
 } trn_compiled;

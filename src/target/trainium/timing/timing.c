@@ -7,6 +7,9 @@
 #include "target/trainium/timing/compiler.h"
 #include "target/trainium/timing/machine.h"
 
+/* Spilling leaves the largest of these parts of a memory that fits. */
+enum { PARTS = 32 };
+
 static int compare_changes(const void *x, const void *y) {
   const trn_change *a = x, *b = y;
   if (a->at != b->at) return (a->at > b->at) - (a->at < b->at);
@@ -65,9 +68,11 @@ tw_status trn_time(const trn_config *config, const trn_program *p, const trn_com
   trn_hazards h = {0};
   *out = (trn_timing){0};
   tw_status status = trn_compile(config, p, compiler, &c, error);
-  for (int part = 16; status == TW_FAILED && p->is_older && part > 8; part--) { /* addresses may leave holes */
-    if (spill(config, p, part / 16.0, out) != TW_OK) break;
-    status = trn_compile(config, &out->spilled, compiler, &c, NULL);
+  trn_compiler rotating = *compiler;
+  rotating.always_rotate = true;
+  for (int part = PARTS; status == TW_FAILED && p->is_older && part > PARTS / 2; part--) { /* addresses leave holes */
+    if (spill(config, p, (double)part / PARTS, out) != TW_OK) break;
+    status = trn_compile(config, &out->spilled, &rotating, &c, NULL);
   }
   if (status != TW_OK) trn_program_free(&out->spilled);
   if (status != TW_OK) return status;

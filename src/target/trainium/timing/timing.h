@@ -28,6 +28,8 @@ typedef struct trn_compiler {
   bool software_arguments;
   /* Descriptors of transfers are written before the launch, which costs their engine nothing. */
   bool static_dma;
+  /* Bytes are not reused at once, even if a program then does not fit. */
+  bool always_rotate;
   /* An engine takes a ready instruction among this number of instructions; 1: program order. */
   int look_ahead;
 } trn_compiler;
