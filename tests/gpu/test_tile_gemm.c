@@ -337,6 +337,9 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   refused(&tw_tile_skinny, mx, "skinny n=64 k=256 warps=8;blocks_per_sm 8", "exceed a multiprocessor");
   refused(&tw_tile_skinny, i4, "skinny n=64 k=512 rows=32", "multiple of the other");
   refused(&tw_tile_skinny, mx, "skinny n=64;hoist_zero_point", "requires codes with an offset");
+  refused(&tw_tile_skinny, mx, "skinny n=64;split_k 2;prefetch_weights 1", "and no split_k");
+  refused(&tw_tile_skinny, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
+          "skinny n=64 k=64;prefetch_weights 1", "requires packed=1");
   refused(&tw_tile_skinny, "m=33 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "skinny n=64",
           "decode the weights once");
   refused(&tw_tile_skinny, "m=4 n=512 k=4096 a=f16 b=mxfp4 c=f16 acc=f32 packed=1", "skinny n=64",

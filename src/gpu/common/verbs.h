@@ -21,6 +21,15 @@
         .offers = (offers_), .why = (why_)                                                                             \
   }
 
+/* Loads of constant weights that do not wait for the previous kernel, in the plan's `rest`. */
+#define TW_TILE_PREFETCH_WEIGHTS(plan)                                                                                 \
+  {                                                                                                                    \
+    TW_NUMBERED("prefetch_weights|rest", "prefetch_weights 1",                                                         \
+                "Prefetch constant weights before the previous kernel ends (programmatic dependent launch).", plan,    \
+                rest, 1, 8),                                                                                           \
+        .offers = "1, 2", .why = "weights load before the previous kernel ends (PDL)"                                  \
+  }
+
 /* Threads of a block, in the plan's `threads`. */
 #define TW_TILE_THREADS(plan, offers_, why_)                                                                           \
   {                                                                                                                    \

@@ -114,6 +114,8 @@ static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_pro
   TW_REJECT_IF(p->hoist && (!g->packed || g->b == TW_MXFP4),
                "hoist_zero_point requires codes with an offset: packed=1 and b=i4 or ternary (found b=%s)",
                tw_type_name(g->b));
+  TW_REJECT_IF(p->rest && (!g->packed || p->split > 1),
+               "prefetch_weights requires packed=1, because other weights may be a kernel's results, and no split_k");
   p->threads = p->n / p->rows * p->warps * machine->warp_threads + copying_threads(p);
   const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
   const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
@@ -162,6 +164,7 @@ static const tw_verb verbs[] = {
                  "Split k over the blocks of a cluster (split-K); the first adds the partial sums.", PLAN, split, 1,
                  16),
      .offers = "1, 2, 3, 4, 5, 6, 7, 8", .why = "blocks that share k keep every processor busy with few columns"},
+    TW_TILE_PREFETCH_WEIGHTS(PLAN),
     {TW_FLAG("hoist_zero_point",
              "Subtract the offset of codes once per group, by sums of A that one more warp computes.", PLAN, hoist),
      .why = "five instructions make eight weights, in place of eleven"},

@@ -10,6 +10,9 @@
  *   stages 6                             stages in flight [default: as many as fit]
  *   blocks_per_sm 2                      blocks of a multiprocessor at once; they share its shared memory
  *   split_k 4                            blocks of a cluster divide k and add their partial sums
+ *   prefetch_weights 1                   packed weights are constant across launches, so their first stages load before the previous
+ *                                        kernel has ended (PDL). This many blocks on each multiprocessor, some without work,
+ *                                        keep the blocks of every launch in the same places
  *   hoist_zero_point                     codes are multiplied with their offset; one more warp sums A, and the sums subtract it */
 #ifndef TW_TILE_GEMM_SKINNY_H
 #define TW_TILE_GEMM_SKINNY_H
@@ -17,10 +20,10 @@
 #include "gpu/common/family.h"
 
 typedef struct tw_tile_skinny_plan {
-  int n, k, rows, warps, stages, blocks, split; /* n = 0: no step yet */
-  bool hoist;                                   /* hoist_zero_point */
-  int few;                                      /* m rounded up to the rows of a product */
-  int bytes;                                    /* bytes of a row of B in a stage */
+  int n, k, rows, warps, stages, blocks, split, rest; /* n = 0: no step yet; `rest` is prefetch_weights */
+  bool hoist;                                         /* hoist_zero_point */
+  int few;                                            /* m rounded up to the rows of a product */
+  int bytes;                                          /* bytes of a row of B in a stage */
   /* pieces of 32 along k: of a warp in a stage; that share a scale; number of their scales; of a sum of A */
   int pieces, together, count, unit;
   int threads;
