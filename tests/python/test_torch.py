@@ -365,7 +365,9 @@ class Rows(unittest.TestCase):
         self.assertTrue(torch.autograd.gradcheck(_rows.log_softmax, (leaf,)))
         with self.assertRaisesRegex(tw.UsageError, "cumsum: expected a floating-point tensor and a dimension"):
             twt.cumsum(x, 3)
-        for mask in (x > 0).double(), x[0] > 0:
+        factors = torch.randn_like(x)
+        torch.testing.assert_close(twt.cumsum(x, 1, mask=factors), (x * factors).cumsum(1))
+        for mask in (x > 0).float(), x[0] > 0:
             with self.assertRaisesRegex(tw.UsageError, "cumsum: expected a mask of torch.bool"):
                 twt.cumsum(x, mask=mask)
 

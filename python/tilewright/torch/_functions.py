@@ -134,13 +134,15 @@ def log_softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
 
 
 def cumsum(x: torch.Tensor, dim: int = -1, *, reverse: bool = False, exclusive: bool = False, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-    """As torch.cumsum; `reverse`: from the end; `exclusive`: without the element itself; `mask`: of x * mask, where mask is of booleans like x.
-    Kernels are for the last dimension."""
+    """As torch.cumsum; `reverse`: from the end; `exclusive`: without the element itself; `mask`: of x * mask, where mask is like x, of
+    booleans or of x's type. Kernels are for the last dimension; they multiply by booleans alone."""
     if not x.is_floating_point() or dim not in range(-x.dim(), x.dim()):
         raise UsageError(f"tilewright.torch.cumsum: expected a floating-point tensor and a dimension of it (found {x.dtype} of {x.dim()}, dim={dim})")
-    if mask is not None and (mask.dtype != torch.bool or mask.shape != x.shape or mask.device != x.device):
+    if mask is not None and (mask.dtype not in (torch.bool, x.dtype) or mask.shape != x.shape or mask.device != x.device):
         found = f"{mask.dtype}, {list(mask.shape)} on {mask.device}"
-        raise UsageError(f"tilewright.torch.cumsum: expected a mask of torch.bool, {list(x.shape)} on {x.device} (found {found}); expand it")
+        raise UsageError(f"tilewright.torch.cumsum: expected a mask of torch.bool or {x.dtype}, {list(x.shape)} on {x.device} (found {found}); expand or convert it")
+    if mask is not None and mask.dtype != torch.bool:  # KernelBench makes numbers of a model's booleans
+        x, mask = x * mask, None
     if dim not in (-1, x.dim() - 1):
         turned = None if mask is None else mask.transpose(dim, -1)
         return cumsum(x.transpose(dim, -1), -1, reverse=reverse, exclusive=exclusive, mask=turned).transpose(dim, -1)
