@@ -36,7 +36,7 @@ static tw_status bench_library(const cli *c, const cli_subject *s, tw_error *err
   tw_problem_print(&s->problem, problem, sizeof problem);
   printf("%s on %s\n  result        correct\n  kernel        %s\n  plan          %s\n", problem, s->target->name,
          b.kernel, b.plan);
-  cli_print_measurement(s->target, &s->problem, &b.measurement, &b.bound);
+  cli_print_measurement(s, &b.measurement, &b.bound);
   return TW_OK;
 }
 
@@ -63,6 +63,7 @@ tw_status cli_bench(const cli *c, tw_error *error) {
                      : known.has_schedule                                   ? "as tuned for a near shape"
                                                                             : "not tuned yet: the baseline";
   const bool emitted = !known.source; /* wisdom may come from another person */
+  if (emitted) subject.schedule = &known.schedule;
   if (emitted) status = tw_target_emit(subject.target, &subject.problem, &known.schedule, &known.source, error);
   if (status != TW_OK) return status;
   status = cli_measure_source(c, &subject, known.source, strlen(known.source), emitted || c->options.trust, note, true,

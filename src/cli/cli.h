@@ -187,7 +187,8 @@ tw_status cli_judge_inspection(const cli *, const cli_inspection *, tw_error *);
 
 typedef struct cli_subject {
   const tw_target *target;
-  tw_problem problem; /* types filled in, checked by op and target */
+  tw_problem problem; /* types filled in, checked by op and target; for a launch without an op, op is NULL */
+  const tw_schedule *schedule; /* of the kernel; NULL: not known */
 } cli_subject;
 
 /* words[first]: the op; the rest its keys; the target from -t. */
@@ -211,13 +212,15 @@ int cli_exit_status(tw_status);
 /* {"error", "status", "reason"} of a call that failed: the exit status, and the status by name. */
 json_t *cli_json_error(const char *text, tw_status);
 json_t *cli_json_number(double); /* an integer if it is one */
-/* For a simulated machine: "error", null if unknown for the problem, and "of", its description. Without a problem (a
- * launch without an op, a list of targets): the machine's error. */
-json_t *cli_json_accuracy(const tw_target *, const tw_problem *);
+/* Why no error is known for costs of the subject's kind; NULL: the machine's error holds, if it has one. */
+const char *cli_unjudged(const cli_subject *);
+/* Adds "accuracy" for a simulated machine: "error", null if unknown for the subject, and "of", its description. A NULL
+ * subject: the machine's error. */
+void cli_json_accuracy(json_t *, const tw_target *, const cli_subject *);
 /* Prints a line if the error is unknown. */
-void cli_print_accuracy(const tw_target *, const tw_problem *);
-json_t *cli_json_measurement(const tw_target *, const tw_problem *,
-                             const tw_measurement *); /* cycles, utilization, ..., memory, counters */
+void cli_print_accuracy(const cli_subject *);
+/* Cycles, utilization, ..., memory, counters. */
+json_t *cli_json_measurement(const cli_subject *, const tw_measurement *);
 json_t *cli_json_bound(const tw_target *, const tw_bound *);
 json_t *cli_json_schedule(const tw_schedule *); /* its text */
 char *cli_schedule_text(const tw_schedule *);   /* malloc'ed; NULL without memory */
@@ -240,7 +243,7 @@ char *cli_print_amount(const char *unit, double, char buffer[CLI_NUMBER]);
 char *cli_print_cost(const tw_target *, double cost, char buffer[CLI_NUMBER]);
 void cli_print_spread(const tw_target *, const tw_spread *); /* a line; nothing if there were no rounds */
 /* A launch without an op has no bound: NULL. */
-void cli_print_measurement(const tw_target *, const tw_problem *, const tw_measurement *, const tw_bound *);
+void cli_print_measurement(const cli_subject *, const tw_measurement *, const tw_bound *);
 
 /* ---- summary.c: the result of a search ---- */
 

@@ -227,14 +227,15 @@ static tw_status parse_argument(const char *spec, launch_argument *a, tw_raw_arg
 
 static tw_status print(const cli *c, const tw_target *t, const tw_raw_launch *l, const tw_measurement *m,
                        const cli_inspection *i, tw_error *error) {
+  const cli_subject launch = {.target = t};
   if (!c->options.json) {
     printf("%s ran on %s\n", l->kernel && !t->launcher->whole ? l->kernel : c->words[0], t->name);
     if (*l->note) printf("  result        %s\n", l->note);
-    if (m->cost > 0) cli_print_measurement(t, NULL, m, NULL);
+    if (m->cost > 0) cli_print_measurement(&launch, m, NULL);
     if (i) cli_print_inspection(i);
     return TW_OK;
   }
-  json_t *object = cli_json_measurement(t, NULL, m);
+  json_t *object = cli_json_measurement(&launch, m);
   if (*l->note) json_object_set_new(object, "note", tw_json_text(l->note));
   if (i) cli_json_inspection(i, object);
   return cli_print_json(c, object, error);

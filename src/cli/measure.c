@@ -157,7 +157,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const outcome *o
   if (o->inspection.wanted) cli_json_inspection(&o->inspection, object);
   json_object_set_new(object, "verdict", json_string(tw_verdict_name(o->trial.verdict)));
   if (status == TW_OK) {
-    json_t *measurement = cli_json_measurement(s->target, &s->problem, &o->trial.measured);
+    json_t *measurement = cli_json_measurement(s, &o->trial.measured);
     json_object_update(object, measurement);
     json_decref(measurement);
     json_object_set_new(object, "counter_help", json_counter_help(&o->trial.measured));
@@ -191,7 +191,7 @@ static void print_text(const cli *c, const cli_subject *s, const outcome *o, con
   printf("%s on %s%s%s\n", problem, s->target->name, note ? ", " : "", note ? note : "");
   printf("  result        correct: %s\n", o->trial.coverage);
   printf("  inputs        --seed %" PRIu64 "\n", c->options.inputs);
-  cli_print_measurement(s->target, &s->problem, &o->trial.measured, &o->bound);
+  cli_print_measurement(s, &o->trial.measured, &o->bound);
   if (o->inspection.wanted) cli_print_inspection(&o->inspection);
   print_timelines(c);
 }

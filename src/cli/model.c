@@ -56,6 +56,7 @@ static tw_status print_json(const cli *c, const cli_subject *s, const tw_schedul
     json_array_append_new(steps, step);
   }
   json_object_set_new(object, "bound", cli_json_bound(s->target, &p->bound));
+  if (cli_unjudged(s)) cli_json_accuracy(object, s->target, s);
   json_object_set_new(object, "schedule", cli_json_schedule(schedule));
   json_object_set_new(object, s->target->unit, json_cost(p, p->cost));
   json_object_set_new(object, "steps", steps);
@@ -96,6 +97,7 @@ static void print_text(const cli *c, const cli_subject *s, const prediction *p) 
     printf("  predicted  no prediction for %s: its cost model leaves out the limit of the bound\n", what);
   else
     printf("  predicted  no prediction for %s: it has no cost model\n", what);
+  if (p->cost > 0 && cli_unjudged(s)) cli_print_accuracy(s);
   size_t shown = 0;
   for (size_t i = 0; i < p->menu.n; i++) shown += c->options.verbose || is_first(&p->menu, i);
   if (shown)
@@ -127,6 +129,7 @@ tw_status cli_model(const cli *c, tw_error *error) {
   if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);
   if (status == TW_OK && !c->options.schedule)
     status = tw_target_baseline(subject.target, &subject.problem, &schedule, error);
+  if (status == TW_OK) subject.schedule = &schedule;
   if (status == TW_OK) status = predict(&subject, &schedule, &p, error);
   if (status == TW_OK && c->options.json)
     status = print_json(c, &subject, &schedule, &p, error);

@@ -67,24 +67,32 @@ json_t *cli_json_bound(const tw_target *target, const tw_bound *bound) {
   return object;
 }
 
-/* What the error of costs is the mean of, or why it is unknown for the problem. */
-static const char *error_of(const tw_target *target, const tw_problem *p, bool *known) {
-  const tw_family *f = p ? tw_family_of(target, p->op) : NULL;
-  const char *why = f && f->unjudged ? f->unjudged(target, p) : NULL;
+const char *cli_unjudged(const cli_subject *s) {
+  const tw_problem *p = s->problem.op ? &s->problem : NULL; /* NULL: a launch without an op */
+  const tw_family *f = p ? tw_family_of(s->target, p->op) : s->target->family;
+  return f && f->unjudged ? f->unjudged(s->target, p, s->schedule) : NULL;
+}
+
+/* What the error of costs is the mean of, or why it is unknown. */
+static const char *error_of(const tw_target *target, const cli_subject *s, bool *known) {
+  const char *why = s ? cli_unjudged(s) : NULL;
   *known = !why && target->traits.error > 0;
   return why ? why : target->traits.error_of;
 }
 
-json_t *cli_json_accuracy(const tw_target *target, const tw_problem *p) {
+void cli_json_accuracy(json_t *object, const tw_target *target, const cli_subject *s) {
   bool known;
-  const char *of = error_of(target, p, &known);
-  return json_pack("{s:o, s:s}", "error", known ? json_real(target->traits.error) : json_null(), "of",
-                   of ? of : "not known");
+  const char *of = error_of(target, s, &known);
+  if (!target->traits.simulated) return;
+  json_object_set_new(object, "accuracy",
+                      json_pack("{s:o, s:s}", "error", known ? json_real(target->traits.error) : json_null(), "of",
+                                of ? of : "not known"));
 }
 
-json_t *cli_json_measurement(const tw_target *target, const tw_problem *p, const tw_measurement *m) {
+json_t *cli_json_measurement(const cli_subject *s, const tw_measurement *m) {
+  const tw_target *target = s->target;
   json_t *object = json_object(), *memory = json_object(), *counters = json_object();
-  if (target->traits.simulated) json_object_set_new(object, "accuracy", cli_json_accuracy(target, p));
+  cli_json_accuracy(object, target, s);
   json_object_set_new(object, target->unit, cli_json_number(m->cost));
   if (m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
   json_object_set_new(object, "instructions", cli_json_number(m->instructions));
@@ -205,14 +213,14 @@ static void print_memories(const tw_measurement *m) {
   }
 }
 
-void cli_print_accuracy(const tw_target *target, const tw_problem *p) {
+void cli_print_accuracy(const cli_subject *s) {
   bool known;
-  const char *of = error_of(target, p, &known);
-  if (target->traits.simulated && !known && of) printf("  accuracy      unknown: %s\n", of);
+  const char *of = error_of(s->target, s, &known);
+  if (s->target->traits.simulated && !known && of) printf("  accuracy      unknown: %s\n", of);
 }
 
-void cli_print_measurement(const tw_target *target, const tw_problem *p, const tw_measurement *m,
-                           const tw_bound *bound) {
+void cli_print_measurement(const cli_subject *s, const tw_measurement *m, const tw_bound *bound) {
+  const tw_target *target = s->target;
   char text[CLI_NUMBER];
   printf("  cost          %s\n", cli_print_cost(target, m->cost, text));
   cli_print_spread(target, &m->spread);
@@ -222,7 +230,7 @@ void cli_print_measurement(const tw_target *target, const tw_problem *p, const t
   if (bound)
     printf("  bound         %s (%s): no kernel costs less; this one costs %.2f times as much\n",
            cli_print_cost(target, bound->cost, text), bound->limit, bound->cost > 0 ? m->cost / bound->cost : 0);
-  cli_print_accuracy(target, p);
+  cli_print_accuracy(s);
   if (m->bottleneck[0]) printf("  bottleneck    %s\n", m->bottleneck);
   if (m->instructions > 0) printf("  instructions  %s\n", cli_print_number(m->instructions, text));
   print_counters(m);

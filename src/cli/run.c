@@ -44,6 +44,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
   if (status == TW_OK) status = cli_check_header(c, subject.target, error);
   if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);
   if (status == TW_OK && from_schedule) {
+    subject.schedule = &schedule;
     status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);
     length = status == TW_OK ? strlen(source) : 0;
   } else if (status == TW_OK) {

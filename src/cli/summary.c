@@ -55,7 +55,7 @@ static json_t *json_exchanges(const cli_subject *s, const tw_search_result *r) {
 
 /* A candidate of the result. All of its measurement if `full`, else cost and utilization. */
 static json_t *json_candidate(const cli_subject *s, const tw_measurement *m, const char *source, bool full) {
-  json_t *object = full ? cli_json_measurement(s->target, &s->problem, m) : json_object();
+  json_t *object = full ? cli_json_measurement(s, m) : json_object();
   json_object_set_new(object, s->target->unit, cli_json_number(m->cost));
   if (m->spread.rounds) json_object_set_new(object, "spread", tw_spread_object(&m->spread));
   json_object_set_new(object, "utilization", json_real(m->utilization));
@@ -81,14 +81,20 @@ static const char *cost_from(const tw_search_result *r) {
   }
 }
 
+/* The subject with the schedule of the best kernel. */
+static cli_subject best_of(const cli_subject *s, const tw_search_result *r) {
+  return (cli_subject){.target = s->target, .problem = s->problem, .schedule = &r->schedule};
+}
+
 json_t *cli_json_result(const cli_subject *s, const tw_search_result *r, bool full) {
-  json_t *object = json_object(), *best = json_candidate(s, &r->best, r->source, full);
+  const cli_subject found = best_of(s, r);
+  json_t *object = json_object(), *best = json_candidate(&found, &r->best, r->source, full);
   json_object_set_new(best, "speedup", json_real(speedup(r, r->best.cost)));
   json_object_set_new(best, "schedule", cli_json_schedule(&r->schedule));
   json_object_set_new(object, "best", best);
   json_object_set_new(object, "start", json_candidate(s, &r->start, r->start_source, full));
   json_object_set_new(object, "bound", cli_json_bound(s->target, &r->bound));
-  if (s->target->traits.simulated) json_object_set_new(object, "accuracy", cli_json_accuracy(s->target, &s->problem));
+  cli_json_accuracy(object, s->target, &found);
   if (r->coverage[0]) json_object_set_new(object, "checked", tw_json_text(r->coverage));
   if (cost_from(r)) json_object_set_new(object, "cost_from", json_string(cost_from(r)));
   json_object_set_new(object, "samples", json_integer(r->samples));
@@ -165,7 +171,8 @@ void cli_print_ladder(const cli_subject *s, const tw_search_result *r, bool verb
   if (r->recalled)
     snprintf(recalled, sizeof recalled, "%d recalled from the journal (--fresh discards it), ", r->recalled);
   if (r->slower) snprintf(slower, sizeof slower, "%d slower than their parent and not checked, ", r->slower);
-  cli_print_accuracy(s->target, &s->problem);
+  const cli_subject found = best_of(s, r);
+  cli_print_accuracy(&found);
   printf("  %d candidate%s, %d of them correct, %s%sin %.1f s\n", r->samples, r->samples == 1 ? "" : "s", r->correct,
          recalled, slower, r->wall_seconds);
   if (r->coverage[0]) printf("  checked: %s\n", r->coverage);

@@ -51,7 +51,7 @@ static json_t *as_json(const tw_target *target) {
     if (features[i].is_there) json_array_append_new(also, tw_json_text(features[i].name));
   json_object_set_new(object, "ops", ops);
   json_object_set_new(object, "also", also);
-  if (target->traits.simulated) json_object_set_new(object, "accuracy", cli_json_accuracy(target, NULL));
+  cli_json_accuracy(object, target, NULL);
   char *description = target->describe(target);
   if (description) json_object_set_new(object, "description", tw_json_text(description));
   free(description);

@@ -1286,7 +1286,28 @@ static void kinds_without_a_published_time_are_marked(void **state) {
     o = run(words);
     if (cases[i].known == !!strstr(o.out, "\"error\": null")) fail_msg("%s: %s", words, o.out);
     release(&o);
+    snprintf(words, sizeof words, "$T model %s -t cdna4", cases[i].subject);
+    o = run(words);
+    if (cases[i].known == !!strstr(o.out, "accuracy      unknown")) fail_msg("%s: %s", words, o.out);
+    release(&o);
   }
+  /* no kernel with a split k, and no launch without an op, was compared */
+  static const char split[] = "echo 'split_k 2' >split; $T run --schedule split gemm m=64 n=64 k=512 a=bf16 b=bf16 -t cdna4",
+                    launch[] = "$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --kernel vadd --grid 2 --block 256 --timing-only "
+                               "--arg out=sums:1200 --arg out=sums:1200 --arg out=sums:1200 --arg u32=300 -t ";
+  char words[400];
+  expect_output(split, "accuracy      unknown: no published time");
+  snprintf(words, sizeof words, "%scdna4", launch);
+  expect_output(words, "accuracy      unknown: a launch without an op");
+}
+
+/* Launches without an op are timed on the machine of the file, too. */
+static void launches_use_the_machine_of_a_file(void **state) {
+  (void)state;
+  expect_output("printf 'base = cdna4\\nclock_mhz = 1200\\nmatrix_mhz = 1000\\n' >half.txt; $T run " TW_TEST_DATA
+                "/cdna/vadd.gfx950.co --kernel vadd --grid 2 --block 256 --timing-only --arg out=sums:1200 --arg out=sums:1200 "
+                "--arg out=sums:1200 --arg u32=300 -t ./half.txt",
+                "1,200 MHz");
 }
 
 static void no_share_of_the_bound_is_above_100_percent(void **state) {
@@ -1321,6 +1342,7 @@ static void no_share_of_the_bound_is_above_100_percent(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(kinds_without_a_published_time_are_marked),
+      cmocka_unit_test(launches_use_the_machine_of_a_file),
       cmocka_unit_test(no_share_of_the_bound_is_above_100_percent),
       cmocka_unit_test(views_answer_about_machines),
       cmocka_unit_test(help_and_version_are_printed),

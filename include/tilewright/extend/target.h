@@ -176,9 +176,9 @@ typedef struct tw_family {
   /* The steps that a schedule of the problem may have, to replace old names by current ones. NULL, or a function that
    * returns NULL: the family has no table of steps. */
   const tw_language *(*language)(const tw_target *, const tw_problem *, const tw_schedule *);
-  /* Returns a text that says why traits.error does not apply to costs of the problem, or NULL if it applies. NULL: it
-   * applies to all problems. */
-  const char *(*unjudged)(const tw_target *, const tw_problem *);
+  /* Returns a text that says why traits.error does not apply to costs of the problem, or NULL if it applies. A
+   * launch without an op has no problem: NULL. The schedule is NULL if it is not known. NULL: it applies to all costs. */
+  const char *(*unjudged)(const tw_target *, const tw_problem *, const tw_schedule *);
 } tw_family;
 
 /* ---- optional tables ---- */

@@ -149,7 +149,7 @@ tw_status cdna_launch_by_hand(const tw_target *t, const void *data, size_t size,
   uint8_t *block = tw_new(1, BLOCK_BYTES);
   cdna_times times = {0};
   const tw_evaluation how = {.trust = l->trust, .headers = l->headers};
-  const cdna_time_options options = {.jobs = l->jobs};
+  const cdna_time_options options = {.machine = cdna_machine_of(t), .jobs = l->jobs};
   cdna_launch launch = {.arguments = block, .lds = (uint32_t)l->shared, .jobs = l->jobs};
   tw_status status = block ? TW_OK : tw_no_memory(error, NULL);
   if (status == TW_OK && cdna_object_is(data, size))
