@@ -176,7 +176,7 @@ static tw_status compare_box(const tw_case *c, size_t index, const box *b, const
   for (size_t i = 0; i < n; i++)
     if (!i || tw_place_order(&place[different - 1], &place[i])) place[different++] = place[i];
   tw_mismatch found = {0};
-  tw_status status = tw_compare_places(c->problem, c->buffer, o, index, different, place, data, 1, &found, error);
+  tw_status status = tw_compare_places(c->problem, c->buffer, o, index, different, place, data, 0, &found, error);
   if (status == TW_OK) status = tw_mismatch_status(o, &found, error);
   sum->compared += (double)different;
   sum->elements += (double)all;
