@@ -70,13 +70,15 @@ static void judge(double got, double least, double most, double bound, tw_mismat
   }
 }
 
-/* O is rounded to type a, and P before it; numerator and denominator are sums of the same exponentials. */
+/* O is rounded to type a, and P before it; numerator and denominator are sums of the same exponentials. With
+ * arithmetic=bf16, O is not rounded, but V is; and the rounded Q and K change a score by at most 2 u |Q| |K|. */
 static void judge_query(const job *j, int64_t batch, int64_t head, int64_t i, const seen *s, double *x,
                         tw_mismatch *m) {
   const tw_attention *a = &j->a;
   const int64_t row = tw_attention_query(a, batch, i) * a->query_heads + head;
   const double n = (double)(s->n - s->first);
-  const double off = 2.5 * tw_unit(a->type) + 2 * (tw_sum_steps((double)s->n) + 4) * TW_CUT32;
+  const double unit = tw_unit(a->is_cut ? TW_BF16 : a->type),
+               off = 2.5 * unit + 2 * (tw_sum_steps((double)s->n) + 4) * TW_CUT32;
   tw_element_row(a->type, j->buffer[TW_ATTENTION_O], row * a->d, 1, a->d, x);
   for (int64_t c = 0; c < a->d; c++) {
     const double size = fmax(fabs(s->least[c]), fabs(s->most[c]));
@@ -94,7 +96,7 @@ static void judge_query(const job *j, int64_t batch, int64_t head, int64_t i, co
   const int64_t at = tw_attention_lse(a, batch, head, i), columns = a->tokens ? a->tokens : a->queries;
   judge((double)((const float *)j->buffer[TW_ATTENTION_LSE])[at], logs + mean_score, logs + reach,
         (tw_sum_steps((double)a->d) * TW_CUT32 + 16 * TW_U32) * (reach + 1) +
-            (tw_sum_steps((double)s->n) + 4) * TW_U32 * (1 + logs),
+            (tw_sum_steps((double)s->n) + 4) * TW_U32 * (1 + logs) + (a->is_cut ? 2.01 * unit * far : 0),
         &m[1], at / columns, at % columns);
 }
 

@@ -62,9 +62,16 @@ static float rounded(tw_type type, float x) {
   return (float)tw_element(type, &stored, 0);
 }
 
+static bool cuts; /* operands are rounded to bf16: arithmetic=bf16 */
+
+static float operand(const op_run *r, size_t x, int64_t at) {
+  const float value = (float)op_get(r, x, at);
+  return cuts ? rounded(TW_BF16, value) : value;
+}
+
 static float product(const op_run *r, size_t x, int64_t x_at, size_t y, int64_t y_at, int64_t d) {
   float sum = 0;
-  for (int64_t c = 0; c < d; c++) sum += (float)op_get(r, x, x_at + c) * (float)op_get(r, y, y_at + c);
+  for (int64_t c = 0; c < d; c++) sum += operand(r, x, x_at + c) * operand(r, y, y_at + c);
   return sum;
 }
 
@@ -72,6 +79,7 @@ static void forward(const op_run *r, kernel_plan plan) {
   const tw_attention all = tw_attention_of(&r->problem);
   const float scale = (float)all.scale * (plan == WRONG_SCALE ? 1.01f : 1), cap = (float)all.softcap;
   float *s = malloc((size_t)all.keys * sizeof *s);
+  cuts = all.is_cut;
   for (int64_t b = 0; b < all.batches; b++) {
     tw_attention a = all; /* of the sequence; places of its keys are those of the problem */
     if (a.has_lengths && plan != ALL_KEYS) a.keys = (int64_t)op_get(r, 5, b);
@@ -94,7 +102,8 @@ static void forward(const op_run *r, kernel_plan plan) {
         for (int64_t c = 0; c < a.d; c++) {
           float o = 0;
           for (int64_t j = 0; j < a.keys; j++)
-            o += rounded(a.type, s[j]) * (float)op_get(r, TW_ATTENTION_V, kept_at(r, &all, b, j, kh, plan) + c);
+            o += rounded(cuts ? TW_BF16 : a.type, s[j]) *
+                 operand(r, TW_ATTENTION_V, kept_at(r, &all, b, j, kh, plan) + c);
           op_put(r, TW_ATTENTION_O, q + c, (double)(o / sum));
         }
         op_put(r, TW_ATTENTION_LSE, a.tokens ? h * a.tokens + start + i : lse_at(&a, b, i, h),
@@ -313,6 +322,15 @@ static void a_sample_and_the_survey_find_wrong_blocks(void **state) {
   forward(&r, RIGHT);
   op_expect_sampled(&r, 2e6, true);
   op_put(&r, TW_ATTENTION_LSE, 777, op_get(&r, TW_ATTENTION_LSE, 777) - 3);
+  op_expect_sampled(&r, 2e6, false);
+  op_run_free(&r);
+  op_run_make(&r, "attention b=2 hq=4 hkv=2 sq=256 sk=256 d=32 causal=1 a=f32 arithmetic=bf16", 5);
+  forward(&r, RIGHT);
+  op_expect_sampled(&r, 2e6, true);
+  op_put(&r, TW_ATTENTION_LSE, 777, op_get(&r, TW_ATTENTION_LSE, 777) - 100); /* below what any score allows */
+  op_expect_sampled(&r, 2e6, false);
+  forward(&r, RIGHT);
+  op_put(&r, TW_ATTENTION_O, 12345, 2.5);
   op_expect_sampled(&r, 2e6, false);
   op_run_free(&r);
 }
