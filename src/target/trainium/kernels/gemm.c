@@ -3,6 +3,7 @@
  *   block m n      tiles of 128 rows and of tile_n columns whose sums are in PSUM at once
  *   keep           the operand whose panel stays in SBUF while blocks pass over the other one
  *   load k         rows of k that a partition gets from one transfer
+ *   turn transfer  tiles of A are transposed by DMA, each with one row of k in a partition
  *   copy           the engine that takes sums out of PSUM */
 #include <math.h>
 
@@ -13,7 +14,7 @@ enum { TILE = 128, BLOCKS_MAX = 8, LOAD_MAX = 16 };
 
 typedef struct plan {
   int m, n; /* tiles of a block */
-  int tile_n, keep, load, copy;
+  int tile_n, keep, load, copy, turn;
 } plan;
 
 static const tw_verb verbs[] = {
@@ -26,32 +27,40 @@ static const tw_verb verbs[] = {
     {TW_VERB("load", "load k=4", "Transfer this many rows of k to each partition in one DMA.", 1,
              TW_NUMBER("k", plan, load, 1, LOAD_MAX))},
     {TRN_ENGINE(copy, "vector", TRN_CHOICES_PSUM, "Copy sums out of PSUM on this engine.")},
+    {TW_VERB("turn", "turn transfer", "Transpose tiles of A on the Tensor engine (product) or by DMA (transfer).", 1,
+             TW_CHOICE("", plan, turn, TRN_BY_PRODUCT, "product|transfer"))},
 };
 static const tw_language language = {TW_LANGUAGE("gemm on Trainium", verbs)};
 
-/* A has its rows of m first: tiles are transposed. */
-static bool turns(const trn_subject *s) { return !trn_key(s, "a_transposed"); }
+/* A has its rows of m first, and the Tensor engine transposes its tiles. */
+static bool turns(const trn_subject *s, const plan *p) {
+  return !trn_key(s, "a_transposed") && p->turn == TRN_BY_PRODUCT;
+}
+static int load_of(const plan *p) { return p->turn == TRN_BY_TRANSFER ? 1 : p->load; }
 
 /* Bytes of a partition of SBUF: a block's panels. What is left over lets loads of the next block overlap with products. */
 static int64_t sbuf_bytes(const trn_subject *s, const plan *p) {
   const int64_t k = trn_key(s, "k"), a_bytes = trn_key_bytes(s, "a"), width = (int64_t)p->n * p->tile_n;
   const int64_t rows = k * p->m * a_bytes, columns = k / TILE * width * trn_key_bytes(s, "b");
-  return rows * (turns(s) ? 2 : 1) + columns + 2 * width * trn_key_bytes(s, "c");
+  return rows * (turns(s, p) ? 2 : 1) + columns + 2 * width * trn_key_bytes(s, "c");
 }
 
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;
   const trn_config_memory *memory = &s->config->memory;
   const int64_t bank = memory->psum_bank_bytes, banks = (p->tile_n * 4 + bank - 1) / bank * p->m * p->n,
-                most = memory->psum_banks - (turns(s) ? 1 : 0);
+                most = memory->psum_banks - (turns(s, p) ? 1 : 0);
   const struct {
     const char *key;
     int multiple;
-  } sizes[] = {{"m", TILE * p->m}, {"n", p->tile_n * p->n}, {"k", TILE * p->load}};
+  } sizes[] = {{"m", TILE * p->m}, {"n", p->tile_n * p->n}, {"k", TILE * load_of(p)}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (trn_key(s, sizes[i].key) % sizes[i].multiple)
       return tw_fail(error, TW_USAGE, "gemm on %s does not support %s=%lld; expected a multiple of %d", s->config->name,
                      sizes[i].key, (long long)trn_key(s, sizes[i].key), sizes[i].multiple);
+  if (p->turn == TRN_BY_TRANSFER &&
+      (trn_key(s, "a_transposed") || trn_key_bytes(s, "a") != 2 || !s->config->dma.transpose_rate))
+    return tw_fail(error, TW_USAGE, "unsupported 'turn transfer'; it needs a_transposed=0, a=bf16 or a=f16, and trn2");
   if (banks > most)
     return tw_fail(error, TW_USAGE, "a block needs %lld banks of PSUM; expected at most %lld", (long long)banks,
                    (long long)most);
@@ -67,18 +76,18 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const double row = (trn_key_bytes(s, "a") > 2 ? c->tensor.row_cycles_32 : c->tensor.row_cycles_16) / c->tensor.ghz;
   /* a narrow product ends before the next stationary tile is there */
   w->tensor = m / TILE * (k / TILE) * n / p->tile_n * fmax(p->tile_n * row, c->tensor.load_ns);
-  w->vector = turns(s) ? m / TILE * k * a_loads * c->vector.psum / c->vector.ghz : 0;
+  w->vector = turns(s, p) ? m / TILE * k * a_loads * c->vector.psum / c->vector.ghz : 0;
   trn_add_copies(s, w, (trn_choice)p->copy, m / TILE * n, m / TILE * n / p->tile_n);
   w->bytes =
       m * k * trn_key_bytes(s, "a") * a_loads + k * n * trn_key_bytes(s, "b") * b_loads + m * n * trn_key_bytes(s, "c");
   /* neighbouring rows are one run if a panel has all of their columns */
-  const double a_run = turns(s) ? k : p->m * TILE * (m_blocks > 1 ? 1 : p->load),
-               b_run = p->n * p->tile_n * (n_blocks > 1 ? 1 : p->load);
+  const double a_run = !trn_key(s, "a_transposed") ? k : p->m * TILE * (m_blocks > 1 ? 1 : load_of(p)),
+               b_run = p->n * p->tile_n * (n_blocks > 1 ? 1 : load_of(p));
   w->run_bytes = fmin(a_run * trn_key_bytes(s, "a"), b_run * trn_key_bytes(s, "b"));
-  w->transfers = k / (TILE * p->load) * (m_blocks * a_loads + n_blocks * b_loads) + m / TILE * n_blocks;
+  w->transfers = k / (TILE * load_of(p)) * (m_blocks * a_loads + n_blocks * b_loads) + m / TILE * n_blocks;
   /* the first product waits for one panel of each operand, with all of k if A is turned; the last block is copied out */
-  w->first = ((turns(s) ? k : TILE * p->load) * m / m_blocks * trn_key_bytes(s, "a") +
-              TILE * p->load * n / n_blocks * trn_key_bytes(s, "b")) /
+  w->first = ((turns(s, p) ? k : TILE * load_of(p)) * m / m_blocks * trn_key_bytes(s, "a") +
+              TILE * load_of(p) * n / n_blocks * trn_key_bytes(s, "b")) /
              c->dma.total_gbs;
   w->last = p->m * n / n_blocks * c->vector.psum / c->vector.ghz;
 }
@@ -110,6 +119,7 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
       {"keep", "keep columns", "B is loaded once"},
       {"keep", "keep rows", "A is loaded once"},
       {"keep", "keep nothing", "SBUF holds two generations of both panels"},
+      {"turn", "turn transfer", "the Tensor engine only multiplies"},
   };
   tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
   trn_offer_engines(m, "copy", "copy");
@@ -120,24 +130,20 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
   const int64_t m = trn_key(s, "m"), n = trn_key(s, "n"), k = trn_key(s, "k");
   const int height = TILE * p->m, width = p->tile_n * p->n;
-  const struct {
-    const char *name;
-    int64_t value;
-  } numbers[] = {{"load", p->load},
-                 {"depth", TILE * p->load},
-                 {"turn_extent", (TILE - 1) * p->load + 1},
-                 {"panels", k / (TILE * p->load)},
-                 {"height", height},
-                 {"width", width},
-                 {"tile_n", p->tile_n},
-                 {"blocks_m", p->m},
-                 {"blocks_n", p->n},
-                 {"m_blocks", m / height},
-                 {"n_blocks", n / width}};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-    tw_slots_number(slots, numbers[i].name, numbers[i].value);
+  tw_slots_number(slots, "load", load_of(p));
+  tw_slots_number(slots, "depth", TILE * load_of(p));
+  tw_slots_number(slots, "turn_extent", (TILE - 1) * p->load + 1);
+  tw_slots_number(slots, "panels", k / (TILE * load_of(p)));
+  tw_slots_number(slots, "height", height);
+  tw_slots_number(slots, "width", width);
+  tw_slots_number(slots, "tile_n", p->tile_n);
+  tw_slots_number(slots, "blocks_m", p->m);
+  tw_slots_number(slots, "blocks_n", p->n);
+  tw_slots_number(slots, "m_blocks", m / height);
+  tw_slots_number(slots, "n_blocks", n / width);
   tw_slots_text(slots, "c_type", trn_type_name_of(tw_problem_type(s->problem, "c")));
-  tw_slots_flag(slots, "turns", turns(s));
+  tw_slots_flag(slots, "turns", turns(s, p));
+  tw_slots_flag(slots, "by_copy", trn_key(s, "a_transposed"));
   tw_slots_flag(slots, "keeps_columns", p->keep == KEEP_COLUMNS);
   tw_slots_flag(slots, "keeps_rows", p->keep == KEEP_ROWS);
   tw_slots_flag(slots, "keeps_nothing", p->keep == KEEP_NOTHING);

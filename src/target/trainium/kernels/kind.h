@@ -80,6 +80,8 @@ typedef enum trn_choice { TRN_CHOOSE_ANY, TRN_CHOOSE_VECTOR, TRN_CHOOSE_SCALAR, 
 #define TRN_CHOICES_PSUM "any|vector|scalar"
 #define TRN_ENGINE(field, engine, choices, help)                                                                       \
   TW_VERB(#field, #field " " engine, help, 1, TW_CHOICE("", plan, field, TRN_CHOOSE_ANY, choices))
+/* How a row comes to all partitions, or a tile is transposed. */
+enum { TRN_BY_PRODUCT, TRN_BY_TRANSFER };
 const char *trn_engine_argument(trn_choice);
 /* Adds the time of instructions on one engine, on Vector for any: n elements of a partition in all. Vector takes `cycles`
  * for each. */

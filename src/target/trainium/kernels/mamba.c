@@ -10,14 +10,12 @@ typedef struct plan {
   int b_engine, c_engine, sum; /* trn_choice */
 } plan;
 
-enum { BY_PRODUCT, BY_TRANSFER };
-
 static const tw_verb verbs[] = {
     {TW_VERB("width", "width 512", "Process this many positions at once.", 1, TW_NUMBER("", plan, width, 64, 4096))},
     {TW_VERB("b", "b transfer", "Broadcast B to all partitions by DMA (transfer) or by a product with ones.", 1,
-             TW_CHOICE("", plan, b, BY_PRODUCT, "product|transfer"))},
+             TW_CHOICE("", plan, b, TRN_BY_PRODUCT, "product|transfer"))},
     {TW_VERB("c", "c transfer", "Broadcast C to all partitions by DMA (transfer) or by a product with ones.", 1,
-             TW_CHOICE("", plan, c, BY_PRODUCT, "product|transfer"))},
+             TW_CHOICE("", plan, c, TRN_BY_PRODUCT, "product|transfer"))},
     {TRN_ENGINE(b_engine, "gpsimd", TRN_CHOICES, "Multiply by B on this engine.")},
     {TRN_ENGINE(c_engine, "gpsimd", TRN_CHOICES, "Multiply by C on this engine.")},
     {TRN_ENGINE(sum, "gpsimd", TRN_CHOICES, "Sum over states on this engine.")},
@@ -31,12 +29,12 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
   const int64_t tiles = (trn_key(s, "c") + 127) / 128, size = trn_key_bytes(s, "a");
   if (p->b_engine == TRN_CHOOSE_SCALAR || p->c_engine == TRN_CHOOSE_SCALAR || p->sum == TRN_CHOOSE_SCALAR)
     return tw_fail(error, TW_USAGE, "unsupported engine scalar; expected vector or gpsimd for two tiles");
-  if ((p->b == BY_PRODUCT || p->c == BY_PRODUCT) && p->width > 512)
+  if ((p->b == TRN_BY_PRODUCT || p->c == TRN_BY_PRODUCT) && p->width > 512)
     return tw_fail(error, TW_USAGE,
                    "unsupported width %d: a bank of PSUM holds 512; expected less, or 'b transfer' and 'c transfer'",
                    p->width);
-  if ((p->b == BY_PRODUCT && p->b_engine == TRN_CHOOSE_GPSIMD) ||
-      (p->c == BY_PRODUCT && p->c_engine == TRN_CHOOSE_GPSIMD))
+  if ((p->b == TRN_BY_PRODUCT && p->b_engine == TRN_CHOOSE_GPSIMD) ||
+      (p->c == TRN_BY_PRODUCT && p->c_engine == TRN_CHOOSE_GPSIMD))
     return tw_fail(error, TW_USAGE, "unsupported engine gpsimd: it cannot read PSUM; expected vector, or 'transfer'");
   const int64_t bytes = p->width * (tiles * (2 * size + 3 * 4) + 4 * size + 8 * 4) + tiles * trn_key(s, "n") * 8;
   return trn_fits(s, "width ", p->width, bytes, error);
@@ -67,14 +65,11 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
 static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
   (void)s, (void)now;
   trn_offer_powers(m, "width", "wide parts need fewer instructions; narrow parts overlap more", "width ", 128, 4096);
-  static const tw_offer offers[] = {
-      {"spread", "b transfer", "DMA broadcasts it into SBUF, which GpSimd can read"},
-      {"spread", "b product", "one read from HBM; a product broadcasts it into PSUM, which is fast to read"},
-      {"spread", "c transfer", "DMA broadcasts it into SBUF, which GpSimd can read"},
-      {"spread", "c product", "one read from HBM; a product broadcasts it into PSUM, which is fast to read"}};
-  tw_menu_offer_all(m, sizeof offers / sizeof *offers, offers);
-  trn_offer_engines(m, "engines", "b_engine");
-  trn_offer_engines(m, "engines", "c_engine");
+  for (int x = 'b'; x <= 'c'; x++) {
+    tw_menu_offer(m, "spread", "DMA broadcasts it into SBUF, which GpSimd can read", "%c transfer", x);
+    tw_menu_offer(m, "spread", "one read from HBM; PSUM, to which a product broadcasts, is fast", "%c product", x);
+    trn_offer_engines(m, "engines", x == 'b' ? "b_engine" : "c_engine");
+  }
   trn_offer_engines(m, "engines", "sum");
 }
 
@@ -82,8 +77,8 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
   tw_slots_number(slots, "tiles", (trn_key(s, "c") + 127) / 128);
   tw_slots_number(slots, "width", p->width);
-  tw_slots_text(slots, "b_spread", p->b == BY_PRODUCT ? "by_product" : "by_transfer");
-  tw_slots_text(slots, "c_spread", p->c == BY_PRODUCT ? "by_product" : "by_transfer");
+  tw_slots_text(slots, "b_spread", p->b == TRN_BY_PRODUCT ? "by_product" : "by_transfer");
+  tw_slots_text(slots, "c_spread", p->c == TRN_BY_PRODUCT ? "by_product" : "by_transfer");
   trn_copy_slots(s, slots, "copy", "from", "engine", TRN_CHOOSE_SCALAR);
   tw_slots_text(slots, "b_engine", trn_engine_argument((trn_choice)p->b_engine));
   tw_slots_text(slots, "c_engine", trn_engine_argument((trn_choice)p->c_engine));

@@ -15,8 +15,6 @@ typedef struct plan {
   int multiply, add; /* trn_choice */
 } plan;
 
-enum { BY_PRODUCT, BY_TRANSFER };
-
 #define SPLIT                                                                                                          \
   TW_VERB("split", "split 4", "Divide the columns into this many parts, each with its own transfer.", 1,               \
           TW_NUMBER("", plan, split, 1, 64))
@@ -28,7 +26,7 @@ static const tw_verb verbs[] = {
     {SPLIT},
     {TW_VERB("spread", "spread transfer",
              "Broadcast weights to all partitions by DMA (transfer) or by a product with ones.", 1,
-             TW_CHOICE("", plan, spread, BY_PRODUCT, "product|transfer"))},
+             TW_CHOICE("", plan, spread, TRN_BY_PRODUCT, "product|transfer"))},
     {TW_VERB("sums", "sums vector", "Sum rows on this engine.", 1, TW_CHOICE("", plan, sums, 0, "scalar|vector"))},
     {TW_VERB("scale", "scale scalar", "Scale rows on Scalar, or on Vector in one instruction with the weights.", 1,
              TW_CHOICE("", plan, scale, 0, "vector|scalar"))},
@@ -95,7 +93,7 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
     trn_add(s, w, (trn_choice)p->multiply, c->vector.copy_32, n, 0);
     return;
   }
-  if (p->spread == BY_TRANSFER)
+  if (p->spread == TRN_BY_TRANSFER)
     w->bytes += 128 * cols * trn_key_bytes(s, "a") * (1 + is_layer(s));
   else
     w->first += cols * c->tensor.row_cycles_32 / c->tensor.ghz;
@@ -130,7 +128,7 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_text(slots, "multiply", trn_engine_argument((trn_choice)p->multiply));
   if (!is_norm(s)) return;
   tw_slots_flag(slots, "layer", is_layer(s));
-  tw_slots_flag(slots, "by_transfer", p->spread == BY_TRANSFER);
+  tw_slots_flag(slots, "by_transfer", p->spread == TRN_BY_TRANSFER);
   tw_slots_flag(slots, "sums_vector", p->sums);
   tw_slots_flag(slots, "center_scalar", p->scale);
   tw_slots_text(slots, "add", trn_engine_argument((trn_choice)p->add));
