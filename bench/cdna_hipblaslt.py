@@ -8,6 +8,8 @@ makes code objects of them. Arguments are those of ContractionSolution.cpp (kern
 the objects' metadata. Each kernel runs with all checks. Then it runs once for each barrier of its main loop, without that barrier:
 `races` must report each. Exit status 1 if a result is wrong or a missing barrier is not reported.
 """
+import needs  # names a missing module
+
 import argparse
 import glob
 import json

@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import torch
 from cuda_launch import Kernel
 
+if len(sys.argv) < 3: sys.exit(__doc__.strip())
 directory, name = sys.argv[1:3]
 case = next(c for c in json.load(open(f"{directory}/cases.json")) if c["name"] == name)
 k = case["keys"]

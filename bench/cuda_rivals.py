@@ -641,6 +641,7 @@ def measure(directory, limit):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3: sys.exit(__doc__.strip())
     what, directory = sys.argv[1], sys.argv[2]
     if what == "prepare": prepare(directory, sys.argv[3] if len(sys.argv) > 3 else os.path.join(HERE, "cuda_cases.txt"))
     elif what == "measure": measure(directory, float(sys.argv[3]) if len(sys.argv) > 3 else 500)

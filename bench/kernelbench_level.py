@@ -7,6 +7,8 @@ A row: the model, KernelBench's verdict, milliseconds of PyTorch, of torch.compi
 calls that a kernel computes. fast_1 and fast_2 are the parts of the evaluated models that are right and 1 and 2 times as fast as PyTorch.
 """
 
+import needs  # names a missing module
+
 import argparse
 import contextlib
 import functools

@@ -10,6 +10,8 @@ ratio of torch.compile's time to it, and the error: the root mean square of the 
 is the output, or the gradient of the first weights.
 """
 
+import needs  # names a missing module
+
 import argparse
 import contextlib
 import copy

@@ -5,6 +5,8 @@
 A row: calls, microseconds of PyTorch and of the kernel, the ratio, the problem and the schedule. The exit status is 1 if a call has no kernel.
 """
 
+import needs  # names a missing module
+
 import argparse
 import sys
 

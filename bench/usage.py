@@ -6,6 +6,7 @@ import os
 import sys
 
 import __main__
+import needs  # noqa: F401
 
 if {"-h", "--help"} & set(sys.argv[1:]):
     print(__main__.__doc__.strip())

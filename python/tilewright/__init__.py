@@ -1,5 +1,16 @@
 """tilewright: finds, checks and runs fast tiled kernels for tensor accelerators. See python/README.md."""
 
+try:
+    import cffi as _cffi  # noqa: F401
+    import numpy as _numpy  # noqa: F401
+except ImportError as _error:
+    import sys as _sys
+
+    _text = f"tilewright: NumPy and cffi are required ({_error}); install Debian's python3-numpy and python3-cffi, or run pip install numpy cffi"
+    if _sys.argv[0] == "-m":  # python -m tilewright.kernelbench: the user asked for a command, not for a traceback
+        raise SystemExit(_text) from None
+    raise ImportError(_text) from _error
+
 from ._formats import Encoded, encode, formats
 from ._gemm import Gemm, PackedB
 from ._library import (

@@ -22,9 +22,14 @@ import types
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-import torch
+try:
+    import torch
 
-import tilewright.torch as twt
+    import tilewright.torch as twt
+except ImportError as _error:
+    if __name__ != "__main__":
+        raise
+    sys.exit(f"tilewright.kernelbench: PyTorch is required ({_error}); install it: https://pytorch.org/get-started")
 
 from ._library import UsageError
 
