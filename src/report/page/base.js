@@ -56,7 +56,12 @@ R.isFailure = c => !['correct', 'slower, not checked', 'duplicate'].includes(c.v
 R.prepare = run => {
   const list = run.candidates || [];
   run.byNumber = new Map(list.map(c => [c.n, c]));
-  for (const c of list) c.children = [];
+  for (const c of list) {
+    c.children = [];
+    /* Rules name a lever as the menu does ("row pipeline"), a reused search by its step ("row_pipeline"). */
+    if (/^[a-z0-9_]+( \+ [a-z0-9_]+)*$/.test(c.lever || '')) c.lever = c.lever.replace(/_/g, ' ');
+  }
+  run.evaluated = list.filter(c => c.verdict !== 'duplicate');
   for (const c of list) {
     const parent = run.byNumber.get(c.parent);
     if (parent && parent.n !== c.n) parent.children.push(c);

@@ -12,10 +12,10 @@ R.comparison = {
     const names = R.compareNames(runs), colors = d3.schemeTableau10;
     body.append(R.el('div', {class: 'scroll'}, R.el('table', {},
       R.el('thead', {}, R.el('tr', {}, ['run', 'problem', 'target', 'agents'].map(t => R.el('th', {}, t)),
-        ['best', 'of the bound', 'the start', 'candidates', 'correct', 'search'].map(t => R.el('th', {class: 'n'}, t)), R.el('th', {}, 'state'))),
+        ['best', 'of the bound', 'the start', 'evaluated', 'correct', 'search'].map(t => R.el('th', {class: 'n'}, t)), R.el('th', {}, 'state'))),
       R.el('tbody', {}, runs.map((r, i) => R.el('tr', {}, R.el('td', {}, R.el('i', {class: 'key', color: colors[i % 10]}), ' ' + names[i]), R.el('td', {}, r.problem), R.el('td', {}, r.target),
         R.el('td', {}, (r.search && r.search.agent) || ''), R.el('td', {class: 'n'}, R.amount(r.bestCost, r.unit)), R.el('td', {class: 'n'}, R.percent(r.boundCost / r.bestCost)),
-        R.el('td', {class: 'n'}, R.times(r.startCost / r.bestCost)), R.el('td', {class: 'n'}, R.number((r.candidates || []).length)),
+        R.el('td', {class: 'n'}, R.times(r.startCost / r.bestCost)), R.el('td', {class: 'n'}, R.number(r.evaluated.length)),
         R.el('td', {class: 'n'}, R.number((r.candidates || []).filter(c => c.verdict === 'correct').length)),
         R.el('td', {class: 'n'}, R.seconds(r.summary ? r.summary.wall_seconds : r.facts.seconds)), R.el('td', {}, r.state || '')))))));
   },

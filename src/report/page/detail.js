@@ -122,7 +122,7 @@ R.panels.push({
           R.el('td', {class: 'n'}, c.n), R.el('td', {class: 'n wide'}, c.iteration), R.el('td', {class: 'line'}, R.el('i', {class: 'key', color: R.colorOf(c.verdict)}), ' ' + c.verdict),
           R.el('td', {class: 'n'}, c.cost > 0 ? R.amount(c.cost, run.unit) : ''), R.el('td', {class: 'n wide'}, c.cost > 0 ? R.percent(c.utilization) : ''),
           R.el('td', {}, R.planOf(c).slice(0, 160)), R.el('td', {class: 'wide'}, c.agent || ''))))));
-      more.replaceChildren(R.el('span', {class: 'soft small'}, R.plural(list.length, 'candidate') + '. '),
+      more.replaceChildren(R.el('span', {class: 'soft small'}, R.plural(list.length, 'candidate') + ', with duplicates. '),
         list.length > s.shown ? R.el('button', {type: 'button', onclick: () => { s.shown += 200; fill(); }}, 'Show more') : '');
     };
     body.append(R.el('p', {}, R.el('input', {type: 'search', placeholder: 'Search', 'aria-label': 'Search candidates', value: s.text, oninput: e => { s.text = e.target.value; fill(); }})), out, more);

@@ -9,14 +9,14 @@ R.tiles = run => {
   };
   const list = run.candidates || [], count = verdict => list.filter(c => c.verdict === verdict).length;
   const seconds = d3.max(list, c => c.at) || (run.summary ? run.summary.wall_seconds : run.facts.seconds);
-  const same = count('duplicate');
+  const same = list.length - run.evaluated.length;
   return R.el('div', {class: 'tiles'},
     tile(R.amount(run.bestCost, run.unit), run.state === 'running' ? 'best so far' : 'best', true),
     tile(R.times(run.startCost / run.bestCost), 'the start (' + R.amount(run.startCost, run.unit) + ')'),
-    run.boundCost > 0 && tile(R.percent(run.boundCost / run.bestCost), 'of the bound (' + R.amount(run.boundCost, run.unit) + ')'),
-    run.utilizationOf.includes('peak') && tile(R.percent(run.utilization), 'of ' + run.utilizationOf),
-    tile(R.number(list.length ? list.length - same : run.summary && run.summary.samples),
-      'candidates' + (list.length ? ', ' + R.number(count('correct')) + ' correct' : '') + (same ? '; ' + R.plural(same, 'duplicate') : '')),
+    run.boundCost > 0 && tile(R.percent(run.boundCost / run.bestCost), 'of the bound, the least possible cost (' + R.amount(run.boundCost, run.unit) + ')'),
+    run.utilizationOf.includes('peak') && tile(R.percent(run.utilization), 'of ' + run.utilizationOf + ', with every product counted'),
+    tile(R.number(list.length ? run.evaluated.length : run.summary && run.summary.samples),
+      'candidates evaluated' + (list.length ? ', ' + R.number(count('correct')) + ' correct' : '') + (same ? '; ' + R.plural(same, 'more duplicate') : '')),
     R.finite(seconds) && tile(R.seconds(seconds), 'of search'));
 };
 

@@ -77,7 +77,7 @@ R.panels.push({
     const failed = run.candidates.filter(R.isFailure);
     const kinds = d3.nest().key(c => c.verdict).entries(failed).sort((a, b) => b.values.length - a.values.length);
     const most = kinds[0].values.length;
-    body.append(R.el('p', {class: 'soft small'}, R.plural(failed.length, 'candidate') + ' of ' + R.number(run.candidates.length) + ' failed.'));
+    body.append(R.el('p', {class: 'soft small'}, R.plural(failed.length, 'candidate') + ' of ' + R.number(run.evaluated.length) + ' evaluated failed.'));
     for (const k of kinds) {
       const messages = d3.nest().key(c => R.messageKind(c.message)).entries(k.values).sort((a, b) => b.values.length - a.values.length);
       body.append(R.el('details', {}, R.el('summary', {},
