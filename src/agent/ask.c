@@ -16,7 +16,7 @@
 enum {
   AT_ONCE = 4,
   USELESS_MOST = 24,  /* replies without a kernel in a row */
-  UNANSWERED_MOST = 6 /* questions without an answer in a row */
+  UNANSWERED_MOST = 6 /* requests without an answer in a row */
 };
 
 void tw_account_open(tw_account *a) {
@@ -61,30 +61,33 @@ static tw_status check_hope(tw_account *a, const char *agent, tw_error *error) {
   return TW_OK;
 }
 
+static const char *plural(size_t n) { return n == 1 ? "" : "s"; }
+
 void tw_account_print(tw_account *a, const char *agent, tw_text *out) {
   if (a->asked + a->recalled == 0) return;
-  tw_text_add(out, "%s: %zu questions asked", agent, a->asked);
+  tw_text_add(out, "%s: %zu request%s", agent, a->asked, plural(a->asked));
   if (a->recalled) tw_text_add(out, ", %zu more known from the journal", a->recalled);
   const char *about = a->estimated ? "about " : "";
   if (a->tokens_in + a->tokens_out > 0)
     tw_text_add(out, ", %s%.0f tokens in and %.0f out%s", about, a->tokens_in, a->tokens_out,
                 a->estimated ? " (estimated as characters / 4)" : "");
   if (a->money > 0) tw_text_add(out, ", %s%.4g spent", about, a->money);
-  tw_text_add(out, ", %.1f s of waiting\n", a->seconds);
+  tw_text_add(out, ", %.1f s of waiting for answers\n", a->seconds);
   if (a->spent)
     tw_text_add(out, "%s: the budget is used up (%s); the search went on without it\n", agent,
                 a->spent_why ? a->spent_why : "?");
   for (int i = 0; i < TW_CHAT_TROUBLES; i++)
     if (a->troubles[i])
-      tw_text_add(out, "%s: %zu questions without an answer, %s\n", agent, a->troubles[i],
+      tw_text_add(out, "%s: %zu request%s without an answer: %s\n", agent, a->troubles[i], plural(a->troubles[i]),
                   a->trouble[i] ? a->trouble[i] : "?");
   for (int kernel = 0; kernel < 2; kernel++)
     if (a->useless[kernel])
-      tw_text_add(out, "%s: %zu answers without a %s, the first: %s\n", agent, a->useless[kernel],
-                  kernel ? "kernel" : "plan", a->useless_why[kernel] ? a->useless_why[kernel] : "?");
+      tw_text_add(out, "%s: %zu answer%s without a %s; the first: %s\n", agent, a->useless[kernel],
+                  plural(a->useless[kernel]), kernel ? "kernel" : "plan",
+                  a->useless_why[kernel] ? a->useless_why[kernel] : "?");
 }
 
-/* ---- one question ---- */
+/* ---- one request ---- */
 
 static double price(const tw_model_options *o, const tw_exchange *e) {
   return 1e-6 * (o->price_in * e->tokens_in + o->price_out * e->tokens_out);

@@ -180,7 +180,7 @@ char *cli_print_cost(const tw_target *target, double cost, char buffer[CLI_NUMBE
 void cli_print_spread(const tw_target *t, const tw_spread *s) {
   char least[CLI_NUMBER], lower[CLI_NUMBER], median[CLI_NUMBER], upper[CLI_NUMBER], most[CLI_NUMBER];
   if (!s->rounds) return;
-  printf("  spread        %zu rounds: %s to %s, median %s, middle half %s to %s\n", s->rounds,
+  printf("  spread        %zu rounds: %s to %s, median %s, half of them from %s to %s\n", s->rounds,
          cli_print_cost(t, s->least, least), cli_print_cost(t, s->most, most), cli_print_cost(t, s->median, median),
          cli_print_cost(t, s->lower, lower), cli_print_cost(t, s->upper, upper));
 }

@@ -198,7 +198,7 @@ static tw_status require_word(header *h, const char *p, tw_error *error) {
   int64_t value;
   const tw_status status = tw_expression(p, NULL, h->scope, &value, error);
   if (status != TW_OK || value) return status;
-  return tw_fail(error, TW_USAGE, "the kernel is not for this problem: it requires %s", p);
+  return tw_fail(error, TW_USAGE, "the problem does not meet this condition of the kernel");
 }
 
 static tw_status three(const header *h, const char *p, int64_t out[3], tw_error *error) {

@@ -266,7 +266,7 @@ tw_status report_read_run(const char *directory, json_t **out, tw_error *error) 
   if (status == TW_OK && !path && !summary)
     status = tw_fail(
         error, TW_USAGE,
-        "%s has no run (neither journal.sqlite nor summary.json); give the directory of `tilewright tune --out`",
+        "'%s' has no run (neither journal.sqlite nor summary.json); give the directory of `tilewright tune --out`",
         directory);
   if (status == TW_OK && path) status = open_journal(path, &j, summary ? &ignored : error);
   if (status == TW_OK && path) add_journal(&j, run);

@@ -35,8 +35,7 @@ static void offer(tw_menu_builder *m, const char *lever, const char *why, const 
   snprintf(item->step, sizeof item->step, "%s", step);
   snprintf(item->lever, sizeof item->lever, "%s", lever);
   if (m->peak_cost > 0)
-    snprintf(item->why, sizeof item->why, "%s; model: %.1f%% -> %.1f%% of peak", why, 100 * m->peak_cost / m->now_cost,
-             100 * m->peak_cost / cost);
+    snprintf(item->why, sizeof item->why, "%s; model: %.2fx as fast", why, m->now_cost / cost);
   else
     snprintf(item->why, sizeof item->why, "%s", why);
   item->predicted_cost = cost;

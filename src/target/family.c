@@ -43,7 +43,7 @@ static tw_status find(const tw_target *t, const tw_problem *p, const tw_family *
   char known[300] = "";
   for (size_t i = 0, used = 0; i < t->n_families && used < sizeof known; i++)
     used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", t->family[i].op);
-  return tw_fail(error, TW_UNSUPPORTED, "%s: op %s is not supported; supported: %s", t->name, p->op->name, known);
+  return tw_fail(error, TW_UNSUPPORTED, "%s: op %s is unsupported; expected one of %s", t->name, p->op->name, known);
 }
 
 static bool is_among(const char *name, const char *words) {

@@ -38,7 +38,7 @@ static void a_reply_becomes_a_kernel(void **state) {
   assert_string_equal(r.rung[1].step, "tile");
   assert_string_equal(r.rung[1].why, "larger tiles");
   assert_true(strncmp(r.rung[1].agent, "exec:", 5) == 0);
-  assert_non_null(strstr(r.notes, "questions asked"));
+  assert_non_null(strstr(r.notes, " requests, about "));
   char *log = read_text("log");
   assert_non_null(strstr(log, "the plan text")); /* in the second prompt */
   assert_non_null(strstr(log, "(do not repeat it)"));
@@ -140,7 +140,7 @@ static void a_lost_question_is_one_candidate(void **state) {
                               o);
   assert_true(r.best.cost == fake_cost(&better));
   assert_null(strstr(r.notes, "proposes no more"));
-  assert_non_null(strstr(r.notes, "2 questions without an answer"));
+  assert_non_null(strstr(r.notes, "2 requests without an answer"));
   assert_int_equal(r.n_exchanges, 8);
   assert_int_equal(strncmp(r.exchange[2].outcome, "no kernel: exec:", 16), 0);
   assert_true(r.exchange[2].candidate > 0);
@@ -169,7 +169,7 @@ static void a_reply_that_is_no_plan_is_not_followed(void **state) {
   o.iterations = 1, o.plans = 3;
   tw_search_result r = search(model("echo sure"), o);
   assert_int_equal(r.n_exchanges, 3);
-  assert_non_null(strstr(r.notes, "3 answers without a plan, the first: the reply names no OPTION and has no PLAN"));
+  assert_non_null(strstr(r.notes, "3 answers without a plan; the first: the reply names no OPTION and has no PLAN"));
   assert_string_equal(r.exchange[0].outcome, "no plan");
   tw_search_result_clear(&r);
 }
@@ -504,7 +504,7 @@ static void tinympc_by_hand_is_replayed(void **state) {
   assert_int_equal(asked(), 14); /* two were sent back */
   assert_int_equal(r.correct, 7);
   assert_true(r.start.cost / r.best.cost > 2.8);
-  assert_non_null(strstr(r.notes, "1 answers without a kernel"));
+  assert_non_null(strstr(r.notes, "1 answer without a kernel"));
   tw_search_result_clear(&r);
 }
 

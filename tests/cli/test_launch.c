@@ -243,7 +243,7 @@ static void what_is_wrong_is_named_with_its_line(void **state) {
       {"//: args workspace(8)", "byte 8 is outside of the workspace of 0"},
       {"//: map t = workspace(bf17, 0) box(8, 8)", "expected a type"},
       {"//: map t = workspace(bf16, 0) box(8, 8)", "requires dims"},
-      {"//: require k == 97", "it requires k == 97"},
+      {"//: require k == 97", "does not meet this condition"},
       {"//: let m = 3", "'m' is reserved"},
       {"//: let x 3", "expected '='"},
       {"//: shared -1", "at least 0"},

@@ -228,7 +228,7 @@ static void a_menu_holds_what_is_legal_and_new_the_best_first_and_once(void **st
   assert_int_equal(tw_menu_finish(&m, &menu, NULL), TW_OK);
   assert_int_equal(menu.n, 3);
   assert_string_equal(menu.item[0].step, "tile m=10 n=10");
-  assert_string_equal(menu.item[0].why, "larger; model: 50.0% -> 54.7% of peak");
+  assert_string_equal(menu.item[0].why, "larger; model: 1.09x as fast");
   assert_true(menu.item[0].predicted_cost == 900);
   assert_string_equal(menu.item[1].step, "order both"); /* equal costs: by text */
   assert_string_equal(menu.item[2].step, "order columns");

@@ -32,14 +32,15 @@ static char *describe(const tw_target *t) {
   const gm_config *c = gm_config_of(t);
   const char *type = tw_type_name(c->input_type), *acc = tw_type_name(c->acc_type);
   tw_text s = {0};
+  tw_text_add(&s, "%s\n", c->summary);
   tw_text_add(&s, "host         in-order RV64GC core (Rocket), %d KiB + %d KiB L1\n", c->icache_bytes >> 10,
               c->dcache_bytes >> 10);
   tw_text_add(&s, "array        %d x %d, %s x %s -> %s, peak %d multiply-accumulates a cycle\n", c->dim, c->dim, type,
               type, acc, c->dim * c->dim);
   tw_text_add(&s, "scratchpad   %d KiB in %d single-ported banks of %d rows of %d bytes\n", c->spad_bytes >> 10,
               c->spad_banks, gm_spad_bank_rows(c), c->dim * gm_input_bytes(c));
-  tw_text_add(&s, "accumulator  %d KiB in %d banks of %d rows of %d bytes\n", c->acc_bytes >> 10, c->acc_banks,
-              gm_acc_bank_rows(c), c->dim * gm_acc_bytes(c));
+  tw_text_add(&s, "accumulator  %d KiB in %d bank%s of %d rows of %d bytes\n", c->acc_bytes >> 10, c->acc_banks,
+              c->acc_banks == 1 ? "" : "s", gm_acc_bank_rows(c), c->dim * gm_acc_bytes(c));
   tw_text_add(&s, "commands     reservation station of %d load, %d execute, %d store entries; in-order allocation\n",
               c->rs_load, c->rs_execute, c->rs_store);
   tw_text_add(&s, "DMA          %d bytes a cycle, packets of up to %d bytes, %d reads and %d writes in flight\n",

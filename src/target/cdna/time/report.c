@@ -130,7 +130,17 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
   ADD("cus_working", "%", "time in which CUs have workgroups, mean over the CUs", 100 * t->working);
   static const char *const name[] = {"wait_issue",   "wait_matrix",  "wait_result", "wait_register", "wait_vmcnt",
                                      "wait_lgkmcnt", "wait_barrier", "wait_lds",    "wait_memory",   "wait_code"};
-  for (int s = 0; s < CDNA_WAITS; s++) ADD(name[s], "%", "of waves' time, waiting for that", 100 * t->stall[s]);
+  static const char *const wait[] = {"waves' time in which other waves of the SIMD issue",
+                                     "waves' time in which they wait for the busy matrix unit",
+                                     "waves' time in which they wait for results of matrix instructions",
+                                     "waves' time in which they wait for other registers, s_nop, s_sleep or a branch",
+                                     "waves' time in which they wait for vmcnt (vector memory)",
+                                     "waves' time in which they wait for lgkmcnt (LDS and scalar memory)",
+                                     "waves' time in which they wait at a barrier",
+                                     "waves' time in which the queue of LDS is full",
+                                     "waves' time in which the queue of vector memory is full",
+                                     "waves' time in which they wait for instructions"};
+  for (int s = 0; s < CDNA_WAITS; s++) ADD(name[s], "%", wait[s], 100 * t->stall[s]);
   ADD("l2_hits", "%", "hits of L2, of the loads that miss L1", 100 * t->l2_hits);
   ADD("llc_hits", "%", "hits of the last-level cache, of the loads that miss L2", 100 * t->llc_hits);
   ADD("lds_conflicts", "%", "additional LDS cycles because of bank conflicts", 100 * t->conflicts);

@@ -83,7 +83,8 @@ static void print_text(const cdna_pattern *p, const cdna_tile *t, const cdna_swi
   if (worst <= 1)
     tw_text_add(out, "\nno conflicts: %d turns\n", turns);
   else
-    tw_text_add(out, "\n%d-way conflicts: %d turns instead of %d\n", worst, turns, phases);
+    tw_text_add(out, "\n%d-way conflicts: %d turns instead of %d (in a turn, each bank serves one address)\n", worst,
+                turns, phases);
 }
 
 static void print_data(const cdna_pattern *p, const cdna_tile *t, const cdna_swizzle *s, tw_text *out) {

@@ -180,12 +180,12 @@ void xd_execute_coverage(const xd_gemm *g, const tw_problem *whole, char *text, 
   if (is_whole(g) || choose_part(g, whole, &smaller, NULL) != TW_OK)
     snprintf(text, size, "every element");
   else
-    snprintf(
-        text, size,
-        "sampled: every element of a smaller product of the same tiles: m=%lld n=%lld k=%lld, a macro-tile and the "
-        "remainder of each dimension; the whole product is timed, not computed",
-        (long long)tw_problem_int(&smaller, "m"), (long long)tw_problem_int(&smaller, "n"),
-        (long long)tw_problem_int(&smaller, "k"));
+    snprintf(text, size,
+             "sampled: every element of a smaller product with the same tiles (m=%lld n=%lld k=%lld), because the "
+             "whole product "
+             "is timed and not computed",
+             (long long)tw_problem_int(&smaller, "m"), (long long)tw_problem_int(&smaller, "n"),
+             (long long)tw_problem_int(&smaller, "k"));
 }
 
 /* ---- measuring ---- */

@@ -96,7 +96,8 @@ static void covers(tw_menu_builder *m) {
 }
 
 static void offer_others(tw_menu_builder *m, const xd_config *c) {
-  static const char c_why[] = "two of C: it leaves while the next is computed; one: room for larger tiles",
+  static const char c_why[] =
+      "with two buffers of C, one is stored while the next is computed; one buffer leaves room for larger tiles",
                     b_why[] = "a single buffer of B saves memory, but the core waits for each transfer",
                     a_why[] = "a single buffer of A saves memory, but the core waits for each transfer";
   static const tw_offer offers[] = {
