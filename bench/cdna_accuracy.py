@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Published times of HipKittens' kernels on MI355X beside the model's: docs/reference/accuracy-cdna.md.
+"""Published times of kernels on MI355X beside the model's: docs/reference/accuracy-cdna.md.
 
-    python3 bench/cdna_accuracy.py HIPKITTENS [--fp6 HIPKITTENS_FP6] [--tilewright build/tilewright] [--only WORD]
+    python3 bench/cdna_accuracy.py HIPKITTENS [--fp6 HIPKITTENS_FP6] [--aiter HSA] [--tutorial NOTEBOOK] [--only WORD]
+        [--tilewright build/tilewright] [--target cdna4]
 
 HIPKITTENS is a checkout at f09e9685, HIPKITTENS_FP6 the folder fp6_dwordx3 of its branch fp6_experimental. The script changes only the
 sizes in a copy of each source. Matrices are zeros, because times do not depend on values. Published times are from the folder analysis
@@ -13,6 +14,7 @@ import os
 import re
 import subprocess
 import tempfile
+import textwrap
 
 GEMM, ATTENTION = "kernels/gemm/bf16fp32/mi350x", "kernels/attn"
 EIGHT = f"{GEMM}/256_256_64_32_with16x32.cpp"
@@ -33,6 +35,17 @@ FORWARD = [
     ("gqa/kernel.cpp", 64, 8, 4096, 128, False, 6.968), ("gqa_causal/kernel.cpp", 16, 16, 4096, 128, True, 1.049),
     ("gqa/kernel_d64.cpp", 16, 16, 2048, 64, False, 0.3065), ("gqa/kernel_d64.cpp", 16, 16, 4096, 64, False, 1.1686),
     ("gqa_causal/kernel_d64.cpp", 16, 16, 4096, 64, True, 0.691),
+]
+# of AITER's assembly: heads, heads of keys, queries, causal, published ms ("avg_time_ref")
+AITER_FORWARD = [
+    (16, 16, 1024, False, 0.165963), (16, 16, 2048, False, 0.506607), (64, 8, 2048, False, 1.908254), (16, 16, 2048, True, 0.313671),
+    (16, 16, 4096, True, 1.028528),
+]
+# of the tutorial: cell, tile of a workgroup, threads, published ms ("avg_ms")
+TUTORIAL = [
+    (24, 16, "16,16", 119.767116), (28, 16, "16,16", 28.612325), (32, 32, "64,4", 4.592903), (36, 32, "64,4", 0.403238),
+    (40, 32, "64,4", 0.274217), (44, 32, "64,4", 0.277783), (48, 64, "64,4", 0.119517), (52, 128, "512", 0.076007),
+    (56, 256, "512", 0.068622), (60, 256, "1024", 0.065952),
 ]
 
 
@@ -68,11 +81,16 @@ class Bench:
         if self.options.only and self.options.only not in name:
             return
         path = os.path.join(root, source)
-        words = [self.options.tilewright, "run", self.defined(path, sizes), "-t", "cdna4", "--include", os.path.join(root, "include"),
-                 "--include", os.path.dirname(path), "--kernel", kernel, "--grid", grid, "--block", str(block), "--lds", "160000",
-                 "--timing-only", "--json", "-D", "KITTENS_CDNA4"]
+        more = ["--include", os.path.join(root, "include"), "--include", os.path.dirname(path), "--lds", "160000", "-D", "KITTENS_CDNA4"]
         for m in macros:
-            words += ["-D", m]
+            more += ["-D", m]
+        self.time(self.defined(path, sizes), kernel, grid, block, arguments, more, published, name)
+
+    def time(self, file, kernel, grid, block, arguments, more, published, name):
+        if self.options.only and self.options.only not in name:
+            return
+        words = [self.options.tilewright, "run", file, "-t", self.options.target, "--kernel", kernel, "--grid", grid, "--block", str(block),
+                 "--timing-only", "--json", *more]
         for a in arguments:
             words += ["--arg", a]
         done = subprocess.run(words, capture_output=True, text=True)
@@ -80,6 +98,49 @@ class Bench:
             raise SystemExit(f"{name}: {done.stderr.strip()}")
         seconds = json.loads(done.stdout)["seconds"]
         print(f"| {name} | {published * 1e6:.1f} | {seconds * 1e6:.1f} | {published / seconds - 1:+.0%} |", flush=True)
+
+    def aiter_forward(self, heads, key_heads, s, causal, ms):
+        d, b, out = 128, 16, f"out={self.folder.name}"
+        row, key_row = 2 * heads * d, 2 * key_heads * d
+        q, kv = b * s * row, b * s * key_row
+        slots = [f"{out}/out.bin:{q}", f"in={self.zeros(q)}", f"in={self.zeros(kv)}", f"in={self.zeros(kv)}"]
+        slots += [f"{out}/lse.bin:{4 * b * heads * s}", f"f32={d ** -0.5}"]
+        numbers = (s, row, 256 * row, 2 * d, s * row, heads // key_heads, key_row, 2 * d, s * key_row, 3 if causal and heads % 8 else 5,
+                   1, s, d, d, heads, key_row, 2 * d, s * key_row, row, 2 * d, s * row)
+        slots += [f"u32={n}" for n in numbers] + ["null", "null", f"u32={4 * s}"] + ["null"] * 5 + ["u32=0"] * 6
+        tiles = (s + 255) // 256
+        if causal:
+            tiles = (tiles + 1) // 2  # a workgroup takes a tile from each end
+        kernel = "fmha_fwd_hd128_bf16" + ("_causal" if causal else "")
+        self.time(os.path.join(self.options.aiter, f"fmha_v3_fwd/{kernel[5:]}.co"), f"_ZN5aiter{len(kernel)}{kernel}E",
+                  f"{tiles},{heads},{b}", 512, [f"@{16 * i}:{a}" for i, a in enumerate(slots)], [], 1e-3 * ms,
+                  f"AITER attention forward s={s} heads {heads}, {key_heads} d=128{' causal' if causal else ''}")
+
+    def kernel_of_cell(self, cell):
+        """Source and name of the kernel of a cell, without the host's part; a template is instantiated as the host does it at 4096."""
+        text = "".join(self.notebook[cell]["source"])
+        text = textwrap.dedent(re.search(r"""r('{3}|"{3})(.*?)\1""", text, re.S).group(2))
+        text = re.split(r"\nvoid\s+launch_", text)[0]
+        kernel = re.search(r"__global__[^;{]*?(\w+_kernel)\(", text).group(1)
+        if "template <int StaticM" in text:
+            types = "const fp8e4m3*, const fp8e4m3*, bf16*, int, int, int, int, int, int, float, float"
+            text += f"\ntemplate __global__ void {kernel}<-1, -1, -1, true, false>({types});\n"
+            fp8 = "PK6tw_fp8IL26__hip_fp8_interpretation_t0EE"
+            kernel = f"_Z{len(kernel)}{kernel}ILin1ELin1ELin1ELb1ELb0EEv{fp8}S4_P14__hip_bfloat16iiiiiiff"
+        return text, kernel
+
+    def tutorial(self, cell, tile, threads, ms):
+        n = 4096
+        text, kernel = self.kernel_of_cell(cell)
+        path, a = os.path.join(self.folder.name, f"{cell}.cpp"), f"in={self.zeros(n * n)}"
+        os.makedirs(os.path.join(self.folder.name, "hip"), exist_ok=True)
+        with open(os.path.join(self.folder.name, "hip/hip_ext_ocp.h"), "w") as f:  # the only name of it that the kernels use
+            f.write("#include <stdint.h>\ntypedef uint8_t __amd_fp8_storage_t;\n")
+        with open(path, "w") as f:
+            f.write(text)
+        arguments = [a, a, f"out={self.folder.name}/out.bin:{2 * n * n}"] + [f"i32={n}"] * 6 + ["f32=1", "f32=0"]
+        self.time(path, kernel, f"{n // tile},{n // tile}", threads, arguments, ["--include", self.folder.name], 1e-3 * ms,
+                  f"tutorial cell {cell}, e4m3 {n}")
 
     def bf16(self, source, tile_m, tile_n, waves, m, n, k, tflops):
         grid = f"{n // tile_n},{m // tile_m}" if "producer" in source else str(m // tile_m * (n // tile_n))
@@ -115,6 +176,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("hipkittens", help="a checkout of HazyResearch/HipKittens at f09e9685")
     parser.add_argument("--fp6", help="fp6_dwordx3 of its branch fp6_experimental [default: no rows of FP6]")
+    parser.add_argument("--aiter", metavar="HSA", help="hsa/gfx950 of ROCm/aiter [default: no rows of its kernels]")
+    parser.add_argument("--tutorial", metavar="NOTEBOOK", help="the notebook on FP8 GEMM of ROCm/gpuaidev [default: no rows of it]")
+    parser.add_argument("--target", default="cdna4", help="a machine, or a file of one [default: cdna4]")
     parser.add_argument("--tilewright", default="build/tilewright", help="the command [default: build/tilewright]")
     parser.add_argument("--only", help="only rows whose name contains this word [default: all]")
     bench = Bench(parser.parse_args())
@@ -126,6 +190,13 @@ def main():
         bench.bf16(*row)
     for row in FP6 if bench.options.fp6 else ():
         bench.fp6(*row)
+    for row in AITER_FORWARD if bench.options.aiter else ():
+        bench.aiter_forward(*row)
+    if bench.options.tutorial:
+        with open(bench.options.tutorial) as f:
+            bench.notebook = json.load(f)["cells"]
+        for row in reversed(TUTORIAL):
+            bench.tutorial(*row)
 
 
 if __name__ == "__main__":
