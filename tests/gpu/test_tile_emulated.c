@@ -348,8 +348,8 @@ static void a_missing_wait_or_barrier_is_found(void **state) {
       {0, "sync_block();\n        read_a", "read_a"},
       {5, "sync_block();\n    if (j - STAGES >= 0)", "if (j - STAGES >= 0)"},
       {7, "sync_block(); \n    warp_acc<DQ_ROWS", "warp_acc<DQ_ROWS"},
-      {CASES - 4, "if (unit == 0 && f == 0) ready[at.slot].wait(at.parity);", ""},
-      {CASES - 4, "full[at.slot].wait(at.parity);\n      sync_warp();\n      subtract_few", "subtract_few"},
+      {CASES - 4, "ready[at.slot].wait(at.parity);", ""},
+      {CASES - 4, "arrived[at.slot].wait(at.parity);\n      sync_warp();\n      prepare_few", "prepare_few"},
   };
   (void)state;
   need_compiler();

@@ -67,12 +67,12 @@ static int64_t common(int64_t a, int64_t b) { return b ? common(b, a % b) : a; }
 static int64_t stage_bytes(const PLAN *p) { return (int64_t)p->few * p->k * 2 + (int64_t)p->n * p->bytes; }
 
 static int64_t shared_bytes(const PLAN *p, int stages) {
-  const int64_t sums = p->hoist ? BARRIER_BYTES + p->k / PIECE / p->unit * p->few * 4 : 0;
+  const int64_t sums = p->hoist ? 2 * BARRIER_BYTES + p->k / PIECE / p->unit * p->few * 4 : 0;
   return ALIGNMENT + stages * (stage_bytes(p) + 2 * BARRIER_BYTES + sums);
 }
 
-/* Threads of the warps that do not multiply: one copies; with hoist_zero_point, one more sums A. */
-static int copying_threads(const PLAN *p) { return p->hoist ? 2 * COPYING : COPYING; }
+/* Threads of the warps that do not multiply: one copies; with hoist_zero_point, each eight rows of A have one more. */
+static int copying_threads(const PLAN *p) { return p->hoist ? COPYING * (1 + p->few / 8) : COPYING; }
 
 tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,
                               tw_error *error) {
@@ -166,8 +166,10 @@ static const tw_verb verbs[] = {
      .offers = "1, 2, 3, 4, 5, 6, 7, 8", .why = "blocks that share k keep every processor busy with few columns"},
     TW_TILE_PREFETCH_WEIGHTS(PLAN),
     {TW_FLAG("hoist_zero_point",
-             "Subtract the offset of codes once per group, by sums of A that one more warp computes.", PLAN, hoist),
-     .why = "five instructions make eight weights, in place of eleven"},
+             "Subtract the offset of codes once per group, by sums of A. More warps compute them, and reorder A for "
+             "the codes.",
+             PLAN, hoist),
+     .why = "five instructions make eight weights, in place of eleven; A is reordered once for all columns"},
 };
 static const tw_language language = {TW_LANGUAGE("skinny gemm on NVIDIA GPUs", verbs), .begun = TW_FIELD(PLAN, n)};
 

@@ -13,7 +13,8 @@
  *   prefetch_weights 1                   packed weights are constant across launches, so their first stages load before the previous
  *                                        kernel has ended (PDL). This many blocks on each multiprocessor, some without work,
  *                                        keep the blocks of every launch in the same places
- *   hoist_zero_point                     codes are multiplied with their offset; one more warp sums A, and the sums subtract it */
+ *   hoist_zero_point                     codes are multiplied with their offset. More warps sum A, and the sums subtract it. They also put
+ *                                        A into the order of the codes, once for all columns */
 #ifndef TW_TILE_GEMM_SKINNY_H
 #define TW_TILE_GEMM_SKINNY_H
 

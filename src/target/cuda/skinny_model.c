@@ -15,6 +15,8 @@
 
 /* FIT: share of four instructions per cycle at the highest clock; i4 and ternary, m=1, H200 */
 static const double MADE = 0.55;
+/* FIT: cycles in which warps prepare A for 32 weights of a row; i4, m=8, 4096 x 4096, H200 */
+static const double PREPARED = 77;
 static const double BEGIN = 2.0e-6,
                     TEAMS = 1.0e-6; /* seconds: before the first data arrive, and after the last; sums of a cluster */
 
@@ -44,12 +46,12 @@ static double flow(const cuda_model *m, const spread *s, double under_way, doubl
   return fmax(move, make) * s->uneven;
 }
 
-/* Instructions that hoist_zero_point saves for each 32 weights, counted in the kernels (sm_90a). It saves 6 of the 11
- * for a thread's eight weights. It adds 4 for each eight rows of A of a piece, 1 for each sum of a unit, and 4 in the
- * warp that sums A. */
+/* Instructions that hoist_zero_point saves for each 32 weights, counted in the source. It saves 6 of the 11 for a
+ * thread's eight weights, and 4 for each eight rows of A of a piece. It adds 1 for each sum of a unit, and 12 in the
+ * warps that prepare A. */
 static double hoisted_of(const tw_tile_skinny_plan *p) {
   const double eights = p->few / 8.0;
-  return 6.0 / 8 - 4 * eights / p->rows - eights / 4 / p->unit - 4 * eights / p->n;
+  return 6.0 / 8 + 4 * eights / p->rows - eights / 4 / p->unit - 12 * eights / p->n;
 }
 
 double cuda_predict_skinny(const void *with, const void *plan) {
@@ -64,9 +66,13 @@ double cuda_predict_skinny(const void *with, const void *plan) {
                          : g.b == TW_I4                  ? 2.0
                                                          : 1.5) +
                         0.25 * p->few / 8 - (p->hoist ? hoisted_of(p) : 0);
-  const double pieces = 12.0 * stages / ((double)m->config->clock_mhz * 1e6) / s.resident; /* waits, arrivals */
-  return BEGIN + (p->split > 1 ? TEAMS : 0) + flow(m, &s, fmin(p->stages, stages) * stage * s.resident, weight, 1) +
-         pieces;
+  const double clock = (double)m->config->clock_mhz * 1e6,
+               waves = cuda_ceil_div(cuda_ceil_div((double)g.n, p->n) * p->split,
+                                     (double)m->config->multiprocessors * p->blocks);
+  const double pieces = 12.0 * stages / clock / s.resident; /* waits, arrivals */
+  const double prepare = p->hoist ? PREPARED * (double)g.k / 32 / p->split * waves / clock : 0;
+  const double flows = flow(m, &s, fmin(p->stages, stages) * stage * s.resident, weight, 1);
+  return BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(flows, prepare) + pieces;
 }
 
 /* ---- the model of sliced-K ----

@@ -85,6 +85,7 @@ struct arena {
 #define griddepcontrol_wait gpu_griddepcontrol_wait
 #define griddepcontrol_launch_dependents gpu_griddepcontrol_launch_dependents
 #define linger gpu_linger
+#define written gpu_written
 #define next_of gpu_next_of
 #define announce gpu_announce
 #define wait_for gpu_wait_for
@@ -122,6 +123,7 @@ struct arena {
 #undef griddepcontrol_wait
 #undef griddepcontrol_launch_dependents
 #undef linger
+#undef written
 
 /* ---- Hopper's barriers and copies of tiles. Copies arrive at once ---- */
 
@@ -143,6 +145,7 @@ TW_FN void barriers_ready() {}
 TW_FN void griddepcontrol_wait() {}
 TW_FN void griddepcontrol_launch_dependents() {}
 TW_FN void linger(int) {}
+TW_FN void written() {}
 TW_FN void prefetch(const tensor &) {}
 
 template <class Type, int Rows, int Cols> void copy(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b) {

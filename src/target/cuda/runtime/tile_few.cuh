@@ -149,9 +149,10 @@ constexpr float in_place_whole = 0x1p69f;
 template <class Type> struct hoisted;
 template <class Type> struct weights<hoisted<Type>> : weights<Type> {
   static TW_FN void numbers(const typename weights<Type>::some &x, int q, u32, u32 (&to)[4]) { in_place<Type>::numbers(x, q, to); }
+  static TW_FN void arrange(const vec16 &x, u32 (&to)[4]) { weights<bf16>::arrange(x, to); } /* prepare_few did */
 };
-template <class Type> struct hoisting { static constexpr bool is = false; };
-template <class Type> struct hoisting<hoisted<Type>> : in_place<Type> { static constexpr bool is = true; };
+template <class Type> constexpr bool is_hoisted = false;
+template <class Type> inline constexpr bool is_hoisted<hoisted<Type>> = true;
 
 /* Sums of a warp: Rows rows of B, Few of A. */
 template <int Rows, int Few> struct sums_few {
@@ -195,29 +196,41 @@ template <class Type, int Pieces, class A, class B> struct places_few {
 struct no_zero {
   TW_FN two operator()(int, int) const { return {0, 0}; }
 };
-/* For hoisted<Type>: A's products with `minus`, for each `Unit` of `Pieces` pieces: Few numbers of a unit at `to`, where multiply_few's `zero`
- * reads them. A whole warp calls this function. */
-template <class Type, int Pieces, int Unit, int Few, class A> TW_FN void subtract_few(A a, u32 to) {
+/* For hoisted<Type>: prepares eight rows of A, from `row` on, once for all warps that multiply. In place, numbers are multiplied by `lift`
+ * and put into the order of the codes. For each `Unit` of `Pieces` pieces, A's products with `minus` are stored at `to`, Few numbers of a
+ * unit, where multiply_few's `zero` reads them. A whole warp calls this function. Its latency is that of a stage, so some units are loaded
+ * at once, and sums are in two parts. */
+template <class Type, int Pieces, int Unit, int Few, class A> TW_FN void prepare_few(A a, int row, u32 to) {
+  constexpr int units = Pieces / Unit, together = Unit > 4 ? 1 : units % (8 / Unit) ? 1 : 8 / Unit, count = together * Unit;
   const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
-#pragma unroll 2
-  for (int u = 0; u < Pieces / Unit; u++) {
-    float sum[Few / 8][4] = {};
+#pragma unroll 1
+  for (int u = 0; u < units; u += together) {
+    u32 at[count];
+    vec16 x[count];
 #pragma unroll
-    for (int p = 0; p < Unit; p++)
+    for (int p = 0; p < count; p++) x[p] = load_shared16(at[p] = a.chunk(row + row_of_a(down), (u * Unit + p) * 4 + right));
+    float sum[together][2][4] = {};
 #pragma unroll
-      for (int f = 0; f < Few / 8; f++) {
-        const vec16 x = load_shared16(a.chunk(8 * f + row_of_a(down), (u * Unit + p) * 4 + right));
-        constexpr u32 w = in_place<Type>::minus;
+    for (int p = 0; p < count; p++) {
+      constexpr u32 w = in_place<Type>::minus;
 #pragma unroll
-        for (int i = 0; i < 4; i += 2) mma_few<bf16>(sum[f], w, w, w, w, x.word[i], x.word[i + 1]);
-      }
+      for (int i = 0; i < 4; i += 2) mma_few<bf16>(sum[p / Unit][i / 2], w, w, w, w, x[p].word[i], x[p].word[i + 1]);
+    }
 #pragma unroll
-    for (int f = 0; f < Few / 8; f++)
-      if (down == 0) store_shared(to + (u32)(u * Few + 8 * f + 2 * right) * 4, packed<float>::of(sum[f][0], sum[f][1]));
+    for (int p = 0; p < count; p++) {
+      u32 y[4];
+      weights<Type>::arrange(x[p], y);
+#pragma unroll
+      for (int i = 0; i < 4; i++) y[i] = fma_two(y[i], in_place<Type>::lift(p % weights<Type>::pieces, i), 0x80008000u);
+      store_shared16(at[p], y[0], y[1], y[2], y[3]);
+    }
+#pragma unroll
+    for (int v = 0; v < together; v++)
+      if (down == 0) store_shared(to + (u32)((u + v) * Few + row + 2 * right) * 4, packed<float>::of(sum[v][0][0] + sum[v][1][0], sum[v][0][1] + sum[v][1][1]));
   }
 }
 
-/* Adds the products of `Pieces` pieces of `a` (rows of A) and `b`, at `at`. `Together` pieces share a scale:
+/* Adds the products of `Pieces` pieces of `a` (rows of A; of hoisted types, prepared) and `b`, at `at`. `Together` pieces share a scale:
  * factor(i, j) for the thread's i-th row (8 i + thread / 4) and the j-th scale. Together = 0: scales are multiplied
  * into weights, by the word factor(i, piece). Of hoisted types, zero(unit, f) is what the thread's two columns of the f-th eight add to
  * the sums of a unit: Together pieces, or all. */
@@ -238,11 +251,6 @@ TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, F
 #pragma unroll
       for (int f = 0; f < Few / 8; f++)
         w::arrange(load_shared16(a.at + at.a[p + q] + (u32)(8 * f * A::span)), x_of[f]);
-      if constexpr (hoisting<Type>::is)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-#pragma unroll
-          for (int f = 0; f < Few / 8; f++) x_of[f][i] = fma_two(x_of[f][i], hoisting<Type>::lift(q, i), 0x80008000u);
       if constexpr (Together)
         if ((p + q) % Together == 0) clear(some);
       auto &to = *(Together ? &some : &sums);
@@ -258,7 +266,7 @@ TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, F
 #pragma unroll
           for (int f = 0; f < Few / 8; f++)
             mma_few<Type>(to.value[r][f], x[2 * r][i], x[2 * r + 1][i], x[2 * r][i + 1], x[2 * r + 1][i + 1], x_of[f][i], x_of[f][i + 1]);
-      if constexpr (hoisting<Type>::is)
+      if constexpr (is_hoisted<Type>)
         if ((p + q + 1) % unit == 0)
 #pragma unroll
           for (int f = 0; f < Few / 8; f++) {
