@@ -329,9 +329,12 @@ static void program_order_decides_what_spills(void **state) {
   }
   for (int i = 0; i < TILES; i++)
     add(&p, TRN_COPY, TRN_VECTOR, 512, OPERANDS(out(part(psum, 0, 512)), part(tile[i], 0, 512)));
+  const int scope = trn_program_add_scope(&p, &(trn_scope){0});
+  for (size_t i = 0; i < p.n_instructions; i++) p.instruction[i].scope = scope;
   trn_timing t = timed(&p, trn_compiler_usual);
   const int64_t excess = 128 * (TILES - 32) * bytes;
   assert_true(t.spilled_bytes >= 2 * excess && t.spilled_bytes <= 4 * excess);
+  assert_true(t.spilled.is_older);
   assert_true(t.most_used[TRN_SBUF] <= trn2.memory.sbuf_bytes);
   trn_timing_free(&t);
   tw_error error;

@@ -343,7 +343,7 @@ static bool remove_invariants(trn_compiled *c, const uses *u) {
   if (!first) return false;
   for (int i = 0; i < (int)p->n_instructions; i++) {
     const int scope = p->instruction[i].scope;
-    if (scope < 1) continue;
+    if (scope < 1 || (size_t)scope >= p->n_scopes) continue; /* a program that spills has no scopes */
     if (!first[scope]) first[scope] = i + 1;
     const int before = first[scope - 1] + i - first[scope]; /* at the same place of the iteration before */
     if (p->scope[scope - 1].loop != p->scope[scope].loop || !first[scope - 1] || !repeats(c, u, i, before)) continue;
