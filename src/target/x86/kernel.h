@@ -194,7 +194,7 @@ typedef void x86_dots(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_
 
 /* C[i][j] = or += sum over p of A[i][p] B[p][j] for k up to X86_FEW_UNITS. Rows of A are `a_row` bytes apart, its columns
  * `a_step` (runtime/few_units.h). */
-enum { X86_FEW_UNITS = 12 };
+enum { X86_FEW_UNITS = 8 };
 typedef void x86_few(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_row, int64_t a_step, const void *b,
                      int64_t b_row, void *c, int64_t c_pitch, int into /* flags */, const float *alpha_beta);
 

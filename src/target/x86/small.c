@@ -70,6 +70,12 @@ static void become_row(tw_operands *x) {
   if (x->lda == 1) x->a_transposed = false, x->lda = x->k;
 }
 
+/* Products whose B is kept in registers. More units wait longer for one another than rows take. */
+static inline bool has_few_units(const tw_operands *x) {
+  enum { FEWER_UNITS = 4, ROWS_LEAST = 4 };
+  return !x->b_transposed && x->k <= (x->m < ROWS_LEAST ? FEWER_UNITS : X86_FEW_UNITS);
+}
+
 /* Products of rows with rows that need no estimate. With more sums it may be faster to transpose B. */
 static inline bool is_best_as_dots(const tw_operands *x) {
   enum { SUMS_MOST = 64 };
@@ -153,7 +159,7 @@ bool tw_product_compute_small(tw_operands *x, int threads) {
   if (x->n == 1 && x->ldc == 1 && (x->a_transposed || x->k >= LANES)) become_row(x);
   const float alpha_beta[] = {x->alpha, x->beta};
   const int64_t a_pitch = x->lda * X86_UNIT, b_pitch = x->ldb * X86_UNIT, c_pitch = x->ldc * X86_UNIT;
-  if (small && x->k <= X86_FEW_UNITS && !x->b_transposed) {
+  if (small && has_few_units(x)) {
     const int64_t a_row = x->a_transposed ? X86_UNIT : a_pitch, a_step = x->a_transposed ? a_pitch : X86_UNIT;
     kernel->few_units(x->m, x->n, x->k, x->a, a_row, a_step, x->b, b_pitch, x->c, c_pitch, into_of(x), alpha_beta);
     return true;
