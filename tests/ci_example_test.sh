@@ -31,6 +31,9 @@ says '"key": "races gemm ds_read[0-9a-z_]* gemm.c:[0-9]*"'
 says '"level": "known"'
 run right 0 --known "$work/known.txt"
 says '[1-9] of its [1-9] findings did not occur'
+run right 0 --counts --json
+says '"place": "[^"]*right.c:[0-9]*"'
+! grep -q '"place": "kernel' "$work/log" || { echo "a place names the compiler's file"; exit 1; }
 grep '^#' "$work/known.txt" >"$work/none.txt"
 run gemm 1 --known "$work/none.txt"
 says ' new finding.* listed above'

@@ -102,6 +102,23 @@ tw_status cli_inspection_of(const cli *c, const tw_target *t, const char *usual,
 
 /* ---- output ---- */
 
+/* Places at any depth of the value. */
+static void name_places(const cli *c, json_t *value) {
+  const char *key;
+  json_t *inner;
+  size_t i;
+  json_array_foreach(value, i, inner) name_places(c, inner);
+  json_object_foreach(value, key, inner) {
+    if (!strcmp(key, "place") && json_is_string(inner)) {
+      char *named = cli_name_source(c, json_string_value(inner));
+      json_string_set(inner, named ? named : "");
+      free(named);
+    } else {
+      name_places(c, inner);
+    }
+  }
+}
+
 /* Keys name the user's file without its folder, so that they do not depend on the directory of the command. */
 void cli_name_findings(const cli *c, cli_inspection *i) {
   for (size_t f = 0; f < i->by.n_findings; f++) {
@@ -113,6 +130,14 @@ void cli_name_findings(const cli *c, cli_inspection *i) {
     if (slash) memmove(place, slash + 1, strlen(slash + 1) + 1);
   }
   cli_name_source_in(c, &i->by.counted);
+  json_t *counts = i->by.json ? json_loads(i->by.json, 0, NULL) : NULL;
+  name_places(c, counts);
+  char *named = counts ? json_dumps(counts, 0) : NULL;
+  if (named) {
+    free(i->by.json);
+    i->by.json = named;
+  }
+  json_decref(counts);
 }
 
 static bool is_known(const cli_inspection *i, size_t f) { return find(&i->known, i->by.finding[f].key); }
