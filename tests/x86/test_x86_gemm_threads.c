@@ -291,6 +291,22 @@ static void parts_are_dealt_once(void **state) {
   assert_int_equal(x86_next_part(&deal, 0, &from), -1);
 }
 
+/* Also if more parts would be wanted than a product of one tile of rows has panels. */
+static void a_product_that_is_worth_two_threads_has_them(void **state) {
+  (void)state;
+  static const int64_t n[] = {64, 96, 224};
+  for (size_t i = 0; i < sizeof n / sizeof *n; i++)
+    for (int m = 1; m <= 8; m += 7) {
+      const tw_gemm_spec s = {.size = sizeof s, .m = m, .n = n[i], .k = 1 << 20, .threads = 2};
+      tw_gemm_plan *plan = NULL;
+      tw_error error = {0};
+      if (tw_gemm_plan_create(&s, &plan, &error) != TW_OK) fail_msg("%s", error.text);
+      if (plan->threads != 2 || plan->parts_m * plan->parts_n < 2)
+        fail_msg("%d x %d: %d threads, %d x %d parts", m, (int)n[i], plan->threads, plan->parts_m, plan->parts_n);
+      tw_gemm_plan_destroy(plan);
+    }
+}
+
 /* Times are given: no clock is read. */
 static void the_team_and_openmp_give_way_to_each_other(void **state) {
   enum { CALLS = 1000 };
@@ -340,6 +356,7 @@ int main(void) {
       cmocka_unit_test(fewer_threads_than_planned_do_all_of_the_work),
       cmocka_unit_test(users_share_a_plan),
       cmocka_unit_test(parts_are_dealt_once),
+      cmocka_unit_test(a_product_that_is_worth_two_threads_has_them),
       cmocka_unit_test(the_team_and_openmp_give_way_to_each_other),
       cmocka_unit_test(openmp_has_calls_for_a_limited_number),
       cmocka_unit_test(execution_allocates_nothing),

@@ -218,8 +218,8 @@ static void choose_parts(tw_gemm_plan *p) {
   /* Real sums on codes are split at tile boundaries: the distribution of rows to tiles must not depend on threads. */
   const int most_m = p->on_codes && !x86_sums_are_integers(p->kernel) ? 1 : most;
   double least = 1e300;
-  for (int m = 1; m <= most_m; m++) {
-    const int n = most / m;
+  for (int m = 1; m <= most_m && m <= tiles; m++) {
+    const int n = (int)x86_min(most / m, panels);
     const int64_t most_tiles = x86_ceil_div(tiles, m), most_panels = x86_ceil_div(panels, n);
     /* the rows of the largest part decide; if equal, m is split, because A is then packed once */
     const bool whole = p->kernel->step > 1; /* parts are whole tiles */
@@ -227,12 +227,11 @@ static void choose_parts(tw_gemm_plan *p) {
     const double columns = (double)most_panels;
     const double cost = ((rows + f.rows_of_panel) * columns + rows * f.panels_of_rows) * (1 + f.split_of_n * n) +
                         1e-6 * (double)most_tiles;
-    if (m > tiles || n > panels || cost >= least) continue;
+    if (cost >= least) continue;
     least = cost;
     p->parts_m = m;
     p->parts_n = n;
   }
-  if (!p->parts_m) p->parts_m = p->parts_n = 1;
   p->threads = (int)x86_min(threads, p->parts_m * p->parts_n);
 }
 
