@@ -42,7 +42,7 @@ void cli_print_improvement(const cli_subject *s, const char *name, const tw_sear
   double start = r->start.cost;
   printf("%s: %s, %.1f%% of %s\n\n", name, cli_print_cost(s->target, start, cost), 100 * r->start.utilization,
          tw_utilization_of(&r->bound));
-  printf("where its time goes (overlapping parts count in each)\n\n");
+  printf("where its time goes (causes overlap, so shares can add up to more than 100%%)\n\n");
   for (size_t k = 0; k < i->diagnosis.n; k++) {
     const tw_finding *f = &i->diagnosis.finding[k];
     printf("  %18s  %5.1f%%  %s\n", cli_print_cost(s->target, f->cost, cost), 100 * f->cost / start, f->what);
