@@ -151,6 +151,12 @@ static tw_candidate *next_challenger(const tw_state *s, const tw_candidate *cons
   return best;
 }
 
+bool tw_beats_incumbent(tw_state *s, const tw_candidate *challenger) {
+  duel d;
+  const tw_candidate *const incumbent = incumbent_of(s);
+  return challenger == incumbent || beats(s, challenger, incumbent, &d);
+}
+
 void tw_defend(tw_state *s) {
   tw_candidate *const incumbent = incumbent_of(s), *const best = s->best;
   const tw_candidate *same = tw_state_evaluated(s, best);

@@ -280,9 +280,10 @@ tw_status tw_finish(tw_state *s, tw_error *error) {
   if (status == TW_OK) status = walk(s, &why);
   if (status != TW_OK)
     tw_state_note(s, "the schedule of the best candidate could not be measured step by step: %s", why.text);
-  if (s->target->traits.deterministic || (is_other_kernel(s, winner) && tw_can_defend(s)))
+  /* The winner was compared with the incumbent; the kernel of fewer steps was not. */
+  if (s->target->traits.deterministic)
     tw_defend(s);
-  else if (is_other_kernel(s, winner))
+  else if (is_other_kernel(s, winner) && !tw_beats_incumbent(s, s->best))
     s->best = winner;
   /* The baseline was checked before. If its check took all of the time, a second check would exceed it. */
   if (s->best == s->start && !s->target->traits.checks_part && tw_now() > s->last_measurement) return TW_OK;
