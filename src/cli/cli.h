@@ -187,7 +187,7 @@ tw_status cli_judge_inspection(const cli *, const cli_inspection *, tw_error *);
 
 typedef struct cli_subject {
   const tw_target *target;
-  tw_problem problem; /* types filled in, checked by op and target; for a launch without an op, op is NULL */
+  tw_problem problem;          /* types filled in, checked by op and target; for a launch without an op, op is NULL */
   const tw_schedule *schedule; /* of the kernel; NULL: not known */
 } cli_subject;
 

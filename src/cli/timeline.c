@@ -389,8 +389,8 @@ static void picture_free(picture *p) {
   free(p);
 }
 
-/* "names" has "" for a colour without a name: {"unit": ..., "from": ..., "to": ..., "names": [...], "left_out": N, "lanes": [{"name": ..., "rows": [[[from, to,
- * name, melted], ...]]}]} */
+/* {"unit": ..., "from": ..., "to": ..., "names": [...], "left_out": N, "lanes": [{"name": ..., "rows": [[[from, to, name,
+ * melted], ...]]}]}. "names" has "" for a colour without a name. */
 static char *data_of(picture *p) {
   json_t *object = json_object(), *names = json_array(), *lanes = json_array();
   for (int l = 0; l < p->n_lanes; l++) {

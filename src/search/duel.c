@@ -56,7 +56,8 @@ static bool measure(tw_state *s, const tw_candidate *c, series *to, tw_error *wh
   return true;
 }
 
-bool tw_can_defend(const tw_state *s) {
+/* Is there time for one more measurement of each of two kernels, in addition to the confirmation of the result? */
+static bool has_time(const tw_state *s) {
   return !tw_state_is_interrupted(s) && tw_now() + 2 * s->trial_seconds < s->last_measurement;
 }
 
@@ -85,7 +86,7 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
     out->gain = recorded_gain(challenger, incumbent);
     return out->gain > 0;
   }
-  for (int round = 0; round < ROUNDS && tw_can_defend(s); round++) {
+  for (int round = 0; round < ROUNDS && has_time(s); round++) {
     const bool turned = round % 2;
     if (!measure(s, turned ? incumbent : challenger, turned ? &b : &a, &out->why)) break;
     if (!measure(s, turned ? challenger : incumbent, turned ? &a : &b, &out->why)) break;
@@ -171,7 +172,7 @@ void tw_defend(tw_state *s) {
   if (s->target->traits.deterministic) return;
   const tw_candidate *tried[CHALLENGERS + 1] = {incumbent, best};
   duel next = d;
-  for (size_t n = 2; n <= CHALLENGERS && next.incumbent > 0 && tw_can_defend(s); n++) {
+  for (size_t n = 2; n <= CHALLENGERS && next.incumbent > 0 && has_time(s); n++) {
     tw_candidate *challenger = next_challenger(s, tried, n, next.incumbent);
     if (!challenger) break;
     tried[n] = challenger;

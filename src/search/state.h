@@ -218,8 +218,6 @@ tw_schedule tw_state_pruned(const tw_state *, const tw_candidate *);
 void tw_defend(tw_state *);
 /* duel.c: is the kernel the incumbent, or faster than it by more than the noise? False without time to measure it. */
 bool tw_beats_incumbent(tw_state *, const tw_candidate *);
-/* Is there time for one more measurement of each of two kernels, in addition to the confirmation of the result? */
-bool tw_can_defend(const tw_state *);
 /* duel.c: whether the difference is larger than any noise. */
 bool tw_is_clearly_faster(const tw_candidate *, const tw_candidate *than);
 /* exchanges.c: records requests in the memo that it returns; then lists them with their results. */

@@ -1292,9 +1292,11 @@ static void kinds_without_a_published_time_are_marked(void **state) {
     release(&o);
   }
   /* no kernel with a split k, and no launch without an op, was compared */
-  static const char split[] = "echo 'split_k 2' >split; $T run --schedule split gemm m=64 n=64 k=512 a=bf16 b=bf16 -t cdna4",
-                    launch[] = "$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --kernel vadd --grid 2 --block 256 --timing-only "
-                               "--arg out=sums:1200 --arg out=sums:1200 --arg out=sums:1200 --arg u32=300 -t ";
+  static const char split[] =
+      "echo 'split_k 2' >split; $T run --schedule split gemm m=64 n=64 k=512 a=bf16 b=bf16 -t cdna4",
+                    launch[] =
+                        "$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --kernel vadd --grid 2 --block 256 --timing-only "
+                        "--arg out=sums:1200 --arg out=sums:1200 --arg out=sums:1200 --arg u32=300 -t ";
   char words[400];
   expect_output(split, "accuracy      unknown: no published time");
   snprintf(words, sizeof words, "%scdna4", launch);
@@ -1304,10 +1306,11 @@ static void kinds_without_a_published_time_are_marked(void **state) {
 /* Launches without an op are timed on the machine of the file, too. */
 static void launches_use_the_machine_of_a_file(void **state) {
   (void)state;
-  expect_output("printf 'base = cdna4\\nclock_mhz = 1200\\nmatrix_mhz = 1000\\n' >half.txt; $T run " TW_TEST_DATA
-                "/cdna/vadd.gfx950.co --kernel vadd --grid 2 --block 256 --timing-only --arg out=sums:1200 --arg out=sums:1200 "
-                "--arg out=sums:1200 --arg u32=300 -t ./half.txt",
-                "1,200 MHz");
+  expect_output(
+      "printf 'base = cdna4\\nclock_mhz = 1200\\nmatrix_mhz = 1000\\n' >half.txt; $T run " TW_TEST_DATA
+      "/cdna/vadd.gfx950.co --kernel vadd --grid 2 --block 256 --timing-only --arg out=sums:1200 --arg out=sums:1200 "
+      "--arg out=sums:1200 --arg u32=300 -t ./half.txt",
+      "1,200 MHz");
 }
 
 static void no_share_of_the_bound_is_above_100_percent(void **state) {

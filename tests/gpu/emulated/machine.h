@@ -60,8 +60,8 @@ struct arrivals {
   unsigned parity;
 };
 inline std::map<unsigned, arrivals> barriers; /* by address */
-inline long events;        /* arrivals and ends of threads: whether anything moves */
-inline bool late, falling; /* copies; order of warps */
+inline long events;                           /* arrivals and ends of threads: whether anything moves */
+inline bool late, falling;                    /* copies; order of warps */
 alignas(1024) inline unsigned char memory[SHARED];
 
 [[noreturn]] inline void wrong(const char *why) {
@@ -165,7 +165,7 @@ struct block_size {
 /* A matrix that tiles are copied from: what a tensor map says, in the kernel's parameter. */
 struct matrix {
   const char *data;
-  long rows, cols, pitch; /* bytes */
+  long rows, cols, pitch;                   /* bytes */
   int element, box_rows, box_cols, swizzle; /* bytes of an element, and of the swizzle */
 };
 

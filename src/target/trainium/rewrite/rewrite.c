@@ -166,8 +166,8 @@ static tw_status diagnose(const tw_program *p, int jobs, tw_diagnosis *out, tw_e
       tw_finding *f = &out->finding[out->n];
       if (use[i].saves <= 0) continue;
       *f = (tw_finding){.cost = 1e-9 * use[i].saves, .count = use[i].count};
-      snprintf(f->what, sizeof f->what, "line %d: it keeps the %s engine busy for %.4g us in %.0f instructions", use[i].line,
-               use[i].engine, 1e-3 * use[i].busy, use[i].count);
+      snprintf(f->what, sizeof f->what, "line %d: it keeps the %s engine busy for %.4g us in %.0f instructions",
+               use[i].line, use[i].engine, 1e-3 * use[i].busy, use[i].count);
       copy_line(p->source, use[i].line, f->example, sizeof f->example);
       out->n++;
     }
