@@ -192,7 +192,7 @@ static void kernels_by_hand_compile(void **state) {
   assert_int_equal(build("cuda-a100-sxm", "m=200 n=200 k=72 c=f32", maps, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "a100-sxm has no clusters"));
   assert_int_equal(build("cuda-h200", "m=200 n=256 k=64", mma, &error), TW_FAILED);
-  assert_non_null(strstr(error.text, "it requires m % BM == 0"));
+  assert_non_null(strstr(error.text, "require m % BM == 0 && n % BN == 0"));
   free(mma);
   free(maps);
 }

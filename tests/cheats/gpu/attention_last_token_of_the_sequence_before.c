@@ -2,4 +2,4 @@
 /* the first key is the last one of the sequence before */
 // edits honest_attention_of_tokens.c
 -  const int first = starts[batch], end = token + 1;
-+  const int first = batch ? starts[batch] - 1 : 0, end = token + 1;
++  const int first = starts[batch] > 0 ? starts[batch] - 1 : 0, end = token + 1;
