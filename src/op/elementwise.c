@@ -155,7 +155,7 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
                  .alpha = (double)(float)tw_problem_real(p, "alpha"),
                  .beta = (double)(float)tw_problem_real(p, "beta"),
                  .cols = tw_problem_int(p, "cols")};
-  return tw_exact_elements(make_element, &j, n, place, value, bound, threads, error);
+  return tw_exact_runs(make_element, &j, n, place, value, bound, threads, error);
 }
 
 static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {

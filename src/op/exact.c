@@ -10,7 +10,7 @@
 #include "op/element.h"
 #include "op/numerics.h"
 
-enum { PIECE = 1 << 19 }; /* elements of a piece */
+enum { PIECE = 1 << 19, PART = 1 << 12 }; /* elements of a piece; places of a row that one thread computes */
 
 /* ---- row by row ---- */
 
@@ -18,10 +18,20 @@ typedef struct rows {
   tw_row_function *function;
   const void *context;
   const tw_place *place;
-  const size_t *begin; /* index of each row's first place; one entry more than rows */
+  const size_t *begin; /* index of the first place of each row, or row's part; one entry more */
   double *value, *bound;
   atomic_bool failed;
 } rows;
+
+/* Elements that share no work, of a row's part: the row function is called for each run of adjacent ones. */
+static void make_runs(void *context, size_t index) {
+  rows *r = context;
+  for (size_t at = r->begin[index], end = r->begin[index + 1], n; at < end; at += n) {
+    for (n = 1; at + n < end && r->place[at + n].column == r->place[at].column + (int64_t)n;) n++;
+    if (!r->function(r->context, r->place[at].row, r->place[at].column, (int64_t)n, r->value + at, r->bound + at))
+      r->failed = true;
+  }
+}
 
 /* Places need not be adjacent: the row function also computes the elements between them. */
 static void make_row(void *context, size_t index) {
@@ -56,18 +66,29 @@ tw_status tw_exact_elements(tw_row_function *function, const void *context, size
   return r.failed ? tw_no_memory(error, "the comparison") : TW_OK;
 }
 
-tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
-                        double value[], double bound[], int threads, tw_error *error) {
+static tw_status for_rows(tw_parallel_function *make, tw_row_function *function, const void *context, size_t n,
+                          const tw_place place[], double value[], double bound[], int threads, tw_error *error) {
   size_t n_rows = 0, *begin = tw_new(n + 1, sizeof *begin);
   if (!begin) return tw_no_memory(error, "the comparison");
   for (size_t i = 0; i < n; i++) {
-    if (i == 0 || place[i].row != place[i - 1].row) begin[n_rows++] = i;
+    const bool is_next = i == 0 || place[i].row != place[i - 1].row;
+    if (is_next || (make == make_runs && i - begin[n_rows - 1] == PART)) begin[n_rows++] = i;
   }
   begin[n_rows] = n;
   rows r = {.function = function, .context = context, .place = place, .begin = begin, .value = value, .bound = bound};
-  tw_parallel_for(threads, n_rows, make_row, &r);
+  tw_parallel_for(threads, n_rows, make, &r);
   free(begin);
   return r.failed ? tw_no_memory(error, "the comparison") : TW_OK;
+}
+
+tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
+                        double value[], double bound[], int threads, tw_error *error) {
+  return for_rows(make_row, function, context, n, place, value, bound, threads, error);
+}
+
+tw_status tw_exact_runs(tw_row_function *function, const void *context, size_t n, const tw_place place[],
+                        double value[], double bound[], int threads, tw_error *error) {
+  return for_rows(make_runs, function, context, n, place, value, bound, threads, error);
 }
 
 /* ---- all of an output ---- */

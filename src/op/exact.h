@@ -13,7 +13,11 @@ typedef bool tw_row_function(const void *context, int64_t row, int64_t first, in
 tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error);
 
-/* `exact` for independent elements: the function is called for each one. */
+/* The same where elements of a row share no work: nothing between the places is computed. */
+tw_status tw_exact_runs(tw_row_function *function, const void *context, size_t n, const tw_place place[],
+                        double value[], double bound[], int threads, tw_error *error);
+
+/* `exact` for elements of milliseconds each: the function is called for each one, on any thread. */
 tw_status tw_exact_elements(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                             double value[], double bound[], int threads, tw_error *error);
 

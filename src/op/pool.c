@@ -139,7 +139,7 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
                        double value[], double bound[], int threads, tw_error *error) {
   (void)operand;
   const job j = {tw_pool_of(p), buffers[X]};
-  return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
+  return tw_exact_runs(make_row, &j, n, place, value, bound, threads, error);
 }
 
 static double of_window(const tw_pool *l) { return (double)(l->window[0] * l->window[1] * l->window[2]); }

@@ -105,7 +105,7 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
                  .d = tw_problem_int(p, "d"),
                  .interleaved = tw_problem_int(p, "interleaved"),
                  .transposed = tw_problem_int(p, "transposed")};
-  return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
+  return tw_exact_runs(make_row, &j, n, place, value, bound, threads, error);
 }
 
 static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {

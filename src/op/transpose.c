@@ -60,7 +60,7 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
                        double value[], double bound[], int threads, tw_error *error) {
   (void)operand;
   const job j = {buffers[X], tw_problem_type(p, "a"), tw_problem_int(p, "rows"), tw_problem_int(p, "cols")};
-  return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
+  return tw_exact_runs(make_row, &j, n, place, value, bound, threads, error);
 }
 
 static void exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {

@@ -480,10 +480,62 @@ static void maxima_that_begin_at_0_are_wrong(void **state) {
   free_cases(&c);
 }
 
+/* Exact values of single places, with gaps and in long rows, are those of the whole output. */
+static void expect_exact_of_places(const char *text, const tw_case *c, size_t output) {
+  const tw_operand *o = &c->operand[output];
+  const int64_t columns = tw_operand_columns(o), all = tw_operand_rows(o) * columns;
+  tw_place *place = malloc((size_t)all * sizeof *place);
+  double *value = malloc(4 * (size_t)all * sizeof *value), *bound = value + all, *single = bound + all;
+  assert_true(place && value);
+  for (int step = 1; step <= 7; step += 6) {
+    double *to = step == 1 ? value : single;
+    size_t n = 0;
+    for (int64_t i = 0; i < all; i++) /* with a step: one place, and two that are adjacent */
+      if (step == 1 || i % step == 0 || i % step >= 5) place[n++] = (tw_place){i / columns, i % columns};
+    assert_int_equal(c->problem->op->exact(c->problem, c->buffer, output, n, place, to,
+                                           to + (step == 1 ? all : (int64_t)n), 2, NULL),
+                     TW_OK);
+    for (size_t i = 0; step > 1 && i < n; i++) {
+      const int64_t at = place[i].row * columns + place[i].column;
+      if (memcmp(&single[i], &value[at], sizeof *value) ||
+          memcmp(&single[(int64_t)n + (int64_t)i], &bound[at], sizeof *bound))
+        fail_msg("%s: %s[%d][%d] is %.17g alone and %.17g in its row", text, o->name, (int)place[i].row,
+                 (int)place[i].column, single[i], value[at]);
+    }
+  }
+  free(place);
+  free(value);
+}
+
+static void exact_values_do_not_depend_on_other_places(void **state) {
+  static const char *const longer[] = {"gate rows=3 cols=5000 pass=backward a=bf16",
+                                       "elementwise rows=2 cols=9001 f=tanh a=f32"};
+  enum { PROBLEMS = sizeof problems / sizeof *problems, LONGER = sizeof longer / sizeof *longer };
+  (void)state;
+  int compared = 0;
+  for (int i = 0; i < PROBLEMS + LONGER; i++) {
+    const char *text = i < PROBLEMS ? problems[i] : longer[i - PROBLEMS];
+    tw_problem p;
+    tw_case c;
+    tw_error error = {0};
+    if (tw_problem_parse(NULL, text, &p, &error) != TW_OK || tw_case_make_inputs(&p, 5, &c, &error) != TW_OK)
+      fail_msg("%s: %s", text, error.text);
+    for (size_t o = 0; p.op->exact && o < c.n_operands; o++) {
+      if (!c.operand[o].is_output) continue;
+      expect_exact_of_places(text, &c, o);
+      compared++;
+    }
+    tw_case_free(&c);
+  }
+  assert_true(compared > PROBLEMS / 2);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(other_operands_give_wrong_results), cmocka_unit_test(other_keys_give_wrong_results),
-      cmocka_unit_test(roundings_of_int8_results_are_told_apart), cmocka_unit_test(zeros_do_not_win_in_max_pooling),
-      cmocka_unit_test(maxima_that_begin_at_0_are_wrong)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(other_operands_give_wrong_results),
+                                     cmocka_unit_test(other_keys_give_wrong_results),
+                                     cmocka_unit_test(roundings_of_int8_results_are_told_apart),
+                                     cmocka_unit_test(zeros_do_not_win_in_max_pooling),
+                                     cmocka_unit_test(maxima_that_begin_at_0_are_wrong),
+                                     cmocka_unit_test(exact_values_do_not_depend_on_other_places)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
