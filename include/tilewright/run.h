@@ -19,6 +19,8 @@ typedef struct tw_run_options {
   bool trust;
   /* File name of a timeline in the Chrome trace format; NULL = none. */
   const char *trace;
+  /* Time limit in seconds; 0 = none. After it the result is TW_INTERRUPTED, and the error names the work that did not end. */
+  double seconds;
 } tw_run_options;
 
 /* The result of a run; free it with tw_run_result_free. It owns everything that the functions below return. */

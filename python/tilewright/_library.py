@@ -107,6 +107,10 @@ class FailedError(Error):
     """The kernel is wrong, does not compile, faults or does not end."""
 
 
+class LateError(Error, TimeoutError):
+    """The time limit passed before the result was known."""
+
+
 class MissingError(Error, RuntimeError):
     """Something needed is not here. The classes below name what is most often missing."""
 
@@ -129,6 +133,7 @@ class DiskFullError(MissingError):
 
 _BY_STATUS = {
     lib.TW_FAILED: FailedError,
+    lib.TW_INTERRUPTED: LateError,
     lib.TW_USAGE: UsageError,
     lib.TW_UNSUPPORTED: UnsupportedError,
     lib.TW_MISSING: MissingError,

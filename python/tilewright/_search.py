@@ -338,17 +338,17 @@ def model(op: str, *, target: str, schedule: Optional[Steps] = None, **keys: Val
     return cost[0] if known else None, Bound(bound.cost, text_of(bound.limit))
 
 
-def run(source: str, op: str, *, target: str, seed: int = 0, jobs: int = 0, trust: bool = False, **keys: Value) -> Run:
+def run(source: str, op: str, *, target: str, seed: int = 0, jobs: int = 0, trust: bool = False, seconds: float = 0, **keys: Value) -> Run:
     """Builds, checks and measures a kernel of your own, as `tilewright run` does.
 
     `seed` is of the inputs; 0: one that nobody can foresee. Raises FailedError, with where and how, if it does not compile, is
-    wrong, or is faster than the machine can be.
+    wrong, or is faster than the machine can be; LateError if it did not end within `seconds` (0: no limit).
     """
     machine = _target(target)
     problem = _problem(machine, op, keys)
     data = source.encode()
     options, out, error = sized("tw_run_options"), ffi.new("tw_run_result **"), ffi.new("tw_error *")
-    options.seed, options.jobs, options.trust = seed, jobs, trust
+    options.seed, options.jobs, options.trust, options.seconds = seed, jobs, trust, seconds
     check(lib.tw_run(machine, problem, data, len(data), options, out, error), error)
     result = ffi.gc(out[0], lib.tw_run_result_free)
     bound = lib.tw_run_result_bound(result)

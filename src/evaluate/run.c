@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/sized.h"
 #include "evaluate/trial.h"
@@ -27,6 +28,7 @@ static tw_status run(const tw_target *target, const tw_problem *problem, const c
                           .length = length,
                           .seed = r->seed,
                           .more_cases = 1,
+                          .deadline = o->seconds > 0 ? tw_now() + o->seconds : 0,
                           .trust = o->trust};
   const tw_setting setting = {.bound = &r->bound, .jobs = o->jobs, .trace = o->trace};
   tw_outcome outcome;
@@ -34,6 +36,8 @@ static tw_status run(const tw_target *target, const tw_problem *problem, const c
   r->measured = outcome.measured;
   snprintf(r->coverage, sizeof r->coverage, "%s", outcome.coverage);
   if (outcome.verdict == TW_CORRECT) return TW_OK;
+  if (outcome.error.status == TW_INTERRUPTED)
+    return tw_fail(error, TW_INTERRUPTED, "the run did not end within %g s: %.1500s", o->seconds, outcome.error.text);
   return tw_fail(error, outcome.error.status ? outcome.error.status : TW_FAILED, "%s", outcome.error.text);
 }
 
@@ -45,6 +49,8 @@ tw_status tw_run(const tw_target *target, const tw_problem *problem, const char 
   if (status != TW_OK) return status;
   if (!source) return tw_fail(error, TW_USAGE, "the source is NULL; give the text of a kernel");
   status = options ? tw_sized_take("tw_run_options", options, &o, sizeof o, error) : TW_OK;
+  if (status == TW_OK && !(o.seconds >= 0))
+    status = tw_fail(error, TW_USAGE, "tw_run_options.seconds is %g: it must be 0, for no limit, or more", o.seconds);
   if (status != TW_OK) return status;
   tw_run_result *r = calloc(1, sizeof *r);
   if (!r) return tw_no_memory(error, "the result");

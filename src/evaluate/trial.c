@@ -44,9 +44,10 @@ static void judge(tw_outcome *out, tw_status status, tw_verdict if_failed) {
                                                        : if_failed;
 }
 
-/* Stages check the clock and end early. Their result then says nothing. */
+/* Stages check the clock and end early. Their result then says nothing, except for what they waited. */
 static tw_status unless_stopped(const stage *s, tw_status status) {
-  return tw_is_stopped(&s->stop) ? tw_fail(&s->out->error, TW_INTERRUPTED, "interrupted") : status;
+  return status != TW_INTERRUPTED && tw_is_stopped(&s->stop) ? tw_fail(&s->out->error, TW_INTERRUPTED, "interrupted")
+                                                             : status;
 }
 
 static tw_status check_on(stage *s, const tw_case *data) {

@@ -47,7 +47,7 @@ tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case 
   tw_parallel_until(before);
   if (tw_is_stop_asked()) {
     tw_case_free(&made);
-    return tw_fail(error, TW_INTERRUPTED, "interrupted");
+    return tw_fail(error, TW_INTERRUPTED, "interrupted while inputs are made");
   }
   *out = made;
   return TW_OK;
@@ -61,7 +61,7 @@ tw_status tw_case_make(const tw_problem *problem, uint64_t seed, int threads, tw
   tw_parallel_until(before);
   if (tw_is_stop_asked()) {
     tw_case_free(out);
-    return tw_fail(error, TW_INTERRUPTED, "interrupted");
+    return tw_fail(error, TW_INTERRUPTED, "interrupted while expected outputs are computed");
   }
   out->has_expected = true;
   return TW_OK;

@@ -176,7 +176,8 @@ tw_status tw_compare_places(const tw_problem *p, void *const buffers[], const tw
     const tw_stop *before = tw_parallel_until(tw_stop_of_thread());
     status = p->op->exact(p, buffers, operand, size, place + from, it.value, it.bound, threads, error);
     tw_parallel_until(before);
-    if (status == TW_OK && tw_is_stop_asked()) status = tw_fail(error, TW_INTERRUPTED, "interrupted");
+    if (status == TW_OK && tw_is_stop_asked())
+      status = tw_fail(error, TW_INTERRUPTED, "interrupted while %s is compared", o->name);
     const piece part = {.place = (tw_place *)place + from, .value = it.value, .bound = it.bound};
     if (status == TW_OK) compare_piece(o, size, &part, actual, found);
   }

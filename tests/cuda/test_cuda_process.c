@@ -11,6 +11,7 @@
 #include "target/cuda/measure.h"
 #include "target/cuda/runner/protocol.h"
 #include "tilewright/extend/extend.h"
+#include "tilewright/run.h"
 
 static const tw_target *target(void) {
   const tw_target *t = tw_target_find("cuda-h100-sxm");
@@ -23,21 +24,25 @@ static const tw_target *target(void) {
 
 static double limit; /* tw_evaluation.limit */
 
-static tw_status run_trusted(const char *kernel, bool trust, tw_measurement *m, tw_error *error) {
+static const char PROBLEM[] = "gemm m=30 n=40 k=50 a=f32 b=f32 c=f32 acc=f32";
+
+static void write_source(const char *kernel, char source[600]) {
   static const char format[] =
       "//: kernel %s\n//: grid 1\n//: block 32\n//: workspace 100%s\n"
       "//: args A, B, C, workspace, m, n, k\n"
       "extern \"C\" __global__ void %s(float *A, float *B, float *C, char *w, int m, int n, int k) {}\n";
+  snprintf(source, 600, format, kernel, strcmp(kernel, "zeros") == 0 ? " zeroed" : "", kernel);
+}
+
+static tw_status run_trusted(const char *kernel, bool trust, tw_measurement *m, tw_error *error) {
   const tw_target *t = target();
   char source[600];
   tw_problem p;
   tw_artefact *artefact = NULL;
   tw_case data = {0};
-  snprintf(source, sizeof source, format, kernel, strcmp(kernel, "zeros") == 0 ? " zeroed" : "", kernel);
-  const char *problem = strcmp(kernel, "transposed") == 0
-                            ? "gemm m=30 n=40 k=50 a=f32 b=f32 c=f32 acc=f32 a_transposed=1"
-                            : "gemm m=30 n=40 k=50 a=f32 b=f32 c=f32 acc=f32";
-  assert_int_equal(tw_problem_parse(NULL, problem, &p, error), TW_OK);
+  write_source(kernel, source);
+  assert_int_equal(tw_problem_parse(NULL, PROBLEM, &p, error), TW_OK);
+  if (strcmp(kernel, "transposed") == 0) assert_int_equal(tw_problem_set(&p, "a_transposed", "1", error), TW_OK);
   if (tw_target_supports(t, &p, error) != TW_OK) fail_msg("%s", error->text);
   tw_evaluation e = {.trust = trust, .limit = limit};
   if (t->build(t, &p, source, strlen(source), &e, &artefact, error) != TW_OK) fail_msg("%s", error->text);
@@ -151,6 +156,29 @@ static void what_is_wrong_or_a_lie_is_told(void **state) {
   }
 }
 
+/* The wait for a process ends at the limit of a run, before that of a launch. */
+static void a_run_ends_at_its_time_limit(void **state) {
+  tw_run_options o = {.size = sizeof o, .seed = 1};
+  char source[600];
+  tw_problem p;
+  (void)state;
+  write_source("spins", source);
+  assert_int_equal(tw_problem_parse(NULL, PROBLEM, &p, NULL), TW_OK);
+  for (int limited = 0; limited < 2; limited++) {
+    tw_error error = {0};
+    tw_run_result *r;
+    o.seconds = limited ? 2 : 0; /* the kernel's file is compiled by then */
+    const tw_status status = tw_run(target(), &p, source, strlen(source), &o, &r, &error);
+    assert_int_equal(status, limited ? TW_INTERRUPTED : TW_FAILED);
+    const char *words =
+        limited ? "did not end within 2 s: interrupted while the device" : "the kernel did not end within";
+    if (!strstr(error.text, words)) fail_msg("%s", error.text);
+  }
+  o.seconds = -1;
+  tw_run_result *r;
+  assert_int_equal(tw_run(target(), &p, source, strlen(source), &o, &r, NULL), TW_USAGE);
+}
+
 /* "later" is right in a process that had a kernel before; "spoils" makes it and all behind it in its process wrong. */
 static void trusted_kernels_share_a_process_until_one_fails(void **state) {
   static const struct {
@@ -228,6 +256,7 @@ int main(void) {
       cmocka_unit_test(what_is_much_too_slow_is_timed_briefly),
       cmocka_unit_test(results_that_are_kept_are_of_no_use),
       cmocka_unit_test(what_is_wrong_or_a_lie_is_told),
+      cmocka_unit_test(a_run_ends_at_its_time_limit),
       cmocka_unit_test(trusted_kernels_share_a_process_until_one_fails),
       cmocka_unit_test(weights_of_codes_are_timed_in_chains),
       cmocka_unit_test(a_process_that_is_taken_over_is_confined),

@@ -86,6 +86,10 @@ class Search(unittest.TestCase):
         right = tw.emit("gemm", **SMALL)
         with self.assertRaisesRegex(tw.FailedError, r"C\[\d+\]\[\d+\]"):
             tw.run(right.replace("mvout(", "(void)(", 1), "gemm", **SMALL)
+        with self.assertRaisesRegex(tw.LateError, "did not end within 1e-06 s: interrupted"):
+            tw.run(right, "gemm", seconds=1e-6, **SMALL)
+        with self.assertRaisesRegex(tw.UsageError, "seconds is -1"):
+            tw.run(right, "gemm", seconds=-1, **SMALL)
 
     def test_programs_branch_on_what_an_error_says(self):
         with self.assertRaises(tw.UnsupportedError) as caught:

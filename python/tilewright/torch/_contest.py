@@ -22,6 +22,8 @@ FIRST, CONTINUED, NEXT = 20, 3, 8
 FOLLOWED, ROUNDS, ROUNDS_LEAST = 3, 4, 2
 #: A step is offered if its predicted cost is at most this multiple of the best one.
 HOPELESS = 1.6
+#: Seconds in which the kernels of a problem are verified. Attention of 8 x 512 tokens takes 6 on an H200 with 16 cores.
+VERIFY_SECONDS = 60.0
 #: Seconds of work in one graph.
 BURST = 4e-3
 
@@ -191,11 +193,12 @@ def contest(
     return entries
 
 
-def keep(op: str, keys: "dict[str, Any]", schedule: "tuple[str, ...]") -> None:
+def keep(op: str, keys: "dict[str, Any]", schedule: "tuple[str, ...]", seconds: float = VERIFY_SECONDS) -> None:
     """Verifies the schedule's kernel in a process of its own, against the op's definition, and puts it into wisdom. Raises FailedError for a
-    kernel that is wrong."""
+    kernel that is wrong, LateError if that is not known within `seconds`."""
     problem = _problem(_device.target(), op, keys)
-    measured = run(emit(op, target="cuda", schedule=list(schedule), **keys), op, target="cuda", **keys).measurement
+    source = emit(op, target="cuda", schedule=list(schedule), **keys)
+    measured = run(source, op, target="cuda", seconds=seconds, **keys).measurement
     best, error = _device.wisdom_of(problem, _schedule(schedule), measured.cost, measured.utilization), ffi.new("tw_error *")
     check(lib.tw_wisdom_replace(ffi.NULL, best, error), error)
 

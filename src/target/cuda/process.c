@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -17,10 +18,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "target/cuda/verdict.h"
 
 static const double START_SECONDS = 120; /* to load the driver, create a context and copy the inputs */
 static const double END_SECONDS = 20;    /* for the driver to remove a kernel from a device */
+static const double LOOK_SECONDS = 0.1;  /* how often a wait checks whether it must stop */
 
 enum { CUBIN_ROOM = 4 << 20 }; /* size of the cubin's buffer in a process that runs several kernels */
 
@@ -142,7 +145,8 @@ static tw_status listen_to(cuda_process *p, double limit, cuda_stage stage, cuda
   for (;;) {
     struct pollfd channel = {.fd = p->channel, .events = POLLIN};
     const double left = deadline - tw_now();
-    const int ready = poll(&channel, 1, left > 0 ? (int)(left * 1e3) + 1 : 0);
+    const int ready = poll(&channel, 1, left > 0 ? (int)(fmin(left, LOOK_SECONDS) * 1e3) + 1 : 0);
+    if (ready <= 0 && tw_is_stop_asked()) return cuda_verdict_stopped(stage, error);
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0 && left > 0) continue;
     if (ready == 0) return cuda_verdict_late(limit, stage, error);

@@ -50,6 +50,11 @@ tw_status cuda_verdict_late(double limit, cuda_stage stage, tw_error *error) {
   return tw_fail(error, TW_FAILED, "the kernel did not end within %.0f s", limit);
 }
 
+tw_status cuda_verdict_stopped(cuda_stage stage, tw_error *error) {
+  return tw_fail(error, TW_INTERRUPTED, "interrupted while the device %s",
+                 stage == CUDA_STARTING ? "accepts kernel and inputs" : "runs the kernel");
+}
+
 tw_status cuda_verdict_gone(cuda_stage stage, tw_error *error) {
   if (stage == CUDA_STARTING)
     return tw_fail(error, TW_MISSING,

@@ -7,6 +7,7 @@
 
 tw_status cuda_verdict(const tw_launch *, const cuda_reply *, tw_error *);
 tw_status cuda_verdict_late(double limit, cuda_stage, tw_error *);
+tw_status cuda_verdict_stopped(cuda_stage, tw_error *);
 tw_status cuda_verdict_gone(cuda_stage, tw_error *);
 
 #endif
