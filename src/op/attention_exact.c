@@ -192,6 +192,17 @@ static void load_query(const job *j, int64_t batch, int64_t head, int64_t i, que
   s->d_off = dot_off(a, size);
 }
 
+/* Rows of one head are far apart, so the hardware fetches no row ahead. */
+enum { AHEAD = 4 };
+static void fetch_query(const job *j, int64_t batch, int64_t head, int64_t i) {
+  static const int of[] = {TW_ATTENTION_Q, TW_ATTENTION_DO, TW_ATTENTION_O};
+  const tw_attention *a = &j->a;
+  const size_t bytes = (size_t)tw_type_bits(a->type) / 8 * (size_t)a->d;
+  const size_t at = (size_t)(tw_attention_query(a, batch, i) * a->query_heads + head) * bytes;
+  for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+    for (size_t b = 0; b < bytes; b += 64) __builtin_prefetch((const char *)j->buffer[of[k]] + at + b);
+}
+
 static pair pair_of(const tw_attention *a, const query_side *s, const double *k, const double *v) {
   double size;
   const double raw = dot(s->q, k, a->d, &size), x = a->scale * raw, x_off = fabs(a->scale) * dot_off(a, size);
@@ -249,6 +260,7 @@ static bool key_gradient(const job *j, int64_t batch, int64_t key_head, int64_t 
     for (int64_t head = key_head * a->group; head < (key_head + 1) * a->group; head++)
       for (int64_t i = 0; i < a->queries; i++) {
         if (at >= tw_attention_sees(a, batch, i) || at < tw_attention_first(a, batch, i)) continue;
+        fetch_query(j, batch, head, i + AHEAD < a->queries ? i + AHEAD : i);
         load_query(j, batch, head, i, &s);
         const pair r = pair_of(a, &s, k, v);
         add(&w, of_value ? r.p : r.ds, of_value ? r.p_off : r.ds_off, (of_value ? s.gradient : s.q) + first);

@@ -74,6 +74,24 @@ static void free_seen(seen *s) {
   free(s->json);
 }
 
+/* Numbers of threads; or workgroup by workgroup, the last one first, with one checker or each with its own. */
+enum { ONE_CHECKER = -1, OWN_CHECKERS = -2 };
+
+static void run_apart(const cdna_kernel *k, const cdna_object *o, cdna_launch l, cdna_memory *m, cdna_checker *c,
+                      const tw_inspection *i, bool own) {
+  tw_error error = {0};
+  for (l.first = GROUPS, l.count = 1; l.first-- > 0;) {
+    cdna_checker *now = c;
+    if (own) assert_int_equal(cdna_checker_new(i, &now, &error), TW_OK);
+    l.observer = cdna_checker_start(now);
+    if (cdna_run(o, k, &l, m, NULL, &error) != TW_OK) fail_msg("%s: %s", k->name, error.text);
+    if (!own) continue;
+    cdna_checker_start(now); /* frees the state of the run */
+    cdna_checker_add(c, now);
+    cdna_checker_free(now);
+  }
+}
+
 /* The findings of a kernel, in words; with counts if there are no checks. */
 static int in[ITEMS], out[ITEMS];
 static seen run(int arch, const char *name, const char *checks, int jobs) {
@@ -92,9 +110,12 @@ static seen run(int arch, const char *name, const char *checks, int jobs) {
                               .lds = 8192,
                               .arguments = block,
                               .argument_bytes = sizeof block,
-                              .jobs = jobs,
+                              .jobs = jobs > 0 ? jobs : 1,
                               .observer = c ? cdna_checker_start(c) : NULL};
-  if (cdna_run(&code[arch], k, &launch, &m, NULL, &error) != TW_OK) fail_msg("%s: %s", name, error.text);
+  if (jobs < 0)
+    run_apart(k, &code[arch], launch, &m, c, &result, jobs == OWN_CHECKERS);
+  else if (cdna_run(&code[arch], k, &launch, &m, NULL, &error) != TW_OK)
+    fail_msg("%s: %s", name, error.text);
   if (c) cdna_checker_report(c, &code[arch], k, cdna_machine_of_arch(arch), &result);
   cdna_checker_free(c);
   return seen_of(&result);
@@ -171,6 +192,23 @@ static void test_each_mistake_is_found_alone(void **state) {
         if (other.findings && *other.findings) fail_msg("%s: %s", mistakes[m].kernel, other.findings);
         free_seen(&other);
       }
+    }
+}
+
+/* Also how often, and counts. */
+static void test_findings_of_several_checkers_add_up(void **state) {
+  static const char *const lists[] = {"all", "none"};
+  (void)state;
+  for (size_t m = 0; m < sizeof mistakes / sizeof *mistakes; m++)
+    for (int l = 0; l < 2; l++) {
+      seen one = findings_of(CDNA4, mistakes[m].kernel, lists[l], ONE_CHECKER),
+           own = findings_of(CDNA4, mistakes[m].kernel, lists[l], OWN_CHECKERS);
+      const bool alone = strcmp(mistakes[m].check, "overlaps") != 0; /* else two workgroups in one run are needed */
+      assert_true(l ? one.json != NULL : !alone || *one.findings);
+      assert_string_equal(one.findings ? one.findings : "", own.findings ? own.findings : "");
+      assert_string_equal(one.json ? one.json : "", own.json ? own.json : "");
+      free_seen(&one);
+      free_seen(&own);
     }
 }
 
@@ -445,6 +483,7 @@ int main(void) {
   }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_each_mistake_is_found_alone),
+      cmocka_unit_test(test_findings_of_several_checkers_add_up),
       cmocka_unit_test(test_nothing_is_found_without_mistakes),
       cmocka_unit_test(test_honest_kernels_have_no_findings),
       cmocka_unit_test(test_swizzles_as_a_kernel_uses_them),

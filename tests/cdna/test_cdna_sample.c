@@ -1,24 +1,32 @@
 /* Launches of which a few workgroups are executed: what those do wrong is found. */
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
 
+#include "base/strings.h"
 #include "target/cdna/sample.h"
 
 enum { SIZE = 64, PITCH = 80 };
-typedef enum fault { RIGHT, WRONG, HOLE, GAP, FEW, STOPS, PAIRS, HALVES } fault;
+typedef enum fault { RIGHT, WRONG, HOLE, GAP, FEW, STOPS, LATER, PAIRS, HALVES } fault;
 
 typedef struct fake {
   const tw_case *data;
   fault fault;
-  uint64_t first; /* workgroups of the first kernel */
-  size_t side;    /* of the tile that a workgroup makes */
+  uint64_t first;   /* workgroups of the first kernel */
+  size_t side;      /* of the tile that a workgroup makes */
+  atomic_int left;  /* runs whose rest was not taken */
+  char taken[2000]; /* numbers of the workgroups, in order */
 } fake;
 
 /* Workgroup g, counted through the kernels, makes a tile of C, a copy of the reference's. */
-static tw_status run(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *error) {
-  const fake *f = context;
+static tw_status run(void *context, void *const buffer[], size_t kernel, uint64_t group, void **left, tw_error *error) {
+  fake *f = context;
+  uint64_t *number = *left = malloc(sizeof *number);
+  *number = group;
+  f->left++;
   const size_t side = f->side, tiles = SIZE / side;
   group += kernel * f->first;
   if (f->fault == PAIRS) group &= ~(uint64_t)1;
@@ -32,11 +40,21 @@ static tw_status run(void *context, void *const buffer[], size_t kernel, uint64_
     for (size_t i = 0; i < side; i++) c[(row + i) * PITCH + column + 7] += 1000;
   if (f->fault == HOLE) memset(&c[(row + 3) * PITCH + column + 5], TW_POISON, sizeof *c);
   if (f->fault == GAP) c[row * PITCH + SIZE] = 1;
-  if (f->fault == STOPS) return tw_fail(error, TW_FAILED, "it stops");
+  if (f->fault == STOPS || (f->fault == LATER && group % 4 == 2)) return tw_fail(error, TW_FAILED, "it stops");
   return TW_OK;
 }
 
-static tw_status check(fault made, size_t kernels, const char *says) {
+static void take(void *context, void *left, bool is_needed) {
+  fake *f = context;
+  const size_t at = strlen(f->taken);
+  if (!left) return;
+  f->left--;
+  if (is_needed) snprintf(f->taken + at, sizeof f->taken - at, " %llu", *(unsigned long long *)left);
+  free(left);
+}
+
+/* The result of a check with this seed (0: any) and number of threads. */
+static tw_status check_with(fault made, size_t kernels, int jobs, uint64_t seed, tw_text *out) {
   tw_problem p;
   tw_case k = {0};
   tw_error error = {0};
@@ -47,13 +65,37 @@ static tw_status check(fault made, size_t kernels, const char *says) {
   const size_t side = made >= PAIRS ? 4 : 16;
   const uint64_t tiles = SIZE / side * (SIZE / side), all = made == FEW ? tiles - 1 : tiles,
                  groups[2] = {kernels == 1 ? all : 6, all - 6};
-  fake f = {&k, made, groups[0], side};
-  const cdna_sampler sampler = {.kernels = kernels, .groups = groups, .run = run, .context = &f};
+  fake f = {.data = &k, .fault = made, .first = groups[0], .side = side};
+  const cdna_sampler sampler = {
+      .kernels = kernels, .groups = groups, .run = run, .take = take, .context = &f, .jobs = jobs, .seed = seed};
   const tw_status status = cdna_sample_check(&sampler, &k, text, sizeof text, &error);
-  const char *said = status == TW_OK ? text : error.text;
-  if (!strstr(said, says)) fail_msg("fault %d says: %s", made, said);
+  tw_text_add(out, "%s; taken:%s", status == TW_OK ? text : error.text, f.taken);
+  assert_int_equal(f.left, 0);
   tw_case_free(&k);
   return status;
+}
+
+static tw_status check(fault made, size_t kernels, const char *says) {
+  tw_text said = {0};
+  const tw_status status = check_with(made, kernels, 0, 0, &said);
+  if (!strstr(said.data, says)) fail_msg("fault %d says: %s", made, said.data);
+  tw_text_free(&said);
+  return status;
+}
+
+/* The first workgroup that fails, what is taken of the others, and the elements that are compared. */
+static void results_do_not_depend_on_threads(void **state) {
+  (void)state;
+  for (fault made = RIGHT; made <= HALVES; made++)
+    for (size_t kernels = 1; kernels <= (made < PAIRS ? 2 : 1); kernels++)
+      for (uint64_t seed = 1; seed <= 3; seed++) {
+        tw_text one = {0}, four = {0};
+        const tw_status status = check_with(made, kernels, 1, seed, &one);
+        assert_int_equal(check_with(made, kernels, 4, seed, &four), status);
+        assert_string_equal(one.data, four.data);
+        tw_text_free(&one);
+        tw_text_free(&four);
+      }
 }
 
 static void faults_are_found(void **state) {
@@ -100,6 +142,7 @@ static void large_outputs_and_long_sums_are_sampled(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(faults_are_found),
+                                     cmocka_unit_test(results_do_not_depend_on_threads),
                                      cmocka_unit_test(a_mapping_that_is_not_one_to_one_is_found),
                                      cmocka_unit_test(large_outputs_and_long_sums_are_sampled)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,15 @@ struct tw_artefact {
   const tw_case *watched;
 };
 
+/* What a workgroup leaves that runs beside others. */
+typedef struct cdna_left {
+  size_t kernel;
+  uint64_t group;
+  cdna_result_counts counts;
+  cdna_checker *checker; /* its own; NULL: no checks */
+  tw_text printed;
+} cdna_left;
+
 /* How kernels run: one of their workgroups, or all of them; or they are timed, with the main kernel's spans. */
 enum { CDNA_ALL_GROUPS = -1 };
 typedef struct cdna_manner {
@@ -41,6 +50,7 @@ typedef struct cdna_manner {
   size_t first, end; /* range of kernels to run; end 0: all */
   bool adds;         /* keeps the results of earlier kernels */
   void *workspace;   /* a workspace that another run of the kernels left, or that this run leaves for another */
+  cdna_left *left;   /* receives what else the artefact would; NULL: the artefact does */
   cdna_times *times;
   cdna_spans *spans;
   const tw_case *data; /* the timed kernel */
@@ -48,6 +58,8 @@ typedef struct cdna_manner {
 
 /* Runs kernels of the launch on buffers of the case's operands. */
 tw_status cdna_case_run(tw_artefact *, const tw_case *, void *const buffer[], const cdna_manner *, tw_error *);
+/* Adds it to the artefact. */
+void cdna_case_take(tw_artefact *, const tw_case *, cdna_left *);
 /* Keeps the workspace that a kernel finds when results are checked, so that it finds the same when it is timed. */
 void cdna_keep_workspace(tw_artefact *, size_t kernel, const void *workspace);
 /* Frees the counts and workspaces of the last check. */

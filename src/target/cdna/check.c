@@ -46,11 +46,28 @@ typedef struct sampled {
   void *workspace;
 } sampled;
 
-static tw_status run_one(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *error) {
+static tw_status run_one(void *context, void *const buffer[], size_t kernel, uint64_t group, void **out,
+                         tw_error *error) {
   const sampled *s = context;
+  cdna_left *left = *out = tw_new(1, sizeof *left);
+  if (!left) return tw_no_memory(error, NULL);
+  *left = (cdna_left){.kernel = s->first + kernel, .group = group};
   const cdna_manner how = {
-      .group = (int64_t)group, .first = s->first + kernel, .end = s->first + kernel + 1, .workspace = s->workspace};
-  return cdna_case_run(s->artefact, s->data, buffer, &how, error);
+      .group = (int64_t)group, .first = left->kernel, .end = left->kernel + 1, .workspace = s->workspace, .left = left};
+  tw_status status = s->artefact->checker ? cdna_checker_new(s->artefact->inspection, &left->checker, error) : TW_OK;
+  if (status == TW_OK) status = cdna_case_run(s->artefact, s->data, buffer, &how, error);
+  if (left->checker) cdna_checker_start(left->checker); /* frees the state of its run */
+  return status;
+}
+
+static void take_one(void *context, void *out, bool is_needed) {
+  const sampled *s = context;
+  cdna_left *left = out;
+  if (!left) return;
+  if (is_needed) cdna_case_take(s->artefact, s->data, left);
+  cdna_checker_free(left->checker);
+  tw_text_free(&left->printed);
+  free(left);
 }
 
 /* Workgroup number `n` of a grid in which each chiplet has a range of tiles, and workgroups go to the chiplets in
@@ -63,11 +80,12 @@ static uint64_t in_ranges(const tw_artefact *a, uint64_t groups, uint64_t n) {
 }
 
 /* Runs a part of the launch: its share of each kernel from the main one on. */
-static tw_status run_part(void *context, void *const buffer[], size_t unused, uint64_t part, tw_error *error) {
+static tw_status run_part(void *context, void *const buffer[], size_t unused, uint64_t part, void **out,
+                          tw_error *error) {
   const sampled *s = context;
   const tw_launch *l = &s->artefact->launch;
   tw_status status = TW_OK;
-  (void)unused;
+  (void)unused, (void)out;
   for (size_t k = s->first; k < l->n_kernels && status == TW_OK; k++) {
     const uint64_t groups = cdna_groups_of(&l->kernel[k]), each = groups / (uint64_t)l->parts;
     for (uint64_t i = 0; i < each && status == TW_OK; i++) {
@@ -94,15 +112,10 @@ static bool has_parts(const tw_launch *l) {
 static tw_status prepare_workspace(const sampled *s, tw_error *error) {
   void *buffer[TW_OPERANDS_MAX] = {0};
   const tw_case *k = s->data;
-  tw_status status = TW_OK;
-  for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
-    buffer[i] = k->operand[i].is_output ? tw_new(1, (k->operand[i].bytes + 127) & ~(size_t)63) : k->buffer[i];
-    if (!buffer[i]) status = tw_no_memory(error, NULL);
-  }
+  tw_status status = cdna_new_outputs(k, buffer) ? TW_OK : tw_no_memory(error, NULL);
   const cdna_manner how = {.group = CDNA_ALL_GROUPS, .end = s->first, .workspace = s->workspace};
   if (status == TW_OK) status = cdna_case_run(s->artefact, k, buffer, &how, error);
-  for (size_t i = 0; i < k->n_operands; i++)
-    if (k->operand[i].is_output) free(buffer[i]);
+  cdna_free_outputs(k, buffer);
   return status;
 }
 
@@ -110,8 +123,12 @@ static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *erro
   const tw_launch *l = &a->launch;
   sampled s = {a, k, (size_t)(tw_launch_main(l) - l->kernel), NULL};
   uint64_t groups[TW_LAUNCH_KERNELS], all = 0;
-  cdna_sampler sampler = {
-      .kernels = l->n_kernels - s.first, .groups = groups, .run = run_one, .context = &s, .trust = a->trust};
+  cdna_sampler sampler = {.kernels = l->n_kernels - s.first,
+                          .groups = groups,
+                          .run = run_one,
+                          .take = take_one,
+                          .context = &s,
+                          .trust = a->trust};
   for (size_t i = 0; i < sampler.kernels; i++) {
     all += groups[i] = cdna_groups_of(&l->kernel[s.first + i]);
     cdna_watch *w = &a->watch[s.first + i];

@@ -10,11 +10,13 @@
 #include "target/cdna/sample.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/parallel.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/exact.h"
@@ -35,6 +37,28 @@ enum {
 typedef struct box {
   int64_t low[TW_RANK_MAX], high[TW_RANK_MAX], written; /* elements low..high of each dimension */
 } box;
+
+void cdna_free_outputs(const tw_case *c, void *buffer[]) {
+  for (size_t i = 0; i < c->n_operands; i++)
+    if (c->operand[i].is_output) free(buffer[i]);
+}
+
+bool cdna_new_outputs(const tw_case *c, void *buffer[]) {
+  bool room = true;
+  for (size_t i = 0; i < c->n_operands; i++) {
+    const tw_operand *o = &c->operand[i];
+    buffer[i] = o->is_output ? aligned_alloc(64, (o->bytes + 127) & ~(size_t)63) : c->buffer[i];
+    room = room && buffer[i];
+    if (buffer[i] && o->is_output) memset(buffer[i], TW_POISON, o->bytes);
+  }
+  return room;
+}
+
+static double output_bytes(const tw_case *c) {
+  double bytes = 1;
+  for (size_t i = 0; i < c->n_operands; i++) bytes += c->operand[i].is_output ? (double)c->operand[i].bytes : 0;
+  return bytes;
+}
 
 bool cdna_sample_possible(const tw_problem *p) { return p->op->exact && p->op->exact_cost; }
 
@@ -152,54 +176,121 @@ static tw_place place_in(const tw_operand *o, const box *b, tw_random *r, int co
 }
 
 typedef struct drawn {
-  double elements, compared;
+  double elements;
   int64_t largest;
   int drawn;     /* number of workgroups that were drawn by chance only, */
   double filled; /* number of elements that they wrote */
 } drawn;
 
+/* What a workgroup has written, how much of it was compared, and what its run left. */
+typedef struct part {
+  uint64_t group;
+  box box[TW_OPERANDS_MAX];
+  double compared;
+  void *left;
+  tw_status status;
+  tw_error error;
+} part;
+
+/* The workgroups of a kernel that are executed. Threads take them in order, each with its own outputs. */
+typedef struct sampling {
+  const cdna_sampler *s;
+  const tw_case *data;
+  size_t kernel;
+  uint64_t seed;
+  part *part;
+  int n, drawn;            /* without and with repetitions */
+  int compare;             /* threads of one comparison */
+  atomic_int next, failed; /* failed: the first one */
+} sampling;
+
 /* Compares some of the elements that a workgroup has written in the box. */
-static tw_status compare_box(const tw_case *c, size_t index, const box *b, const uint8_t *data, int groups,
-                             tw_random *r, drawn *sum, tw_error *error) {
+static tw_status compare_box(const sampling *x, part *own, size_t index, const uint8_t *data, tw_random *r) {
+  const tw_case *c = x->data;
+  const box *b = &own->box[index];
   const tw_operand *o = &c->operand[index];
   double element = 1, row = 1;
   c->problem->op->exact_cost(c->problem, index, &element, &row);
-  double wanted = COMPARE_BUDGET / groups / (element > 1 ? element : 1);
+  double wanted = COMPARE_BUDGET / x->drawn / (element > 1 ? element : 1);
   const int64_t all = area(o, b);
   if (wanted > (double)all) wanted = (double)all;
   const size_t n = wanted < PLACES_LEAST ? PLACES_LEAST : wanted > PLACES_MOST ? PLACES_MOST : (size_t)wanted;
   tw_place *place = tw_new(n, sizeof *place);
-  if (!place) return tw_no_memory(error, "the comparison");
+  if (!place) return tw_no_memory(&own->error, "the comparison");
   for (size_t i = 0; i < n; i++) place[i] = place_in(o, b, r, i < 4 ? (int)i : -1);
   qsort(place, n, sizeof *place, tw_place_order);
   size_t different = 0;
   for (size_t i = 0; i < n; i++)
     if (!i || tw_place_order(&place[different - 1], &place[i])) place[different++] = place[i];
   tw_mismatch found = {0};
-  tw_status status = tw_compare_places(c->problem, c->buffer, o, index, different, place, data, 0, &found, error);
-  if (status == TW_OK) status = tw_mismatch_status(o, &found, error);
-  sum->compared += (double)different;
-  sum->elements += (double)all;
+  tw_status status =
+      tw_compare_places(c->problem, c->buffer, o, index, different, place, data, x->compare, &found, &own->error);
+  if (status == TW_OK) status = tw_mismatch_status(o, &found, &own->error);
+  own->compared += (double)different;
   free(place);
   return status;
 }
 
-static tw_status take_output(const tw_case *c, size_t index, uint64_t group, int groups, uint8_t *data, tw_random *r,
-                             drawn *sum, box *out, tw_error *error) {
-  const tw_operand *o = &c->operand[index];
-  const box b = *out = find_box(o, data);
+static tw_status take_output(const sampling *x, part *own, size_t index, uint8_t *data, tw_random *r) {
+  const tw_operand *o = &x->data->operand[index];
+  const box b = own->box[index] = find_box(o, data);
   const int64_t all = area(o, &b);
   tw_status status = TW_OK;
-  if (all > sum->largest) sum->largest = all;
   if (all && b.written != all && !is_integer(o))
-    return tw_fail(error, TW_FAILED, "workgroup %llu does not write %lld of the %lld elements of its part of %s",
-                   (unsigned long long)group, (long long)(all - b.written), (long long)all, o->name);
-  if (all) status = compare_box(c, index, &b, data, groups, r, sum, error);
+    return tw_fail(&own->error, TW_FAILED, "workgroup %llu does not write %lld of the %lld elements of its part of %s",
+                   (unsigned long long)own->group, (long long)(all - b.written), (long long)all, o->name);
+  if (all) status = compare_box(x, own, index, data, r);
   if (all && status == TW_OK) clear_box(o, &b, data);
   if (status == TW_OK && !is_poison(data, o->bytes))
-    return tw_fail(error, TW_FAILED, "workgroup %llu writes to %s between its rows", (unsigned long long)group,
-                   o->name);
+    return tw_fail(&own->error, TW_FAILED, "workgroup %llu writes to %s between its rows",
+                   (unsigned long long)own->group, o->name);
   return status;
+}
+
+static tw_status run_part(const sampling *x, part *own, void *const buffer[], int number) {
+  const tw_case *c = x->data;
+  tw_random random;
+  tw_random_seed_stream(&random, x->seed, x->kernel * (GROUPS_UNTRUSTED + PARTNERS) + (uint64_t)number + 1);
+  tw_status status = x->s->run(x->s->context, buffer, x->kernel, own->group, &own->left, &own->error);
+  for (size_t j = 0; j < c->n_operands && status == TW_OK; j++)
+    if (c->operand[j].is_output) status = take_output(x, own, j, buffer[j], &random);
+  return status;
+}
+
+static void work(void *context, size_t thread) {
+  sampling *x = context;
+  void *buffer[TW_OPERANDS_MAX];
+  const bool room = cdna_new_outputs(x->data, buffer);
+  /* without memory for all threads, fewer do the work */
+  for (int i; (room || !thread) && (i = atomic_fetch_add(&x->next, 1)) < x->n && i < atomic_load(&x->failed);) {
+    part *own = &x->part[i];
+    own->status = room ? run_part(x, own, buffer, i) : tw_no_memory(&own->error, NULL);
+    for (int first = x->failed; own->status != TW_OK && i < first;)
+      if (atomic_compare_exchange_weak(&x->failed, &first, i)) break;
+  }
+  cdna_free_outputs(x->data, buffer);
+}
+
+static int threads_for(const cdna_sampler *s, const tw_case *c, int n) {
+  static const double COPIES = 4e9; /* bytes of outputs, at most */
+  const double most = s->of_parts ? 1 : fmin(COPIES / output_bytes(c), n);
+  const int cores = s->jobs ? s->jobs : tw_cores();
+  return most < 1 ? 1 : most < cores ? (int)most : cores;
+}
+
+/* Executes all and takes what they left, up to the first that failed. */
+static tw_status run_parts(sampling *x, tw_error *error) {
+  const int jobs = threads_for(x->s, x->data, x->n), cores = x->s->jobs ? x->s->jobs : tw_cores();
+  x->compare = cores / jobs;
+  x->failed = x->n;
+  const tw_stop *before = tw_parallel_until(NULL); /* each run looks itself whether it is to end */
+  tw_parallel_for(jobs, (size_t)jobs, work, x);
+  tw_parallel_until(before);
+  const int failed = x->failed;
+  for (int i = 0; i < x->n && x->s->take; i++) x->s->take(x->s->context, x->part[i].left, i <= failed);
+  if (failed == x->n) return TW_OK;
+  if (error) *error = x->part[failed].error;
+  return x->part[failed].status;
 }
 
 /* Rejects samples whose workgroups leave more to other workgroups than the grid's surplus: the probability that the
@@ -217,8 +308,7 @@ static bool leaves_too_much(const drawn *d, uint64_t groups, double elements) {
 /* The number of workgroups that may be drawn; each costs a search through the outputs. */
 static int most_groups(const cdna_sampler *s, const tw_case *c) {
   static const double SEARCHED = 8e9; /* bytes */
-  double bytes = 1;
-  for (size_t i = 0; i < c->n_operands; i++) bytes += c->operand[i].is_output ? (double)c->operand[i].bytes : 0;
+  const double bytes = output_bytes(c);
   if (s->trust || s->of_parts || SEARCHED / bytes < GROUPS_MOST) return GROUPS_MOST;
   return SEARCHED / bytes > GROUPS_UNTRUSTED ? GROUPS_UNTRUSTED : (int)(SEARCHED / bytes);
 }
@@ -266,12 +356,6 @@ static bool is_among(const uint64_t *id, int n) {
   return false;
 }
 
-/* The elements that a workgroup has written. */
-typedef struct part {
-  uint64_t group;
-  box box[TW_OPERANDS_MAX];
-} part;
-
 static int64_t shared_elements(const tw_operand *o, const box *a, const box *b) {
   int64_t n = 1;
   for (int i = 0; i < o->rank; i++) {
@@ -297,22 +381,26 @@ static tw_status refuse_twins(const tw_operand *o, size_t index, const part *of,
   return TW_OK;
 }
 
+static void add_part(const tw_case *c, const part *of, bool by_chance, drawn sum[]) {
+  for (size_t j = 0; j < c->n_operands; j++) {
+    if (!c->operand[j].is_output) continue;
+    const int64_t all = area(&c->operand[j], &of->box[j]);
+    if (all > sum[j].largest) sum[j].largest = all;
+    sum[j].elements += (double)all;
+    sum[j].drawn += by_chance;
+    if (by_chance) sum[j].filled += (double)all;
+  }
+}
+
 tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text, size_t size, tw_error *error) {
-  void *buffer[TW_OPERANDS_MAX] = {0};
   tw_status status = TW_OK;
   tw_random random;
-  uint64_t seed = 1, id[GROUPS_UNTRUSTED + PARTNERS];
+  uint64_t seed = s->seed, id[GROUPS_UNTRUSTED + PARTNERS];
   part *const seen = tw_new(GROUPS_UNTRUSTED + PARTNERS, sizeof *seen);
   if (!seen) return tw_no_memory(error, NULL);
-  if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) seed = c->seed + 1;
+  if (!seed && getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) seed = c->seed + 1;
   tw_random_seed(&random, seed);
-  for (size_t i = 0; i < c->n_operands && status == TW_OK; i++) {
-    const tw_operand *o = &c->operand[i];
-    buffer[i] = o->is_output ? aligned_alloc(64, (o->bytes + 127) & ~(size_t)63) : c->buffer[i];
-    if (!buffer[i]) status = tw_no_memory(error, NULL);
-    if (buffer[i] && o->is_output) memset(buffer[i], TW_POISON, o->bytes);
-  }
-  drawn all = {0};
+  double written = 0, compared = 0;
   double most[TW_OPERANDS_MAX] = {0}; /* maximum number of elements that the kernels can write of each output */
   uint64_t groups = 0;
   int executed = 0;
@@ -321,21 +409,16 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     const int chosen = choose(s->groups[k], operations, most_groups(s, c), &random, id);
     const int n = s->kernels == 1 ? add_partners(s->groups[k], &random, id, chosen) : chosen;
     drawn sum[TW_OPERANDS_MAX] = {0};
-    int n_seen = 0;
-    for (int i = 0; i < n && status == TW_OK; i++) {
-      if (is_among(id, i)) continue; /* by chance */
-      part *own = &seen[n_seen++];
-      own->group = id[i];
-      status = s->run(s->context, buffer, k, id[i], error);
-      for (size_t j = 0; j < c->n_operands && status == TW_OK; j++)
-        if (c->operand[j].is_output) {
-          const double before = sum[j].elements;
-          status = take_output(c, j, id[i], n, buffer[j], &random, &sum[j], &own->box[j], error);
-          if (i < FORCED || i >= chosen) continue;
-          sum[j].drawn++;
-          sum[j].filled += sum[j].elements - before;
-        }
+    int n_seen = 0, by_chance = 0;
+    for (int i = 0; i < n; i++) {
+      if (i == chosen) by_chance = n_seen;
+      if (!is_among(id, i)) seen[n_seen++] = (part){.group = id[i]};
     }
+    if (n == chosen) by_chance = n_seen;
+    sampling x = {.s = s, .data = c, .kernel = k, .seed = seed, .part = seen, .n = n_seen, .drawn = n};
+    status = run_parts(&x, error);
+    for (int i = 0; i < n_seen && status == TW_OK; i++) add_part(c, &seen[i], i >= FORCED && i < by_chance, sum);
+    for (int i = 0; i < n_seen; i++) compared += seen[i].compared;
     for (size_t j = 0; j < c->n_operands; j++) {
       const double elements = (double)rows_of(&c->operand[j]) * (double)columns_of(&c->operand[j]);
       if (status == TW_OK && s->kernels == 1 && c->operand[j].is_output)
@@ -347,8 +430,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
             "%d randomly chosen workgroups write only %.0f elements of %s, too few to fill it in the whole grid",
             sum[j].drawn, sum[j].filled, c->operand[j].name);
       most[j] += (double)sum[j].largest * (double)s->groups[k];
-      all.elements += sum[j].elements;
-      all.compared += sum[j].compared;
+      written += sum[j].elements;
     }
     groups += s->groups[k];
     executed += n_seen;
@@ -358,14 +440,13 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     if (o->is_output && status == TW_OK && most[j] < (double)rows_of(o) * (double)columns_of(o))
       status = tw_fail(error, TW_FAILED, "%llu workgroups that each write at most %.0f elements of %s cannot fill it",
                        (unsigned long long)groups, most[j], o->name);
-    if (o->is_output) free(buffer[j]);
   }
   const char *what = s->of_parts ? "parts" : "workgroups";
   const int n = snprintf(
       text, size,
       "sampled: %d of %llu %s, executed alone at this size: each fills its part of the output, %.0f of their %.0f "
       "elements compared",
-      executed, (unsigned long long)groups, what, all.compared, all.elements);
+      executed, (unsigned long long)groups, what, compared, written);
   /* the share of wrong workgroups above which 99% of samples find an error */
   if ((uint64_t)executed < groups && n > 0 && (size_t)n < size)
     snprintf(text + n, size - (size_t)n, "; errors in less than %.2g%% of the %s can escape",

@@ -9,13 +9,22 @@ typedef struct cdna_sampler {
   size_t kernels; /* workgroups of the launch that are sampled */
   /* number of workgroups of each kernel; no kernel reads output of these kernels */
   const uint64_t *groups;
-  /* Executes one workgroup on buffers of the case's operands, with the case's inputs. */
-  tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, tw_error *);
+  /* Executes one workgroup on buffers of the case's operands, with the case's inputs. Several threads call it, unless
+   * the units are parts. */
+  tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, void **left, tw_error *);
+  /* Takes and frees what a run left. Called in order of the sample by one thread; not needed: after a failed one.
+   * NULL: runs leave nothing. */
+  void (*take)(void *context, void *left, bool is_needed);
   void *context;
+  int jobs;      /* threads; 0: all cores */
+  uint64_t seed; /* of the drawn workgroups; 0: unpredictable */
   bool trust;    /* more workgroups are executed for an untrusted kernel */
   bool of_parts; /* the unit of execution is not a workgroup but an independent part of the launch */
 } cdna_sampler;
 
+/* Buffers of a case whose outputs are its own, all poison. False without memory; free it in any case. */
+bool cdna_new_outputs(const tw_case *, void *buffer[]);
+void cdna_free_outputs(const tw_case *, void *buffer[]);
 /* Operations of a problem (multiply-adds) up to which everything is executed. */
 #define CDNA_SAMPLE_ABOVE 3e9
 /* Can the op be sampled? */

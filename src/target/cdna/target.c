@@ -153,28 +153,20 @@ static tw_status check(const tw_target *t, tw_artefact *a, const tw_case *k, tw_
   return status;
 }
 
-/* Fills an output with the contents that a timed run finds. */
-static void poison(const tw_operand *o, const void *given, void *to) { tw_blank_output(o, 0, given, to); }
-
 static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, tw_evaluation *e, tw_measurement *out,
                          tw_error *error) {
   void *buffer[TW_OPERANDS_MAX] = {0};
   cdna_times times = {0};
   cdna_spans spans = {0};
-  tw_status status = TW_OK;
-  for (size_t i = 0; i < k->n_operands && status == TW_OK; i++) {
-    const tw_operand *o = &k->operand[i];
-    buffer[i] = o->is_output ? tw_new(1, (o->bytes + 127) & ~(size_t)63) : k->buffer[i];
-    if (!buffer[i]) status = tw_no_memory(error, NULL);
-    if (buffer[i] && o->is_output) poison(o, k->buffer[i], buffer[i]);
-  }
+  tw_status status = cdna_new_outputs(k, buffer) ? TW_OK : tw_no_memory(error, NULL);
+  for (size_t i = 0; i < k->n_operands && status == TW_OK; i++)
+    if (k->operand[i].is_output) tw_blank_output(&k->operand[i], 0, k->buffer[i], buffer[i]); /* as a run finds it */
   const cdna_manner how = {.group = CDNA_ALL_GROUPS, .times = &times, .spans = e->trace ? &spans : NULL, .data = k};
   if (status == TW_OK) status = cdna_case_run(a, k, buffer, &how, error);
   if (status == TW_OK && e->trace) status = cdna_write_trace(&spans, times.mhz, e->trace, error);
   /* the executed workgroups are assumed to represent all */
   if (status == TW_OK) cdna_report(cdna_machine_of(t), &a->counts, a->whole, &times, k->problem, out);
-  for (size_t i = 0; i < k->n_operands; i++)
-    if (k->operand[i].is_output) free(buffer[i]);
+  cdna_free_outputs(k, buffer);
   free(spans.at);
   return tw_status_group(status) == TW_USAGE ? TW_FAILED : status;
 }

@@ -1,4 +1,5 @@
 # tests.cmake - ran after all tests are defined.
+list(APPEND TW_THREADED_TESTS test_cdna_sample)
 list(APPEND TW_SLOW_TESTS test_cdna_grid test_cdna_isa test_cdna_run test_cdna_tiles)
 # Kernels for AMD GPUs are compiled where clang-22 is there.
 if(TARGET test_cdna_run)

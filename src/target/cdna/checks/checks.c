@@ -195,17 +195,20 @@ static void forget_program(cdna_checker *c) {
   c->program = NULL;
 }
 
+/* Counts continue over kernels with the same code. */
+static bool count_code(cdna_checker *c, size_t n) {
+  if (!c->counts || c->n_count == n) return true;
+  free(c->count);
+  c->n_count = n;
+  c->count = calloc(n, sizeof *c->count);
+  return c->count != NULL;
+}
+
 static bool meet_program(cdna_checker *c, const cdna_group *group) {
   forget_program(c);
   c->program = group->program;
   c->effects = cdna_program_effects(group->program);
-  if (!c->effects) return false;
-  if (c->counts && c->n_count != group->program->n) { /* counts continue over kernels with the same code */
-    free(c->count);
-    c->n_count = group->program->n;
-    c->count = calloc(c->n_count, sizeof *c->count);
-    if (!c->count) return false;
-  }
+  if (!c->effects || !count_code(c, group->program->n)) return false;
   c->lds = group->lds_bytes;
   c->work_items = 0;
   for (int i = 0; i < group->n_waves; i++) c->work_items += __builtin_popcountll(cdna_exec(&group->wave[i]));
@@ -461,6 +464,20 @@ void cdna_checker_report(cdna_checker *c, const cdna_object *o, const cdna_kerne
     }
   }
   c->n = 0;
+}
+
+void cdna_checker_add(cdna_checker *c, const cdna_checker *other) {
+  for (size_t i = 0; i < other->n; i++) {
+    const cdna_finding *f = &other->finding[i];
+    cdna_finding *to = place_for(c, f->check, f->at);
+    if (!to) return;
+    const uint64_t times = to->times + f->times;
+    if (f->group < to->group) *to = *f;
+    to->times = times;
+  }
+  if (other->work_items) c->work_items = other->work_items, c->lds = other->lds;
+  if (!other->count || !count_code(c, other->n_count)) return;
+  for (size_t i = 0; i < c->n_count; i++) cdna_count_add(&c->count[i], &other->count[i]);
 }
 
 void cdna_checker_free(cdna_checker *c) {

@@ -56,6 +56,8 @@ tw_status cdna_checker_new(const tw_inspection *, cdna_checker **out, tw_error *
 void cdna_checker_free(cdna_checker *);
 /* The observer for a run; call it before each run. */
 const cdna_observer *cdna_checker_start(cdna_checker *);
+/* Adds findings and counts of another checker of the same inspection, after its run. */
+void cdna_checker_add(cdna_checker *, const cdna_checker *);
 /* Call after the runs: adds findings and counts to the inspection, as text. */
 void cdna_checker_report(cdna_checker *, const cdna_object *, const cdna_kernel *, const cdna_machine *,
                          tw_inspection *);
