@@ -7,13 +7,15 @@
 
 #include "base/strings.h"
 
-/* "/" "* OP key=value ... on TARGET[,.;]": the problem on that machine, or on the trial's if it is not known here. */
+/* "/" "* OP key=value ... on TARGET[,.;]", also after "//" or "#": the problem on that machine, or on the trial's if it
+ * is not known here. */
 static bool read_stated(const tw_trial *t, tw_problem *out) {
   char line[1024], name[64] = "";
   const char *from = t->source;
-  if (t->length < 2 || from[0] != '/' || (from[1] != '*' && from[1] != '/')) return false;
-  snprintf(line, sizeof line, "%.*s", (int)strcspn(from + 2, "\n"), from + 2);
-  char *problem = line + strspn(line, "*/ \t"), *on = strstr(problem, " on ");
+  const size_t mark = strspn(from, "#*/");
+  if (!mark) return false;
+  snprintf(line, sizeof line, "%.*s", (int)strcspn(from + mark, "\n"), from + mark);
+  char *problem = line + strspn(line, " \t"), *on = strstr(problem, " on ");
   if (!on) return false;
   *on = '\0';
   snprintf(name, sizeof name, "%.*s", (int)strcspn(on + 4, " ,;*"), on + 4);
@@ -22,7 +24,7 @@ static bool read_stated(const tw_trial *t, tw_problem *out) {
   return tw_problem_parse(machine, problem, out, NULL) == TW_OK && tw_target_supports(machine, out, NULL) == TW_OK;
 }
 
-/* "m=64 k=32": the keys of `p` whose values differ from `other`. */
+/* "m=64 k=32": the keys of `p` whose values differ from `other`. Printed problems omit defaults. */
 static void print_differences(const tw_problem *p, const tw_problem *other, tw_text *out) {
   const tw_value *value, *others;
   const tw_key *key;
@@ -30,9 +32,10 @@ static void print_differences(const tw_problem *p, const tw_problem *other, tw_t
     char words[512], *rest = NULL;
     if (value->i == others->i && value->r == others->r) continue;
     tw_problem_print(p, words, sizeof words);
-    const size_t length = strlen(key->name);
+    const size_t length = strlen(key->name), before = out->length;
     for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
       if (!strncmp(word, key->name, length) && word[length] == '=') tw_text_add(out, " %s", word);
+    if (out->length == before) tw_text_add(out, " the default of %s", key->name);
   }
 }
 
@@ -48,10 +51,12 @@ void tw_stated_explain(const tw_trial *t, tw_error *error) {
     tw_text_add(&was, " %s", t->problem->op->name);
   }
   char *wanted = tw_text_take(&is), *ran = tw_text_take(&was);
-  const tw_error fault = *error;
+  const tw_error fault = *error; /* of a compiler's errors, the first says enough */
+  const char *const compiler = strstr(fault.text, ": error: "), *const from = compiler ? compiler : fault.text;
+  const size_t length = (size_t)(from - fault.text) + (compiler ? strcspn(from, ";") : strlen(from));
   if (wanted && ran && *wanted)
-    tw_fail(error, fault.status, "the kernel's first comment states that it is for%s, but it was run with%s: %s",
-            wanted, ran, fault.text);
+    tw_fail(error, fault.status, "the kernel's first comment states that it is for%s, but it was run with%s: %.*s",
+            wanted, ran, (int)length, fault.text);
   free(wanted);
   free(ran);
 }

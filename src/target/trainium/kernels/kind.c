@@ -159,6 +159,10 @@ tw_status trn_kind_emit(const tw_target *t, const tw_problem *p, const tw_schedu
     if (p->op->keys[i].kind == TW_KEY_INT) tw_slots_number(&slots, p->op->keys[i].name, p->value[i].i);
   c.kind->fill(&c.subject, plan, &slots);
   tw_slots_flag(&slots, "older", older);
+  char *problem = tw_problem_text(p);
+  tw_slots_text(&slots, "problem", problem);
+  tw_slots_text(&slots, "target", t->name);
+  free(problem);
   status = tw_template_add(&text, "trainium/kernels/head.py.in", &slots, error);
   if (status == TW_OK) status = tw_template_add(&text, c.kind->template, &slots, error);
   tw_slots_free(&slots);
