@@ -368,7 +368,7 @@ static void assign(nki_run *, const nki_node *target, nki_value);
 
 static void count_step(nki_run *r) {
   const int64_t most = r->request->statements ? r->request->statements : STEPS_MAX;
-  if (++r->steps > most) nki_fail(r, "the kernel runs more than %lld statements", (long long)most);
+  if (++r->steps > most) nki_fail(r, "the kernel runs more than %lld statements; does each loop end?", (long long)most);
   if ((r->steps & 1023) == 0 && r->request->stop && tw_is_stopped(r->request->stop)) {
     r->status = tw_fail(r->error, TW_INTERRUPTED, "interrupted");
     longjmp(*r->fail, 1);
@@ -692,7 +692,7 @@ static void check_assertion(nki_run *r, const nki_node *n) {
   if (nki_truth(r, nki_evaluate(r, n->a))) return;
   if (n->b) nki_print(nki_evaluate(r, n->b), text, sizeof text);
   r->line = n->line;
-  nki_fail(r, "the kernel's assertion fails%s%s", *text ? ": " : "", text);
+  nki_fail(r, "the kernel's assertion '%.*s' fails%s%s", (int)strcspn(n->text, "\n"), n->text, *text ? ": " : "", text);
 }
 
 static bool begins_with_module(const char *path, const char *module) {

@@ -63,11 +63,12 @@ static bool is_kernel(const nki_node *n) {
 }
 
 static const nki_node *find_kernel(nki_run *r, const directives *d) {
-  const nki_node *wanted = directive(d, "kernel"), *last = NULL, *usual = NULL;
+  const nki_node *wanted = directive(d, "kernel"), *last = NULL, *usual = NULL, *async = NULL;
   const char *name = wanted ? wanted->text : NULL;
   int n = 0;
   for (size_t i = 0; i < r->module->n_body; i++) {
     const nki_node *x = r->module->body[i];
+    if (x->kind == NKI_UNSUPPORTED && strcmp(x->text, "async") == 0) async = x;
     if (x->kind != NKI_DEF) continue;
     if (name && strcmp(x->text, name) == 0) return x;
     if (!is_kernel(x)) continue;
@@ -75,8 +76,9 @@ static const nki_node *find_kernel(nki_run *r, const directives *d) {
     last = x;
     if (strcmp(x->text, "solution") == 0) usual = x;
   }
-  r->line = 1;
+  r->line = async && !last ? async->line : 1;
   if (name) nki_fail(r, "the source has no function '%s'", name);
+  if (!last && async) nki_fail(r, "unsupported 'async'; a kernel is a function of 'def'");
   if (!last) nki_fail(r, "the source has no kernel; expected a function with @nki.jit");
   if (usual) return usual;
   if (n > 1) nki_fail(r, "the source has %d kernels; name one in a line '#: kernel = %s'", n, last->text);

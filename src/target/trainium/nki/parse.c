@@ -2,6 +2,7 @@
  *
  * Statements that kernels cannot use (exceptions, ...) become NKI_UNSUPPORTED nodes with their block skipped, so
  * that a file may hold them beside a kernel. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 
 typedef struct parser {
   nki_lexer lexer;
-  nki_token token; /* the current one */
+  nki_token token;    /* the current one */
+  const char *before; /* the end of the token before it */
   nki_module *module;
   int depth;
   tw_error *error;
@@ -58,6 +60,7 @@ static void deeper(parser *p) {
 /* ---- tokens and nodes ---- */
 
 static void next(parser *p) {
+  p->before = p->lexer.at;
   p->token = nki_lex(&p->lexer);
   if (p->token.kind == NKI_TOKEN_BAD) fail(p, "");
 }
@@ -773,6 +776,12 @@ static void end_line(parser *p) {
   next(p);
 }
 
+/* `match` is a keyword only before a value. */
+static bool begins_match(const parser *p) {
+  const char *const s = p->lexer.at;
+  return at(p, "match") && s + 1 < p->lexer.end && *s == ' ' && (isalnum((unsigned char)s[1]) || s[1] == '_');
+}
+
 /* Can the node stand left of '='? */
 static bool is_target(const nki_node *n) {
   if (n->kind == NKI_NAME || n->kind == NKI_INDEX || n->kind == NKI_ATTRIBUTE) return true;
@@ -831,8 +840,11 @@ static nki_node *simple_statement(parser *p) {
   }
   if (at(p, "assert")) {
     n = node(p, NKI_ASSERT);
+    const char *condition = p->lexer.at;
+    while (condition < p->lexer.end && *condition == ' ') condition++;
     next(p);
     n->a = expression(p);
+    set_name(p, n, condition, (size_t)(p->before - condition));
     if (take(p, ",")) n->b = expression(p);
     return n;
   }
@@ -869,7 +881,7 @@ static void statement(parser *p, list *out) {
     add(p, out, definition(p, decorators));
   else if (at(p, "class"))
     add(p, out, class(p));
-  else if (at(p, "try") || at(p, "except") || at(p, "finally") || at(p, "async") || at(p, "yield"))
+  else if (at(p, "try") || at(p, "except") || at(p, "finally") || at(p, "async") || at(p, "yield") || begins_match(p))
     add(p, out, unsupported(p));
   else if (decorators.n)
     fail(p, "expected 'def' after a decorator");

@@ -296,6 +296,7 @@ void nki_add_pattern(nki_run *r, nki_value pattern, nki_index *out) {
 
 /* self pattern offset dtype */
 NKI_CALL(do_ap) {
+  if (r->imports_older) nki_fail(r, "tensors of neuronxcc.nki have no 'ap'; use slices, or import nki");
   if (a->at[0].type != NKI_V_VIEW) nki_fail(r, "ap of %s; expected a tensor", nki_type_name(a->at[0]));
   if (nki_given(a->at[3]) && nki_dtype(r, a->at[3]) != nki_view_of(a->at[0])->type)
     nki_fail(r, "ap: unsupported dtype %s of a tensor of %s", trn_type_name(nki_dtype(r, a->at[3])),

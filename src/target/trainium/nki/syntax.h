@@ -52,7 +52,7 @@ typedef enum nki_kind {
   NKI_CLASS, /* text; item: NKI_PARAMETER, the annotated names; c: a call with the bases as arguments, or NULL; body */
   NKI_PARAMETER, /* text; a default; op '*': *text, 'p': **text, '/': a bare star */
   NKI_RETURN,    /* a may be NULL */
-  NKI_ASSERT,    /* a, message b */
+  NKI_ASSERT,    /* a, message b; text: of a */
   NKI_PASS,      /* op ':': an annotation of a */
   NKI_BREAK,
   NKI_CONTINUE,

@@ -25,7 +25,7 @@ nki_tensor *nki_tensor_new(nki_run *r, trn_memory memory, trn_type type, int n, 
     nki_fail(r, "a tensor in %s has %lld partitions; expected at most %d", trn_memory_name(memory),
              (long long)t->partitions, r->config->memory.partitions);
   if (t->blocks + (int64_t)r->program->n_tensors > r->tensors_max)
-    nki_fail(r, "the kernel makes more than %lld tensors", (long long)r->tensors_max);
+    nki_fail(r, "the kernel makes more than %lld tensors; does each loop end?", (long long)r->tensors_max);
   const int64_t bytes = t->columns * trn_type_bytes(type), bank = r->config->memory.psum_bank_bytes,
                 limit = memory == TRN_SBUF ? r->config->memory.sbuf_bytes : bank * r->config->memory.psum_banks;
   if (memory != TRN_HBM && bytes > limit)
