@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/utilization.h"
@@ -160,13 +161,7 @@ char *cli_print_number(double x, char buffer[CLI_NUMBER]) {
 }
 
 char *cli_print_amount(const char *unit, double cost, char buffer[CLI_NUMBER]) {
-  if (strcmp(unit, "seconds") == 0) {
-    if (cost < 1e-3)
-      snprintf(buffer, CLI_NUMBER, "%.4g us", cost * 1e6);
-    else
-      snprintf(buffer, CLI_NUMBER, cost < 1 ? "%.4g ms" : "%.4g s", cost < 1 ? cost * 1e3 : cost);
-    return buffer;
-  }
+  if (strcmp(unit, "seconds") == 0) return tw_print_amount(unit, cost, buffer);
   char number[CLI_NUMBER];
   const double whole = cost >= 1000 ? round(cost) : cost; /* a predicted cost may have fractions of a cycle */
   snprintf(buffer, CLI_NUMBER, "%.24s %.12s", cli_print_number(whole, number), unit);

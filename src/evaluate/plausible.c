@@ -4,13 +4,13 @@
 
 #include <string.h>
 
+#include "base/amount.h"
+
 tw_status tw_plausible(const tw_target *t, const tw_bound *b, double cost, tw_error *error) {
   if (cost >= b->least) return TW_OK;
-  if (!strcmp(t->unit, "cycles"))
-    return tw_fail(error, TW_FAILED, "faster than the hard bound: %.0f cycles; the bound is %.0f (%s)", cost, b->least,
-                   b->limit);
-  return tw_fail(error, TW_FAILED, "faster than the hard bound: %.4g %s; the bound is %.4g (%s)", cost, t->unit,
-                 b->least, b->limit);
+  char is[TW_AMOUNT], least[TW_AMOUNT];
+  return tw_fail(error, TW_FAILED, "faster than the hard bound: %s; the bound is %s (%s)",
+                 tw_print_amount(t->unit, cost, is), tw_print_amount(t->unit, b->least, least), b->limit);
 }
 
 /* A utilization is the quotient of the machine's least time and the cost. Clocks that rise explain no more than

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "evaluate/evaluator.h"
 #include "search/state.h"
 
@@ -83,6 +84,7 @@ tw_status tw_confirm_here(tw_state *s, tw_error *error) {
   const size_t n = s->best == s->start ? 1 : 2;
   tw_outcome o[2];
   tw_error why = {0};
+  char there[TW_AMOUNT], here[TW_AMOUNT];
   if (!s->by_runner) return TW_OK;
   if (tw_state_is_interrupted(s)) return report_only(s, "interrupted");
   if (s->target->available && s->target->available(s->target, &why) != TW_OK) return report_only(s, why.text);
@@ -100,14 +102,15 @@ tw_status tw_confirm_here(tw_state *s, tw_error *error) {
     if (status != TW_OK) return status;
   }
   if (is_of_real_machine(s->best)) {
-    tw_state_note(
-        s, "the runner timed the kernels on the real machine: the best takes %.4g %s, and %.4g by the model here",
-        s->best->measured.cost, s->target->unit, o[0].measured.cost);
+    tw_state_note(s, "the runner timed the kernels on the real machine: the best takes %s, and %s by the model here",
+                  tw_print_amount(s->target->unit, s->best->measured.cost, there),
+                  tw_print_amount(s->target->unit, o[0].measured.cost, here));
     return report_only(s, "results were checked here, times were measured on the machine");
   }
   if (!s->target->traits.deterministic)
-    tw_state_note(s, "the runner reported %.4g %s for the best kernel, which takes %.4g here", s->best->measured.cost,
-                  s->target->unit, o[0].measured.cost);
+    tw_state_note(s, "the runner reported %s for the best kernel, which takes %s here",
+                  tw_print_amount(s->target->unit, s->best->measured.cost, there),
+                  tw_print_amount(s->target->unit, o[0].measured.cost, here));
   for (size_t i = 0; i < n; i++) take_outcome(s, of[i], &o[i]);
   if (n == 2 && s->best->measured.cost > s->start->measured.cost) {
     tw_state_note(s, "the best kernel is slower than %s here: %s is kept", tw_state_start_name(s),

@@ -181,10 +181,13 @@ void tw_defend(tw_state *s) {
     return;
   }
   const char *what = name_of(s, incumbent);
-  if (d.gain == 0 && d.within == 0 && *d.why.text)
+  const bool compared = d.gain != 0 || d.within != 0;
+  if (!compared && !*d.why.text)
+    tw_fail(&d.why, TW_MISSING,
+            tw_state_is_interrupted(s) ? "interrupted" : "two rounds of both take %.2g s, but %.2g s were left",
+            2 * ROUNDS_LEAST * s->trial_seconds, fmax(0, s->last_measurement - tw_now()));
+  if (!compared)
     tw_state_note(s, "the best candidate could not be compared with %s: %s; %s is kept", what, d.why.text, what);
-  else if (d.gain == 0 && d.within == 0)
-    tw_state_note(s, "no time was left to compare the best candidate with %s; %s is kept", what, what);
   else
     tw_state_note(s,
                   "measured alternately, the best candidate is %.1f%% %s than %s, with a noise of %.1f%%; %s is kept",
