@@ -93,8 +93,11 @@ tw_status cli_inspection_of(const cli *c, const tw_target *t, const char *usual,
   const bool checked = strcmp(out->by.checks, "none") != 0;
   out->wanted = can && (o->checks || o->counts || checked);
   if (!can && (o->checks || o->counts || o->known || o->write_known))
-    return tw_fail(error, TW_USAGE,
-                   "%s does not inspect kernels; leave out --checks, --counts, --known and --write-known", t->name);
+    return tw_fail(error, TW_USAGE, "%s does not inspect kernels; leave out --%s", t->name,
+                   o->checks   ? "checks"
+                   : o->counts ? "counts"
+                   : o->known  ? "known"
+                               : "write-known");
   if (!checked && (o->known || o->write_known))
     return tw_fail(error, TW_USAGE, "--known and --write-known require checks; add --checks all");
   return o->known ? read_known(o->known, &out->known, error) : TW_OK;

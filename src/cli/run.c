@@ -1,6 +1,8 @@
 /* run.c - `tilewright run FILE OP key=value... -t TARGET`: checks and measures one kernel source, or with
  * --schedule and no FILE the kernel that the schedule makes. */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,21 @@ static tw_status check_headers(const cli *c, tw_error *error) {
                  own.n ? "include" : "define");
 }
 
+/* Sources are compiled in another folder: an include "NAME" of a file beside the source requires its folder. */
+static tw_status name_folder(const char *path, tw_status status, tw_error *error) {
+  char found[PATH_MAX], name[256] = "";
+  const char *end = status == TW_FAILED ? strstr(error->text, "' file not found") : NULL, *start = end;
+  while (start && start > error->text && start[-1] != '\'') start--;
+  if (end) snprintf(name, sizeof name, "%.*s", (int)(end - start), start);
+  const char *slash = strrchr(path, '/');
+  const int length = slash && slash > path ? (int)(slash - path) : 1;
+  snprintf(found, sizeof found, "%.*s/%s", length, slash ? path : ".", name);
+  if (!*name || !tw_file_exists(found)) return status;
+  const tw_error why = *error;
+  return tw_fail(error, status, "%s is beside the source; add --include %.*s: %s", name, length, slash ? path : ".",
+                 why.text);
+}
+
 tw_status cli_run(const cli *c, tw_error *error) {
   cli_subject subject;
   tw_schedule schedule;
@@ -35,7 +52,7 @@ tw_status cli_run(const cli *c, tw_error *error) {
     return tw_fail(error, TW_USAGE, "cannot read '%s': %s", c->words[0], strerror(ENOENT));
   tw_status status = check_headers(c, error);
   if (status != TW_OK) return status;
-  if (cli_is_launch(c)) return cli_launch(c, error);
+  if (cli_is_launch(c)) return name_folder(c->words[0], cli_launch(c, error), error);
   if (c->options.no_timing || c->options.timing_only || c->options.workgroups)
     return tw_fail(error, TW_USAGE,
                    "--no-timing, --timing-only and --workgroups require a kernel without an op, launched by --grid, "
@@ -56,5 +73,5 @@ tw_status cli_run(const cli *c, tw_error *error) {
   status =
       cli_measure_source(c, &subject, source, length, from_schedule || c->options.trust, NULL, from_schedule, error);
   free(source);
-  return status;
+  return from_schedule ? status : name_folder(c->words[0], status, error);
 }

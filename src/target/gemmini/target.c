@@ -32,7 +32,6 @@ static char *describe(const tw_target *t) {
   const gm_config *c = gm_config_of(t);
   const char *type = tw_type_name(c->input_type), *acc = tw_type_name(c->acc_type);
   tw_text s = {0};
-  tw_text_add(&s, "%s\n", c->summary);
   tw_text_add(&s, "host         in-order RV64GC core (Rocket), %d KiB + %d KiB L1\n", c->icache_bytes >> 10,
               c->dcache_bytes >> 10);
   tw_text_add(&s, "array        %d x %d, %s x %s -> %s, peak %d multiply-accumulates a cycle\n", c->dim, c->dim, type,

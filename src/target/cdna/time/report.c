@@ -94,11 +94,11 @@ tw_status cdna_bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_
   const double beyond = fmax(0, bytes - kept), memory = m->memory_tbs * 1e12 * r->memory_use;
   out->least = fmax(0.999 * out->compute_cost, 0.9 * fmax(bytes / (r->llc_gbs * 1e9), beyond / memory));
   if (out->compute_cost >= out->memory_cost)
-    snprintf(out->limit, sizeof out->limit, "matrix units with %s: %.0f Tflop/s at %d MHz", tw_type_name(type),
-             peak * 1e-12, m->clock_mhz);
+    snprintf(out->limit, sizeof out->limit, "matrix units with %s: %.0f Tflop/s at %d MHz, without a launch",
+             tw_type_name(type), peak * 1e-12, m->clock_mhz);
   else
-    snprintf(out->limit, sizeof out->limit, "%s: %.1f MB at %.1f TB/s", bytes <= kept ? "LLC" : "memory", bytes * 1e-6,
-             rate * 1e-12);
+    snprintf(out->limit, sizeof out->limit, "%s: %.3g MB at %.1f TB/s, without a launch",
+             bytes <= kept ? "LLC" : "memory", bytes * 1e-6, rate * 1e-12);
   return TW_OK;
 }
 

@@ -55,8 +55,8 @@ static void order(menu *m) {
   static const char panel[] = "a panel stays in the scratchpad during the inner tile loop",
                     both[] = "one panel stays, the other operand is loaded once";
   const bool i = m->plan->outer_is_i;
-  tw_menu_offer(&m->base, "loop order", "the operand of the outer loop is reused; the other operand streams",
-                "order %s", i ? "ji" : "ij");
+  tw_menu_offer(&m->base, "order", "the operand of the outer loop is reused; the other operand streams", "order %s",
+                i ? "ji" : "ij");
   if (m->plan->levers.hardware_loop) return;
   tw_menu_offer(&m->base, "keep_resident", panel, "keep_resident %s=panel", i ? "a" : "b");
   tw_menu_offer(&m->base, "keep_resident", both, "keep_resident %s=panel %s=whole", i ? "a" : "b", i ? "b" : "a");

@@ -131,8 +131,8 @@ static void order(menu *m) {
   static const char panel[] = "operands of the outer tile stay during the inner tile loop",
                     both[] = "one panel stays, the other operand is loaded once";
   const bool outer = m->plan->pixels_outer;
-  tw_menu_offer(&m->base, "loop order", "the operand of the outer loop is reused; the other operand streams",
-                "order %s", outer ? "kp" : "pk");
+  tw_menu_offer(&m->base, "order", "the operand of the outer loop is reused; the other operand streams", "order %s",
+                outer ? "kp" : "pk");
   tw_menu_offer(&m->base, "keep_resident", panel, "keep_resident %s=panel", outer ? "a" : "b");
   tw_menu_offer(&m->base, "keep_resident", both, "keep_resident %s=panel %s=whole", outer ? "a" : "b",
                 outer ? "b" : "a");
