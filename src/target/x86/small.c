@@ -34,9 +34,9 @@ typedef struct way {
 } way;
 
 /* A multiply-add takes a cycle, or half a cycle with a vector of half the length. Fewer than four whole sums wait for
- * its latency. To begin and to store a sum takes two cycles, five for dots. Loads under masks are a third slower. An
- * element is transposed in three quarters of a cycle, or in one if it moves alone. `packs`: B is not stored in the
- * order of tiles, but in that of dots. */
+ * its latency. To begin and to store a sum takes two cycles. Loads under masks are a third slower. An element is
+ * transposed in three quarters of a cycle, or in one if it moves alone. `packs`: B is not stored in the order of tiles,
+ * but in that of dots. */
 static way way_of(int64_t m, int64_t n, int64_t k, bool packs, bool a_transposed, bool may_use_dots) {
   enum { HALF = LANES / 2, LATENCY = 8 };
   const int64_t halves = m * x86_ceil_div(n, HALF);
@@ -44,7 +44,7 @@ static way way_of(int64_t m, int64_t n, int64_t k, bool packs, bool a_transposed
   const int64_t tiles = loops + (n < HALF ? loops / 3 : 0) + 2 * halves + (packs ? k * n + k * n / 2 : 0);
   if (a_transposed || !may_use_dots) return (way){.cost = tiles};
   const int64_t sums = n < m && n < DOTS ? n * ceil_of(m, DOTS) : m * ceil_of(n, DOTS);
-  const int64_t dots = 2 * sums * (x86_ceil_div(k, LANES) + 5) + (packs ? 0 : (n > 1 ? 1 : 2) * k * n);
+  const int64_t dots = 2 * sums * (x86_ceil_div(k, LANES) + 2) + (packs ? 0 : (n > 1 ? 1 : 2) * k * n);
   return dots < tiles ? (way){.dots = true, .cost = dots} : (way){.cost = tiles};
 }
 

@@ -48,7 +48,10 @@ WORD void add_lanes(float *total, const __m512 *s, int count, float alpha) {
 WORD void add_products(int rows, int columns, const char *a, int64_t a_pitch, const char *b, int64_t b_pitch,
                        part which, __m512 *s) {
   __m512 of_b[DOTS_ADDED];
-  UNROLLED for (int j = 0; j < columns; j++) of_b[j] = load_part(b + j * b_pitch, which);
+  UNROLLED for (int j = 0; j < columns; j++) {
+    of_b[j] = load_part(b + j * b_pitch, which);
+    if (rows > 1) keep(of_b[j]); /* or GCC would load it again for each row */
+  }
   UNROLLED for (int i = 0; i < rows; i++) {
     const __m512 of_a = load_part(a + i * a_pitch, which);
     UNROLLED for (int j = 0; j < columns; j++) {
