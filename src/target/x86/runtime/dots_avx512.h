@@ -93,63 +93,73 @@ WORD void store_dots(const float *total, int rows, int columns, char *c, int64_t
   }
 }
 
+/* Pitches are in bytes. */
+typedef struct dots_job {
+  int64_t k, a_pitch, b_pitch, c_pitch;
+  int into;
+  const float *alpha_beta;
+} dots_job;
+
 /* Few sums have two vectors each, which wait half as often for a multiply-add. */
-WORD void dots_tile(int rows, int columns, int64_t k, const char *a, int64_t a_pitch, const char *b, int64_t b_pitch,
-                    char *c, int64_t c_pitch, int into, const float *alpha_beta) {
+WORD void dots_tile(int rows, int columns, const dots_job *x, const char *a, const char *b, char *c) {
   const int count = rows * dots_pitch(columns);
+  int64_t k = x->k;
   __m512 s[2 * DOTS_ADDED];
   float total[2 * DOTS_ADDED];
   UNROLLED for (int i = 0; i < 2 * DOTS_ADDED; i++) s[i] = zero();
   if (count <= DOTS_ADDED / 2) {
     __m512 *const other = s + DOTS_ADDED;
     for (; k >= 2 * DOTS_LANES; k -= 2 * DOTS_LANES, a += 2 * X86_LINE, b += 2 * X86_LINE) {
-      add_products(rows, columns, a, a_pitch, b, b_pitch, 0xffff, s);
-      add_products(rows, columns, a + X86_LINE, a_pitch, b + X86_LINE, b_pitch, 0xffff, other);
+      add_products(rows, columns, a, x->a_pitch, b, x->b_pitch, 0xffff, s);
+      add_products(rows, columns, a + X86_LINE, x->a_pitch, b + X86_LINE, x->b_pitch, 0xffff, other);
     }
     UNROLLED for (int i = 0; i < count; i++) s[i] += other[i];
   }
   for (; k >= DOTS_LANES; k -= DOTS_LANES, a += X86_LINE, b += X86_LINE)
-    add_products(rows, columns, a, a_pitch, b, b_pitch, 0xffff, s);
-  if (k) add_products(rows, columns, a, a_pitch, b, b_pitch, first(k), s);
-  const float alpha = into & X86_SCALED ? alpha_beta[0] : 1;
+    add_products(rows, columns, a, x->a_pitch, b, x->b_pitch, 0xffff, s);
+  if (k) add_products(rows, columns, a, x->a_pitch, b, x->b_pitch, first(k), s);
+  const float alpha = x->into & X86_SCALED ? x->alpha_beta[0] : 1;
   add_lanes(total, s, count < DOTS_ADDED ? count : DOTS_ADDED, alpha);
   if (count > DOTS_ADDED) add_lanes(total + DOTS_ADDED, s + DOTS_ADDED, count - DOTS_ADDED, alpha);
-  store_dots(total, rows, columns, c, c_pitch, into, alpha_beta);
+  store_dots(total, rows, columns, c, x->c_pitch, x->into, x->alpha_beta);
 }
 
+/* A tile is a function of its own: in one function GCC prepares addresses for all tiles at each call. */
 #define DOTS_TILE(rows, columns)                                                                                       \
-  case (rows)*DOTS_ADDED + (columns)-1:                                                                                \
-    dots_tile(rows, columns, k, a, a_pitch, b, b_pitch, c, c_pitch, into, alpha_beta);                                 \
-    break;
+  static __attribute__((noinline)) void dots_##rows##x##columns(const dots_job *x, const char *a, const char *b,       \
+                                                                char *c) {                                             \
+    dots_tile(rows, columns, x, a, b, c);                                                                              \
+  }
 #define DOTS_TILES(rows) DOTS_TILE(rows, 1) DOTS_TILE(rows, 2) DOTS_TILE(rows, 3) DOTS_TILE(rows, 4)
+DOTS_TILES(1)
+DOTS_TILE(1, 5)
+DOTS_TILE(1, 6)
+DOTS_TILE(1, 7)
+DOTS_TILE(1, 8)
+DOTS_TILES(2)
+DOTS_TILES(3)
+DOTS_TILES(4)
 
-/* Pitches are in bytes. */
 static void dots(int64_t m, int64_t n, int64_t k, const void *a_start, int64_t a_pitch, const void *b_start,
                  int64_t b_pitch, void *c_start, int64_t c_pitch, int into, const float *alpha_beta) {
-  const bool across = into & X86_ACROSS;
+  static void (*const tiles[DOTS_ROWS][DOTS_ADDED])(const dots_job *, const char *, const char *, char *) = {
+      {dots_1x1, dots_1x2, dots_1x3, dots_1x4, dots_1x5, dots_1x6, dots_1x7, dots_1x8},
+      {dots_2x1, dots_2x2, dots_2x3, dots_2x4},
+      {dots_3x1, dots_3x2, dots_3x3, dots_3x4},
+      {dots_4x1, dots_4x2, dots_4x3, dots_4x4}};
   if (n < m && n < DOTS_ROWS) { /* fewer lanes of sums are empty in the transposed product */
     dots(n, m, k, b_start, b_pitch, a_start, a_pitch, c_start, c_pitch, into ^ X86_ACROSS, alpha_beta);
     return;
   }
-  const int64_t c_row = across ? X86_UNIT : c_pitch, c_column = across ? c_pitch : X86_UNIT;
+  const dots_job x = {k, a_pitch, b_pitch, c_pitch, into, alpha_beta};
+  const int64_t c_row = into & X86_ACROSS ? X86_UNIT : c_pitch, c_column = into & X86_ACROSS ? c_pitch : X86_UNIT;
   for (int64_t row = 0, rows; row < m; row += rows) {
     rows = m - row < DOTS_ROWS ? m - row : DOTS_ROWS;
     const int64_t most = dots_columns(rows);
-    for (int64_t column = 0; column < n; column += most) {
-      const char *a = (const char *)a_start + row * a_pitch, *b = (const char *)b_start + column * b_pitch;
-      char *c = (char *)c_start + row * c_row + column * c_column;
-      switch (rows * DOTS_ADDED + (n - column < most ? n - column : most) - 1) {
-        DOTS_TILES(1)
-        DOTS_TILE(1, 5)
-        DOTS_TILE(1, 6)
-        DOTS_TILE(1, 7)
-        DOTS_TILE(1, 8)
-        DOTS_TILES(2)
-        DOTS_TILES(3)
-        DOTS_TILES(4)
-      default: break;
-      }
-    }
+    for (int64_t column = 0; column < n; column += most)
+      tiles[rows - 1][(n - column < most ? n - column : most) - 1](&x, (const char *)a_start + row * a_pitch,
+                                                                   (const char *)b_start + column * b_pitch,
+                                                                   (char *)c_start + row * c_row + column * c_column);
   }
 }
 
