@@ -31,6 +31,7 @@ enum {
   PARTNERS = 8,
   PLACES_LEAST = 64,
   PLACES_MOST = 1 << 15,
+  OF_A_ROW = 4, /* elements that share a row's cost, where the budget has less than PLACES_LEAST rows */
   FORCED = 2
 };
 
@@ -213,11 +214,15 @@ static tw_status compare_box(const sampling *x, part *own, size_t index, const u
   c->problem->op->exact_cost(c->problem, index, &element, &row);
   double wanted = COMPARE_BUDGET / x->drawn / (element > 1 ? element : 1);
   const int64_t all = area(o, b);
+  const bool by_rows = wanted < PLACES_LEAST && row < element * (double)columns_of(o) / 4;
   if (wanted > (double)all) wanted = (double)all;
   const size_t n = wanted < PLACES_LEAST ? PLACES_LEAST : wanted > PLACES_MOST ? PLACES_MOST : (size_t)wanted;
   tw_place *place = tw_new(n, sizeof *place);
   if (!place) return tw_no_memory(&own->error, "the comparison");
-  for (size_t i = 0; i < n; i++) place[i] = place_in(o, b, r, i < 4 ? (int)i : -1);
+  for (size_t i = 0; i < n; i++) {
+    place[i] = place_in(o, b, r, i < 4 ? (int)i : -1);
+    if (by_rows && i > 4 && i % OF_A_ROW) place[i].row = place[i - 1].row;
+  }
   qsort(place, n, sizeof *place, tw_place_order);
   size_t different = 0;
   for (size_t i = 0; i < n; i++)
