@@ -194,32 +194,79 @@ static void test_timeline(void **state) {
   remove(path);
 }
 
+/* Times a kernel without arguments. */
+static void time_source(const char *source, const cdna_machine *m, uint32_t groups, uint32_t block, cdna_times *times) {
+  char *bytes = NULL;
+  size_t size = 0;
+  tw_error error = {0};
+  cdna_object o;
+  const cdna_kernel *k = NULL;
+  cdna_memory memory = {0};
+  if (cdna_compile(CDNA4, source, strlen(source), &(tw_evaluation){.trust = true}, NULL, &bytes, &size, &error) !=
+          TW_OK ||
+      cdna_object_read(bytes, size, "code", &o, &error) != TW_OK || cdna_object_kernel(&o, NULL, &k, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  const cdna_launch launch = {.grid = {groups, 1, 1}, .block = {block, 1, 1}, .arguments = source, .argument_bytes = 0};
+  if (cdna_time(&o, k, &launch, &memory, &(cdna_time_options){.machine = m, .jobs = 1}, times, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  cdna_object_free(&o);
+  free(bytes);
+}
+
+/* ---- the clock under load ---- */
+
+/* Two waves of each SIMD; both execute vector instructions behind each matrix instruction of 16 passes. */
+static void time_products(int vector, const cdna_machine *m, cdna_times *times) {
+  char source[600];
+  snprintf(source, sizeof source,
+           "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(512, 512))) void code(void) {\n"
+           "#pragma clang loop unroll(disable)\n  for (int i = 0; i < 50; i++)\n    __asm__ volatile(\".rept 20\\n "
+           "v_mfma_f32_32x32x8bf16_1k a[0:15], v[2:3], v[4:5], a[0:15]\\n .rept %d\\n v_add_f32_e32 v1, 0, v1\\n "
+           ".endr\\n .endr\" ::: \"v1\", \"v2\", \"v3\", \"v4\", \"v5\", \"a0\", \"a1\", \"a2\", \"a3\", \"a4\", "
+           "\"a5\", \"a6\", "
+           "\"a7\", \"a8\", \"a9\", \"a10\", \"a11\", \"a12\", \"a13\", \"a14\", \"a15\");\n}\n",
+           vector);
+  time_source(source, m, 256, 512, times);
+}
+
+/* Vector instructions lower the clock; the issue of matrix instructions, which occupies vector units, does not. */
+static void test_vector_instructions_lower_the_clock(void **state) {
+  const cdna_machine *m = cdna_machine_of_arch(CDNA4);
+  cdna_machine without = *m;
+  double mhz[2][2];
+  without.rates.vector_power = 0;
+  (void)state;
+  if (cdna_toolchain_find(NULL) != TW_OK) skip();
+  for (int has = 0; has < 2; has++) {
+    const int vector = has ? 6 : 0;
+    for (int rule = 0; rule < 2; rule++) {
+      const cdna_machine *with = rule ? m : &without;
+      cdna_times t;
+      time_products(vector, with, &t);
+      const double alone = t.use[CDNA_VECTOR] * vector / (vector + 1.0);
+      const double load = (t.use[CDNA_MATRIX] + with->rates.vector_power * alone) * t.working;
+      const double expected = cdna_clock_mhz(&m->rates, m->clock_mhz, load);
+      if (fabs(t.mhz / expected - 1) > 0.01) fail_msg("%d: %.0f MHz, not %.0f", vector, t.mhz, expected);
+      mhz[has][rule] = t.mhz;
+    }
+  }
+  if (fabs(mhz[0][1] / mhz[0][0] - 1) > 0.001 || mhz[1][1] > 0.95 * mhz[1][0] || mhz[1][0] > 0.99 * m->clock_mhz)
+    fail_msg("%.0f and %.0f MHz; %.0f and %.0f", mhz[0][0], mhz[0][1], mhz[1][0], mhz[1][1]);
+}
+
 /* ---- code that exceeds the instruction cache ---- */
 
 /* One wave that executes this many vector instructions of 8 bytes several times. */
 static double time_code(int instructions, int times_executed, double stall[CDNA_WAITS]) {
-  char source[600], *bytes = NULL;
-  size_t size = 0;
-  tw_error error = {0};
-  cdna_object o;
-  const cdna_kernel *k;
-  cdna_memory memory = {0};
+  char source[600];
   cdna_times times;
   snprintf(source, sizeof source,
            "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void code(void) {\n"
            "#pragma clang loop unroll(disable)\n  for (int i = 0; i < %d; i++)\n"
            "    __asm__ volatile(\".p2align 6\\n .rept %d\\n v_add_f32_e64 v1, 0, v1\\n .endr\" ::: \"v1\");\n}\n",
            times_executed, instructions);
-  if (cdna_compile(CDNA4, source, strlen(source), &(tw_evaluation){.trust = true}, NULL, &bytes, &size, &error) !=
-          TW_OK ||
-      cdna_object_read(bytes, size, "code", &o, &error) != TW_OK || cdna_object_kernel(&o, NULL, &k, &error) != TW_OK)
-    fail_msg("%s", error.text);
-  const cdna_launch launch = {.grid = {1, 1, 1}, .block = {64, 1, 1}, .arguments = source, .argument_bytes = 0};
-  if (cdna_time(&o, k, &launch, &memory, &(cdna_time_options){.jobs = 1}, &times, &error) != TW_OK)
-    fail_msg("%s", error.text);
+  time_source(source, NULL, 1, 64, &times);
   memcpy(stall, times.stall, sizeof times.stall);
-  cdna_object_free(&o);
-  free(bytes);
   return times.cycles;
 }
 
@@ -326,6 +373,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_written_is_taken_back),
       cmocka_unit_test(test_vector_add),
       cmocka_unit_test(test_timeline),
+      cmocka_unit_test(test_vector_instructions_lower_the_clock),
       cmocka_unit_test(test_code_beyond_the_instruction_cache),
       cmocka_unit_test(test_reads_of_lds),
   };

@@ -43,6 +43,7 @@ static const tw_config_key keys[] = {
     RATE(matrix_mhz, REAL, 100, 10000),
     RATE(matrix_use, REAL, 0.1, 1),
     RATE(power_exponent, REAL, 0.5, 10),
+    RATE(vector_power, REAL, 0, 10),
     RATE(slot, INT, 1, 64),
     RATE(valu_latency, INT, 1, 1000),
     RATE(valu_to_matrix, INT, 1, 1000),

@@ -650,6 +650,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
     const int busy = e->klass == CDNA_CLASS_TRANS ? r->transcendental : r->slot;
     c->vector_free[simd] = at + busy;
     c->out->busy[CDNA_VECTOR] += busy / 4.0;
+    c->out->vector_alone += busy / 4.0;
     set_results(w, at + busy - r->slot + r->valu_to_matrix, at + busy - r->slot + r->valu_latency, false);
     span(c, simd, slot, CDNA_VECTOR, e->klass == CDNA_CLASS_TRANS ? "transcendental" : "vector", at, at + busy);
     break;

@@ -99,6 +99,7 @@ enum { CDNA_TOGETHER_MAX = 32 }; /* workgroups of a CU */
 typedef struct cdna_cu_result {
   int64_t cycles;           /* from the first issue to the end of the last store */
   double busy[CDNA_UNITS];  /* busy cycles; for matrix and vector units, a quarter of the cycles of all four */
+  double vector_alone;      /* of vector units, without the issue of matrix instructions */
   double stall[CDNA_WAITS]; /* cycles of waves */
   double wave_cycles;       /* time of waves, from start to end */
   double instructions, matrix_flops, bytes[CDNA_UNITS];

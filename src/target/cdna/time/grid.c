@@ -8,7 +8,8 @@
 #include "target/cdna/time/timing.h"
 
 static const double ALIKE = 0.03; /* if workgroups' times differ by more, more places are timed */
-static const double CLOSE = 0.08; /* a clock this close to the assumed one needs no second timing */
+static const double CLOSE = 0.02; /* a clock this close to the assumed one needs no further timing */
+enum { PASSES = 4 };
 
 static cdna_share share_at(const cdna_timing *t, double mhz) {
   const cdna_rates *r = t->rates;
@@ -273,10 +274,11 @@ tw_status cdna_timing_run(cdna_timing *t, double mhz, int jobs, tw_error *error)
   return TW_OK;
 }
 
-static double matrix_use(const cdna_timing *t) {
+/* Power of matrix and vector units while CUs work; 1: matrix units are busy all the time. */
+static double load(const cdna_timing *t) {
   double busy = 0, cycles = 0;
   for (int i = 0; i < t->n_places; i++) {
-    busy += t->result[i].busy[CDNA_MATRIX];
+    busy += t->result[i].busy[CDNA_MATRIX] + t->rates->vector_power * t->result[i].vector_alone;
     cycles += (double)t->result[i].cycles;
   }
   return cycles > 0 ? busy / cycles : 0;
@@ -288,7 +290,7 @@ tw_status cdna_timing_grid(cdna_timing *t, int jobs, cdna_times *out, tw_error *
   cdna_timing_choose_places(t, CDNA_PLACES_FIRST);
   /* workgroups that do different work may take equal time by chance; a foreign kernel may arrange it */
   if ((t->foreign && t->uneven) || cdna_timing_is_sampled(t)) cdna_timing_choose_places(t, CDNA_PLACES);
-  for (int again = 0; again < 2; again++) {
+  for (int again = 0; again < PASSES; again++) {
     tw_status status = cdna_timing_run(t, mhz, jobs, error);
     if (status == TW_OK && !again && t->n_places < CDNA_PLACES && !are_alike(t)) {
       cdna_timing_choose_places(t, CDNA_PLACES);
@@ -296,7 +298,7 @@ tw_status cdna_timing_grid(cdna_timing *t, int jobs, cdna_times *out, tw_error *
     }
     if (status != TW_OK) return status;
     if (!schedule(t, &cycles, &working)) return tw_no_memory(error, "the grid");
-    const double allowed = cdna_clock_mhz(t->rates, peak, matrix_use(t) * working);
+    const double allowed = cdna_clock_mhz(t->rates, peak, load(t) * working);
     const bool same = fabs(allowed - mhz) < CLOSE * mhz;
     mhz = allowed;
     if (same) break;

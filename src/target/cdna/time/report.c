@@ -119,7 +119,7 @@ void cdna_report(const cdna_machine *m, const cdna_result_counts *c, double whol
   out->counter[out->n_counters++] = (tw_counter) { name, unit, help, value }
   const double flops = p ? 2 * p->op->operations(p) : t->matrix_flops;
   ADD("tflops", "Tflop/s", "operations of the problem in the modelled time", flops / t->seconds * 1e-12);
-  ADD("clock", "MHz", "clock that the power limit allows at this load of the matrix units", t->mhz);
+  ADD("clock", "MHz", "clock that the power limit allows at this load of matrix and vector units", t->mhz);
   ADD("matrix_busy", "%", "time in which matrix units multiply, while a CU has workgroups", 100 * t->use[CDNA_MATRIX]);
   ADD("vector_busy", "%", "time in which vector units issue, while a CU has workgroups", 100 * t->use[CDNA_VECTOR]);
   ADD("lds_busy", "%", "time in which LDS serves requests, while a CU has workgroups", 100 * t->use[CDNA_LDS]);

@@ -4,7 +4,8 @@
  * A compute unit is timed with all workgroups that share it, at the first and the last place of the grid, and at six
  * more if these differ. The time of another workgroup is interpolated between its timed neighbours. CUs then execute
  * workgroups in order, each starting the next as soon as one ends. The clock depends on power, and so on the share of
- * time in which matrix units work; a kernel limited by it is timed twice. The same for any number of threads. */
+ * time in which matrix and vector units work; a kernel limited by it is timed again, until the clock stays about the
+ * same. The same for any number of threads. */
 #ifndef TW_CDNA_TIME_H
 #define TW_CDNA_TIME_H
 
