@@ -82,6 +82,15 @@ static bool problem_for(const tw_target *t, tw_problem *out) {
   return tw_problem_parse_words(t, "gemm", 3, words, out, NULL) == TW_OK && tw_target_supports(t, out, NULL) == TW_OK;
 }
 
+/* A comment of a kernel may have the name of a file's machine, NAME@VALUES: only NAME is added. */
+static void add_without_values(tw_text *out, const char *source, const char *name) {
+  for (const char *at; (at = strstr(source, name)); source = at + strlen(name)) {
+    tw_text_add_bytes(out, source, (size_t)(at - source));
+    tw_text_add_bytes(out, name, strcspn(name, "@"));
+  }
+  tw_text_add_string(out, source);
+}
+
 /* Baseline, text and prediction of a product; the menu that follows. */
 static char *kernel_in_words(const tw_target *t) {
   tw_problem p;
@@ -93,7 +102,7 @@ static char *kernel_in_words(const tw_target *t) {
   if (!problem_for(t, &p)) return strdup("no product");
   tw_target_baseline(t, &p, &s, NULL);
   for (int step = 0; step < 3; step++) {
-    if (tw_target_emit(t, &p, &s, &source, NULL) == TW_OK) tw_text_add_string(&out, source);
+    if (tw_target_emit(t, &p, &s, &source, NULL) == TW_OK) add_without_values(&out, source, t->name);
     free(source);
     source = NULL;
     tw_target_predict(t, &p, &s, &cost, NULL);
