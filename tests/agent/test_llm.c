@@ -41,7 +41,7 @@ static void a_reply_becomes_a_kernel(void **state) {
   assert_non_null(strstr(r.notes, " requests, about "));
   char *log = read_text("log");
   assert_non_null(strstr(log, "the plan text")); /* in the second prompt */
-  assert_non_null(strstr(log, "(do not repeat it)"));
+  assert_non_null(strstr(log, "(do not repeat them)"));
   free(log);
   free(source);
   tw_search_result_clear(&r);
