@@ -110,7 +110,7 @@ static void name_places(const cli *c, json_t *value) {
   const char *key;
   json_t *inner;
   size_t i;
-  json_array_foreach(value, i, inner) name_places(c, inner);
+  json_array_foreach(value, i, inner) { name_places(c, inner); }
   json_object_foreach(value, key, inner) {
     if (!strcmp(key, "place") && json_is_string(inner)) {
       char *named = cli_name_source(c, json_string_value(inner));
