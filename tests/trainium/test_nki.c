@@ -249,8 +249,8 @@ static void directives_arrange_operands(void **state) {
   }
 }
 
-/* [NKB] In profiles of a trn1, nl.copy of PSUM is Scalar's. nisa.tensor_copy may be either engine's in the older dialect; the
- * newer one has none on Scalar. */
+/* [NKB] In profiles of a trn1, Scalar runs nl.copy of PSUM. In the older dialect, Vector or Scalar runs nisa.tensor_copy.
+ * In the newer dialect, Scalar has no tensor_copy. */
 static void copies_of_psum_have_their_engine_on_trn1(void **state) {
   static const struct {
     const char *import, *store, *copy;
@@ -570,7 +570,6 @@ static void special_instructions_are_right(void **state) {
                  "softmax rows=128 cols=64");
 }
 
-/* The accumulator of the Scalar engine: reset, add, and read. */
 /* Rows go by DMA to partitions where no engine may begin, change places in each quadrant, and are stored in order. */
 static void instructions_of_the_newer_dialect_are_right(void **state) {
   static const char source[] =
@@ -617,6 +616,7 @@ static void instructions_of_the_newer_dialect_are_right(void **state) {
   expect_correct(source, "layernorm rows=64 cols=48 norm=rms");
 }
 
+/* The accumulator of the Scalar engine: reset, add, and read. */
 static void activations_add_up_in_the_accumulator(void **state) {
   (void)state;
   expect_correct("@nki.jit\n"
@@ -728,6 +728,9 @@ static const struct {
      "line 6: nc_stream_shuffle: shuffle_mask[0] is 32; src has 128 partitions"},
     {NEWER "    nisa.nc_stream_shuffle(dst=t, src=t, shuffle_mask=[0, 1])\n    return y\n",
      "line 6: nc_stream_shuffle: 'shuffle_mask' must be a list of 32 integers"},
+    {NEWER "    many = t.ap(pattern=[[0, 256], [1, 64]])\n"
+           "    nisa.nc_stream_shuffle(dst=many, src=many, shuffle_mask=[0 for p in range(32)])\n    return y\n",
+     "line 7: nc_stream_shuffle: dst has 256 partitions; expected at most 128"},
     {NEWER "    nisa.tensor_scalar(dst=t, data=t, op0=nl.rsqrt, operand0=1.0)\n    return y\n",
      "line 6: unsupported value of 'op0': rsqrt; expected an operation of two operands"},
     {NEWER "    nisa.memset(dst=t[1:128, :], value=0.0)\n    return y\n",

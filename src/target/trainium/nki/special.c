@@ -77,28 +77,31 @@ NKI_CALL(do_shuffle) {
   enum { QUADRANT = 32, PARTITIONS = 128, UNCHANGED = 255 };
   nki_view *out = cut(r, nki_operand(r, a->at[0], "dst")), *src = cut(r, nki_operand(r, a->at[1], "src"));
   const nki_sequence *mask = nki_is_sequence(a->at[2]) ? nki_items(a->at[2]) : NULL;
-  int64_t from[QUADRANT];
+  int64_t from[PARTITIONS] = {0}; /* partitions of src; -1: dst stays */
+  const int64_t partitions = out->size[0], n = nki_free_elements(src);
   if (r->imports_older) nki_fail(r, "unsupported %s of neuronxcc.nki; import nki", b->name);
   if (!mask || mask->n != QUADRANT) nki_fail(r, "%s: 'shuffle_mask' must be a list of %d integers", b->name, QUADRANT);
-  for (int64_t p = 0; p < out->size[0]; p++) {
-    const int64_t row = from[p % QUADRANT] = nki_integer(r, mask->item[p % QUADRANT], "shuffle_mask");
-    if (row != UNCHANGED && (row < 0 || row >= QUADRANT || p / QUADRANT * QUADRANT + row >= src->size[0]))
+  if (partitions > PARTITIONS)
+    nki_fail(r, "%s: dst has %lld partitions; expected at most %d", b->name, (long long)partitions, PARTITIONS);
+  destination(r, a, src->type, partitions, n);
+  for (int64_t p = 0; p < partitions; p++) {
+    const int64_t row = nki_integer(r, mask->item[p % QUADRANT], "shuffle_mask");
+    from[p] = row == UNCHANGED ? -1 : p / QUADRANT * QUADRANT + row;
+    if (row != UNCHANGED && (row < 0 || row >= QUADRANT || from[p] >= src->size[0]))
       nki_fail(r, "%s: shuffle_mask[%d] is %lld; src has %lld partitions", b->name, (int)p % QUADRANT, (long long)row,
                (long long)src->size[0]);
   }
-  destination(r, a, src->type, out->size[0], nki_free_elements(src));
-  nki_emit_pass(r, TRN_SELECT, TRN_VECTOR, nki_free_elements(src), 2, (nki_view *[]){out, src});
+  nki_emit_pass(r, TRN_SELECT, TRN_VECTOR, n, 2, (nki_view *[]){out, src});
   r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
   if (!r->computes || r->skips) return nki_of(out);
   const trn_view to = nki_data(r, out), data = nki_data(r, src);
   double value[PARTITIONS];
   bool is_defined[PARTITIONS];
-  for (int64_t i = 0; i < nki_free_elements(src); i++) { /* dst may be src: all elements are read first */
-    for (int64_t p = 0, row; p < out->size[0]; p++)
-      if ((row = from[p % QUADRANT]) != UNCHANGED)
-        is_defined[p] = get(&data, p / QUADRANT * QUADRANT + row, i, &value[p]);
-    for (int64_t p = 0; p < out->size[0]; p++)
-      if (from[p % QUADRANT] != UNCHANGED) set(&to, p, i, value[p], is_defined[p]);
+  for (int64_t i = 0; i < n; i++) { /* dst may be src: element i of every partition is read before one is written */
+    for (int64_t p = 0; p < partitions; p++)
+      if (from[p] >= 0) is_defined[p] = get(&data, from[p], i, &value[p]);
+    for (int64_t p = 0; p < partitions; p++)
+      if (from[p] >= 0) set(&to, p, i, value[p], is_defined[p]);
   }
   return nki_of(out);
 }
