@@ -36,6 +36,8 @@ static const tw_language language = {TW_LANGUAGE("gemm on Trainium", verbs)};
 static bool turns(const trn_subject *s, const plan *p) {
   return !trn_key(s, "a_transposed") && p->turn == TRN_BY_PRODUCT;
 }
+
+/* A transfer that transposes gives one row of k to a partition. */
 static int load_of(const plan *p) { return p->turn == TRN_BY_TRANSFER ? 1 : p->load; }
 
 /* Bytes of a partition of SBUF: a block's panels. What is left over lets loads of the next block overlap with products. */
@@ -73,6 +75,7 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   const double m = (double)trn_key(s, "m"), n = (double)trn_key(s, "n"), k = (double)trn_key(s, "k"),
                m_blocks = m / (TILE * p->m), n_blocks = n / (p->tile_n * p->n);
   const double a_loads = p->keep == KEEP_ROWS ? 1 : n_blocks, b_loads = p->keep == KEEP_COLUMNS ? 1 : m_blocks;
+  const int load = load_of(p);
   const double row = (trn_key_bytes(s, "a") > 2 ? c->tensor.row_cycles_32 : c->tensor.row_cycles_16) / c->tensor.ghz;
   /* a narrow product ends before the next stationary tile is there */
   w->tensor = m / TILE * (k / TILE) * n / p->tile_n * fmax(p->tile_n * row, c->tensor.load_ns);
@@ -81,13 +84,13 @@ static void work(const trn_subject *s, const void *looked_at, trn_work *w) {
   w->bytes =
       m * k * trn_key_bytes(s, "a") * a_loads + k * n * trn_key_bytes(s, "b") * b_loads + m * n * trn_key_bytes(s, "c");
   /* neighbouring rows are one run if a panel has all of their columns */
-  const double a_run = !trn_key(s, "a_transposed") ? k : p->m * TILE * (m_blocks > 1 ? 1 : load_of(p)),
-               b_run = p->n * p->tile_n * (n_blocks > 1 ? 1 : load_of(p));
+  const double a_run = trn_key(s, "a_transposed") ? p->m * TILE * (m_blocks > 1 ? 1 : load) : k,
+               b_run = p->n * p->tile_n * (n_blocks > 1 ? 1 : load);
   w->run_bytes = fmin(a_run * trn_key_bytes(s, "a"), b_run * trn_key_bytes(s, "b"));
-  w->transfers = k / (TILE * load_of(p)) * (m_blocks * a_loads + n_blocks * b_loads) + m / TILE * n_blocks;
-  /* the first product waits for one panel of each operand, with all of k if A is turned; the last block is copied out */
-  w->first = ((turns(s, p) ? k : TILE * load_of(p)) * m / m_blocks * trn_key_bytes(s, "a") +
-              TILE * load_of(p) * n / n_blocks * trn_key_bytes(s, "b")) /
+  w->transfers = k / (TILE * load) * (m_blocks * a_loads + n_blocks * b_loads) + m / TILE * n_blocks;
+  /* the first product waits for a panel of each operand, all of k if a product turns A; the last block is copied out */
+  w->first = ((turns(s, p) ? k : TILE * load) * m / m_blocks * trn_key_bytes(s, "a") +
+              TILE * load * n / n_blocks * trn_key_bytes(s, "b")) /
              c->dma.total_gbs;
   w->last = p->m * n / n_blocks * c->vector.psum / c->vector.ghz;
 }
@@ -129,11 +132,11 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
   const int64_t m = trn_key(s, "m"), n = trn_key(s, "n"), k = trn_key(s, "k");
-  const int height = TILE * p->m, width = p->tile_n * p->n;
-  tw_slots_number(slots, "load", load_of(p));
-  tw_slots_number(slots, "depth", TILE * load_of(p));
-  tw_slots_number(slots, "turn_extent", (TILE - 1) * p->load + 1);
-  tw_slots_number(slots, "panels", k / (TILE * load_of(p)));
+  const int height = TILE * p->m, width = p->tile_n * p->n, load = load_of(p);
+  tw_slots_number(slots, "load", load);
+  tw_slots_number(slots, "depth", TILE * load);
+  tw_slots_number(slots, "turn_extent", (TILE - 1) * load + 1);
+  tw_slots_number(slots, "panels", k / (TILE * load));
   tw_slots_number(slots, "height", height);
   tw_slots_number(slots, "width", width);
   tw_slots_number(slots, "tile_n", p->tile_n);
@@ -143,7 +146,7 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   tw_slots_number(slots, "n_blocks", n / width);
   tw_slots_text(slots, "c_type", trn_type_name_of(tw_problem_type(s->problem, "c")));
   tw_slots_flag(slots, "turns", turns(s, p));
-  tw_slots_flag(slots, "by_copy", trn_key(s, "a_transposed"));
+  tw_slots_flag(slots, "a_transposed", trn_key(s, "a_transposed"));
   tw_slots_flag(slots, "keeps_columns", p->keep == KEEP_COLUMNS);
   tw_slots_flag(slots, "keeps_rows", p->keep == KEEP_ROWS);
   tw_slots_flag(slots, "keeps_nothing", p->keep == KEEP_NOTHING);
