@@ -51,9 +51,10 @@ void tw_stated_explain(const tw_trial *t, tw_error *error) {
     tw_text_add(&was, " %s", t->problem->op->name);
   }
   char *wanted = tw_text_take(&is), *ran = tw_text_take(&was);
-  const tw_error fault = *error; /* of a compiler's errors, the first says enough */
-  const char *const compiler = strstr(fault.text, ": error: "), *const from = compiler ? compiler : fault.text;
-  const size_t length = (size_t)(from - fault.text) + (compiler ? strcspn(from, ";") : strlen(from));
+  const tw_error fault = *error;
+  const char *const of_compiler = strstr(fault.text, ": error: "); /* the first of a compiler's errors is enough */
+  const size_t length =
+      of_compiler ? (size_t)(of_compiler - fault.text) + strcspn(of_compiler, ";") : sizeof fault.text;
   if (wanted && ran && *wanted)
     tw_fail(error, fault.status, "the kernel's first comment states that it is for%s, but it was run with%s: %.*s",
             wanted, ran, (int)length, fault.text);
