@@ -339,11 +339,12 @@ static bool repeats(const trn_compiled *c, const uses *u, int i, int before) {
  * so other instructions stay. False without memory. */
 static bool remove_invariants(trn_compiled *c, const uses *u) {
   const trn_program *p = c->program;
-  int *first = calloc(p->n_scopes + 1, sizeof *first); /* instruction of an iteration, counted from 1 */
+  if (!p->n_scopes) return true;                   /* trn_spill drops them */
+  int *first = calloc(p->n_scopes, sizeof *first); /* instruction of an iteration, counted from 1 */
   if (!first) return false;
   for (int i = 0; i < (int)p->n_instructions; i++) {
     const int scope = p->instruction[i].scope;
-    if (scope < 1 || (size_t)scope >= p->n_scopes) continue; /* a program that spills has no scopes */
+    if (scope < 1) continue;
     if (!first[scope]) first[scope] = i + 1;
     const int before = first[scope - 1] + i - first[scope]; /* at the same place of the iteration before */
     if (p->scope[scope - 1].loop != p->scope[scope].loop || !first[scope - 1] || !repeats(c, u, i, before)) continue;
