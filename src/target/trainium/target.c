@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/exact.h"
+#include "op/ops.h"
 #include "target/trainium/kernels/kind.h"
 #include "target/trainium/nki/kernel.h"
 #include "target/trainium/rewrite/rewrite.h"
@@ -95,18 +96,16 @@ static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, t
 
 enum { COPIES = 1, LOADS, ENGINES, MERGING, ARGUMENTS, ORDER, ALL }; /* choices of `without` */
 
-#define CHOICE(key, usual, all, text)                                                                                  \
-  { .name = key, .kind = TW_KEY_CHOICE, .fallback = usual, .choices = all, .help = text }
 static const tw_key options[] = {
-    CHOICE("without", "nothing", "nothing|copies|loads|engines|merging|arguments|order|all",
-           "part of the compiler model to switch off"),
-    CHOICE("dialect", "nki2", "nki2|nki1",
-           "of emitted kernels: nki, with destinations first, or neuronxcc.nki (SDK 2.26)"),
-    CHOICE("descriptors", "dynamic", "dynamic|static",
-           "DMA descriptors: written during the run, or before it (--disable-dge)"),
+    TW_CHOICE_KEY("without", "nothing", "nothing|copies|loads|engines|merging|arguments|order|all",
+                  "part of the compiler model to switch off"),
+    TW_CHOICE_KEY("dialect", "nki2", "nki2|nki1",
+                  "of emitted kernels: nki, with destinations first, or neuronxcc.nki (SDK 2.26)"),
+    TW_CHOICE_KEY("descriptors", "dynamic", "dynamic|static",
+                  "DMA descriptors: written during the run, or before it (--disable-dge)"),
     /* the last one, only of ops that may have several */
-    CHOICE("outputs", "all", "all|first",
-           "outputs that the kernel returns and that are compared: all of the op, or the first alone")};
+    TW_CHOICE_KEY("outputs", "all", "all|first",
+                  "outputs that the kernel returns and that are compared: all of the op, or the first alone")};
 
 trn_compiler trn_compiler_of(const tw_problem *p) {
   const int64_t off = tw_problem_int(p, "without");

@@ -220,8 +220,8 @@ static const char jit[] = "function mode platform_target show_compiler_tb debug_
   X(do_replace, "replace", "self old new") X(do_arrange, "reshape", "*") X(do_arrange, "broadcast_to", "*")            \
   X(do_arrange, "transpose", "*") X(do_astype, "astype", "self dtype") X(do_append, "append", "self item")             \
   X(do_get, "get", "self key fallback") X(do_dict_parts, "items", "self") X(do_dict_parts, "keys", "self")             \
-  X(do_dict_parts, "values", "self") X(do_ap, "ap", "self pattern offset dtype") X(do_decorate, "auto_alloc", "self")        \
-  X(do_decorate, "mod_alloc", allocation)
+  X(do_dict_parts, "values", "self") X(do_ap, "ap", "self pattern offset dtype")                                       \
+  X(do_decorate, "auto_alloc", "self") X(do_decorate, "mod_alloc", allocation)
 /* clang-format on */
 const nki_builtin nki_python_builtins[] = {PYTHON_NAMES(CALL){NKI_LIB_OTHER, NULL, NULL, NULL, -1}};
 

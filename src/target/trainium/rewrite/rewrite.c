@@ -84,7 +84,7 @@ typedef struct line_use {
   const char *engine;
 } line_use;
 
-/* First the lines that save most, of equal ones the busiest. */
+/* Lines that save more first; of lines that save the same, the busier first. */
 static int by_saving(const void *x, const void *y) {
   const line_use *a = x, *b = y;
   const double more = b->saves != a->saves ? b->saves - a->saves : b->busy - a->busy;
@@ -107,7 +107,7 @@ static size_t busiest(const trn_program *program, const trn_timing *timing, line
     u->count++;
     u->engine = s->lane < TRN_ENGINES ? trn_engine_name((trn_engine)s->lane) : "DMA";
   }
-  qsort(use, (size_t)lines + 1, sizeof *use, by_saving); /* none was computed: by busy */
+  qsort(use, (size_t)lines + 1, sizeof *use, by_saving); /* no saving is known yet: the busiest first */
   for (int i = 0; i <= lines && n < LINES_MAX; i++)
     if (use[i].line > 0 && use[i].busy > 0) out[n++] = use[i];
   free(use);
