@@ -89,7 +89,7 @@ typedef struct trn_config_dma {
 
 typedef struct trn_config {
   char name[32], summary[128], error_of[128];
-  double error;     /* mean relative error of the predicted times, for `error_of` */
+  double error;     /* relative error of the predicted times: the mean or median that `error_of` names */
   double launch_ns; /* added to the time from the first DMA trigger to the last instruction */
   trn_config_memory memory;
   trn_config_tensor tensor;
@@ -99,6 +99,9 @@ typedef struct trn_config {
   trn_config_sync sync;
   trn_config_dma dma;
 } trn_config;
+
+/* NeuronCore-v2. Its Scalar engine has no tensor_copy in the newer dialect. */
+static inline bool trn_is_v2(const trn_config *c) { return c->gpsimd.shares_port; }
 
 extern const tw_config_schema trn_config_schema;
 /* A machine of the library (target.c). */

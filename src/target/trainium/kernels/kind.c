@@ -23,7 +23,7 @@ const char *trn_engine_argument(trn_choice c) {
 
 void trn_copy_slots(const trn_subject *s, tw_slots *slots, const char *call, const char *from, const char *engine,
                     trn_choice c) {
-  const bool by_activation = c == TRN_CHOOSE_SCALAR && !s->config->dma.hardware;
+  const bool by_activation = c == TRN_CHOOSE_SCALAR && trn_is_v2(s->config);
   tw_slots_text(slots, call, by_activation ? "nisa.activation(" : "nisa.tensor_copy(");
   tw_slots_text(slots, from, by_activation ? "op=nl.copy, data" : "src");
   tw_slots_text(slots, engine, by_activation ? "" : trn_engine_argument(c));
@@ -74,10 +74,9 @@ typedef struct context {
   const trn_kind *kind;
 } context;
 
+/* A target's families begin with one for each kind (target.c). */
 static context context_of(const tw_target *t, const tw_problem *p) {
-  size_t i = 0;
-  while (strcmp(trn_kinds[i]->op, p->op->name) != 0) i++; /* the family of one of the kinds */
-  return (context){{t->config, p}, trn_kinds[i]};
+  return (context){{t->config, p}, trn_kinds[tw_family_of(t, p->op) - t->family]};
 }
 
 static tw_status plan_of(const context *c, const tw_schedule *schedule, void *plan, tw_error *error) {
@@ -87,7 +86,6 @@ static tw_status plan_of(const context *c, const tw_schedule *schedule, void *pl
   return status == TW_OK ? c->kind->legal(&c->subject, plan, error) : status;
 }
 
-/* The part of the machine that is busy longest, plus a twentieth of the other parts. */
 void trn_add(const trn_subject *s, trn_work *w, trn_choice engine, double cycles, double n, double calls) {
   const trn_config *c = s->config;
   if (engine == TRN_CHOOSE_VECTOR || engine == TRN_CHOOSE_ANY)
@@ -96,6 +94,7 @@ void trn_add(const trn_subject *s, trn_work *w, trn_choice engine, double cycles
   if (engine == TRN_CHOOSE_GPSIMD) w->gpsimd += (n + calls * c->gpsimd.start_cycles) / c->gpsimd.ghz;
 }
 
+/* The part of the machine that is busy longest, plus a twentieth of the other parts. */
 double trn_predicted(const trn_kind *kind, const trn_subject *s, const void *plan) {
   const trn_config_dma *d = &s->config->dma;
   trn_work w = {.run_bytes = d->packet_bytes, .bytes = s->problem->op->bytes(s->problem)};

@@ -174,8 +174,7 @@ NKI_CALL(do_scan) {
 
 /* dst src dtype mask engine */
 NKI_CALL(do_tensor_copy) {
-  /* the newer dialect has none on the Scalar engine of NeuronCore-v2 (rules.c) */
-  const trn_engine usual = r->is_newer && r->config->gpsimd.shares_port ? TRN_VECTOR : TRN_ENGINE_ANY;
+  const trn_engine usual = r->is_newer && trn_is_v2(r->config) ? TRN_VECTOR : TRN_ENGINE_ANY;
   return nki_of(nki_do_copy(r, nki_operand(r, a->at[1], "src"),
                             result_of(r, a, a->at[2], a->at[3], engine_of(r, a->at[4], usual))));
 }
@@ -285,7 +284,7 @@ NKI_CALL(do_dma_transpose) {
 
 NKI_CALL(do_nothing) { return nki_none(); }
 
-NKI_CALL(do_version) { return nki_int(r->config->tensor.slow_rate < 1 ? 3 : 2); }
+NKI_CALL(do_version) { return nki_int(trn_is_v2(r->config) ? 2 : 3); }
 
 const nki_builtin nki_isa_builtins[] = {
     {NKI_LIB_NISA, "nc_matmul", do_nc_matmul,

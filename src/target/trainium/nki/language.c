@@ -220,7 +220,7 @@ NKI_CALL(do_copy) {
   nki_view *src = nki_operand(r, a->at[0], "src");
   nki_result result = result_of(r, a, a->at[1], a->at[2]);
   /* profiles of NeuronCore-v2 have such copies on Scalar alone */
-  if (r->config->gpsimd.shares_port && !r->is_newer && src->tensor->memory == TRN_PSUM) result.engine = TRN_SCALAR;
+  if (trn_is_v2(r->config) && !r->is_newer && src->tensor->memory == TRN_PSUM) result.engine = TRN_SCALAR;
   return nki_of(nki_do_copy(r, src, result));
 }
 

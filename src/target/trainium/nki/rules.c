@@ -53,6 +53,6 @@ void nki_check_rules(nki_run *r, const trn_instruction *i, size_t n_outputs, siz
   }
   if (from_psum > 1) nki_fail(r, "an instruction reads two operands from PSUM; copy one to SBUF first");
   if (by_tensor) check_bank(r, operand[0]->tensor, &i->operand[0]);
-  if (r->is_newer && i->opcode == TRN_COPY && i->engine == TRN_SCALAR && !r->config->dma.hardware)
+  if (r->is_newer && i->opcode == TRN_COPY && i->engine == TRN_SCALAR && trn_is_v2(r->config))
     nki_fail(r, "tensor_copy is unsupported on the Scalar engine of NeuronCore-v2; use activation with op=nl.copy");
 }

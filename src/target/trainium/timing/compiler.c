@@ -624,7 +624,7 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
   trn_compiled c = {.program = p,
                     .static_dma = compiler->static_dma || !config->dma.hardware,
                     .software_arguments = compiler->software_arguments && config->dma.hardware,
-                    .engines_of_v2 = config->gpsimd.shares_port && p->is_older,
+                    .engines_of_v2 = trn_is_v2(config) && p->is_older,
                     .look_ahead = compiler->look_ahead > 1 ? compiler->look_ahead : 1};
   size_t operands = 0;
   for (size_t i = 0; i < p->n_instructions; i++) operands += (size_t)p->instruction[i].n_operands;
