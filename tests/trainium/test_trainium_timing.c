@@ -358,7 +358,7 @@ static void static_transfers_pass_those_that_wait(void **state) {
   trn_compiler compiler = trn_compiler_usual;
   compiler.merge_iterations = false;
   trn_timing t = timed(&p, compiler);
-  assert_true(t.start[free_one] > 16384 * trn2.vector.memset / 0.96); /* behind a look-ahead of eight that waits */
+  assert_true(t.start[free_one] > 16384 * trn2.vector.memset / 0.96); /* the eight transfers of the look-ahead wait */
   trn_timing_free(&t);
   trn2.dma.hardware = false;
   t = timed(&p, compiler);
