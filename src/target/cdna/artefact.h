@@ -34,12 +34,13 @@ struct tw_artefact {
   const tw_case *watched;
 };
 
-/* What a workgroup leaves that runs beside others. */
+/* What the execution of a kernel adds to the artefact: of all workgroups, or of one that runs in parallel with others. */
 typedef struct cdna_left {
   size_t kernel;
-  uint64_t group;
+  int64_t group;           /* CDNA_ALL_GROUPS: all */
+  double unit[CDNA_KINDS]; /* work of an operation of each kind */
   cdna_result_counts counts;
-  cdna_checker *checker; /* its own; NULL: no checks */
+  cdna_checker *checker; /* its own; NULL: the artefact's, or no checks */
   tw_text printed;
 } cdna_left;
 
@@ -50,7 +51,7 @@ typedef struct cdna_manner {
   size_t first, end; /* range of kernels to run; end 0: all */
   bool adds;         /* keeps the results of earlier kernels */
   void *workspace;   /* a workspace that another run of the kernels left, or that this run leaves for another */
-  cdna_left *left;   /* receives what else the artefact would; NULL: the artefact does */
+  cdna_left *left;   /* of one kernel: not added to the artefact but left to the caller; NULL: added */
   cdna_times *times;
   cdna_spans *spans;
   const tw_case *data; /* the timed kernel */
@@ -58,8 +59,8 @@ typedef struct cdna_manner {
 
 /* Runs kernels of the launch on buffers of the case's operands. */
 tw_status cdna_case_run(tw_artefact *, const tw_case *, void *const buffer[], const cdna_manner *, tw_error *);
-/* Adds it to the artefact. */
-void cdna_case_take(tw_artefact *, const tw_case *, cdna_left *);
+/* Adds counts and findings to the artefact, and prints the text of its first workgroup that has any. */
+void cdna_case_take(tw_artefact *, cdna_left *);
 /* Keeps the workspace that a kernel finds when results are checked, so that it finds the same when it is timed. */
 void cdna_keep_workspace(tw_artefact *, size_t kernel, const void *workspace);
 /* Frees the counts and workspaces of the last check. */

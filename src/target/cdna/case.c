@@ -114,43 +114,29 @@ static void map_received(const tw_launch_kernel *l, const case_memory *c, cdna_m
 }
 
 /* Workgroups go to the XCDs in turn. */
-static void note_sample(const cdna_machine *m, int64_t group, const uint64_t did[], const double unit[],
-                        cdna_watch *w) {
-  struct cdna_sampled *s = &w->sampled[group % m->caches.xcds];
+static void note_sample(const cdna_machine *m, const cdna_left *left, cdna_watch *w) {
+  struct cdna_sampled *s = &w->sampled[left->group % m->caches.xcds];
   double work = 0;
-  for (int k = 0; k < CDNA_KINDS; k++) work += unit[k] * (double)did[k];
+  for (int k = 0; k < CDNA_KINDS; k++) work += left->unit[k] * (double)left->counts.did[k];
   s->n++;
   s->work += work;
   s->squares += work * work;
 }
 
-static void note_counts(tw_artefact *a, size_t kernel, int64_t group, const double unit[],
-                        const cdna_result_counts *counts) {
-  cdna_watch *watch = &a->watch[kernel];
+void cdna_case_take(tw_artefact *a, cdna_left *left) {
+  const cdna_result_counts *counts = &left->counts;
+  cdna_watch *watch = &a->watch[left->kernel];
   for (int i = 0; i < CDNA_KINDS; i++) watch->did[i] += (double)counts->did[i];
-  if (group != CDNA_ALL_GROUPS) note_sample(a->machine, group, counts->did, unit, watch);
+  if (left->group != CDNA_ALL_GROUPS) note_sample(a->machine, left, watch);
   watch->most = counts->most > watch->most ? counts->most : watch->most;
   watch->groups += (double)counts->workgroups;
   a->counts.instructions += counts->instructions;
   a->counts.waves += counts->waves;
   a->counts.workgroups += counts->workgroups;
-}
-
-static void note_printed(tw_artefact *a, tw_text *printed) {
-  a->has_printed = a->has_printed || printed->length;
-  cdna_put_printed(printed);
-}
-
-static uint64_t weights_of(const tw_artefact *a, const tw_case *k, size_t kernel) {
-  return a->trust ? 0 : place_seed(a, k, kernel);
-}
-
-void cdna_case_take(tw_artefact *a, const tw_case *k, cdna_left *left) {
-  double unit[CDNA_KINDS];
-  cdna_work_units(&a->machine->rates, weights_of(a, k, left->kernel), unit);
-  note_counts(a, left->kernel, (int64_t)left->group, unit, &left->counts);
   if (left->checker) cdna_checker_add(a->checker, left->checker);
-  if (!a->has_printed) note_printed(a, &left->printed);
+  if (a->has_printed) return;
+  a->has_printed = left->printed.length;
+  cdna_put_printed(&left->printed);
 }
 
 static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const case_memory *of, const cdna_manner *how,
@@ -169,7 +155,7 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
   map_received(l, of, memory);
   const bool is_main = l == tw_launch_main(&a->launch);
   const size_t number = (size_t)(l - a->launch.kernel);
-  const uint64_t weights = weights_of(a, of->data, number);
+  const uint64_t weights = a->trust ? 0 : place_seed(a, of->data, number);
   cdna_watch *watch = &a->watch[number];
   if (status == TW_OK && how->times) {
     launch.limit = cdna_patience(watch->most);
@@ -188,26 +174,20 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
     if (status == TW_OK) cdna_times_add(how->times, &one, is_main);
     return status;
   }
-  cdna_result_counts counts = {0};
-  cdna_checker *checker = how->left ? how->left->checker : a->checker;
+  cdna_left own = {.checker = NULL}, *left = how->left ? how->left : &own;
+  cdna_checker *checker = how->left ? left->checker : a->checker;
+  left->kernel = number;
+  left->group = how->group;
   if (checker) launch.observer = cdna_checker_start(checker);
-  double unit[CDNA_KINDS];
-  cdna_work_units(&a->machine->rates, weights, unit);
+  cdna_work_units(&a->machine->rates, weights, left->unit);
   if (how->group == CDNA_ALL_GROUPS && status == TW_OK) watch_all(watch, cdna_groups_of(l));
   launch.work = how->group == CDNA_ALL_GROUPS ? watch->work : NULL;
-  launch.unit = unit;
-  tw_text printed = {0};
-  if (a->inspection && !a->has_printed) launch.printed = &printed;
-  if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &counts, error);
+  launch.unit = left->unit;
+  if (a->inspection && !a->has_printed) launch.printed = &left->printed;
+  if (status == TW_OK) status = cdna_run(&a->object, kernel, &launch, memory, &left->counts, error);
   /* the next kernel may read all of it */
   for (size_t i = 0; i < memory->n; i++) memory->allocation[i].undefined = false;
-  if (how->left) {
-    how->left->counts = counts;
-    how->left->printed = printed;
-    return status;
-  }
-  note_counts(a, number, how->group, unit, &counts);
-  note_printed(a, &printed);
+  if (!how->left) cdna_case_take(a, left);
   return status;
 }
 

@@ -51,9 +51,9 @@ static tw_status run_one(void *context, void *const buffer[], size_t kernel, uin
   const sampled *s = context;
   cdna_left *left = *out = tw_new(1, sizeof *left);
   if (!left) return tw_no_memory(error, NULL);
-  *left = (cdna_left){.kernel = s->first + kernel, .group = group};
+  const size_t number = s->first + kernel;
   const cdna_manner how = {
-      .group = (int64_t)group, .first = left->kernel, .end = left->kernel + 1, .workspace = s->workspace, .left = left};
+      .group = (int64_t)group, .first = number, .end = number + 1, .workspace = s->workspace, .left = left};
   tw_status status = s->artefact->checker ? cdna_checker_new(s->artefact->inspection, &left->checker, error) : TW_OK;
   if (status == TW_OK) status = cdna_case_run(s->artefact, s->data, buffer, &how, error);
   if (left->checker) cdna_checker_start(left->checker); /* frees the state of its run */
@@ -64,7 +64,7 @@ static void take_one(void *context, void *out, bool is_needed) {
   const sampled *s = context;
   cdna_left *left = out;
   if (!left) return;
-  if (is_needed) cdna_case_take(s->artefact, s->data, left);
+  if (is_needed) cdna_case_take(s->artefact, left);
   cdna_checker_free(left->checker);
   tw_text_free(&left->printed);
   free(left);
