@@ -192,9 +192,10 @@ static void load_query(const job *j, int64_t batch, int64_t head, int64_t i, que
   s->d_off = dot_off(a, size);
 }
 
-/* Rows of one head are far apart, so the hardware fetches no row ahead. */
+/* Prefetches a later query: rows of one head are far apart in memory, so the processor does not do it by itself. Without
+ * it, a row of dK or dV takes almost twice as long (docs/lab/2026-11-cdna-sampled-grids.md). */
 enum { AHEAD = 4 };
-static void fetch_query(const job *j, int64_t batch, int64_t head, int64_t i) {
+static void prefetch_query(const job *j, int64_t batch, int64_t head, int64_t i) {
   static const int of[] = {TW_ATTENTION_Q, TW_ATTENTION_DO, TW_ATTENTION_O};
   const tw_attention *a = &j->a;
   const size_t bytes = (size_t)tw_type_bits(a->type) / 8 * (size_t)a->d;
@@ -260,7 +261,7 @@ static bool key_gradient(const job *j, int64_t batch, int64_t key_head, int64_t 
     for (int64_t head = key_head * a->group; head < (key_head + 1) * a->group; head++)
       for (int64_t i = 0; i < a->queries; i++) {
         if (at >= tw_attention_sees(a, batch, i) || at < tw_attention_first(a, batch, i)) continue;
-        fetch_query(j, batch, head, i + AHEAD < a->queries ? i + AHEAD : i);
+        if (i + AHEAD < a->queries) prefetch_query(j, batch, head, i + AHEAD);
         load_query(j, batch, head, i, &s);
         const pair r = pair_of(a, &s, k, v);
         add(&w, of_value ? r.p : r.ds, of_value ? r.p_off : r.ds_off, (of_value ? s.gradient : s.q) + first);
