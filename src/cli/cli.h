@@ -167,6 +167,7 @@ typedef struct cli_accepted {
 
 typedef struct cli_inspection {
   tw_inspection by; /* the target's */
+  json_t *counts;   /* by.json with the user's file name; NULL: none */
   bool wanted;      /* the command line requests checks or counts */
   cli_accepted known;
   const char *known_file; /* NULL: none */
@@ -176,7 +177,7 @@ typedef struct cli_inspection {
  * file of --known. */
 tw_status cli_inspection_of(const cli *, const tw_target *, const char *usual, cli_inspection *out, tw_error *);
 void cli_inspection_free(cli_inspection *);
-/* Call after the run, before the functions below: puts the user's file name into findings. */
+/* Call after the run, before the functions below: puts the user's file name into findings and counts. */
 void cli_name_findings(const cli *, cli_inspection *);
 void cli_print_inspection(const cli_inspection *);
 void cli_json_inspection(const cli_inspection *, json_t *object);

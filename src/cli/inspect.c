@@ -105,7 +105,8 @@ tw_status cli_inspection_of(const cli *c, const tw_target *t, const char *usual,
 
 /* ---- output ---- */
 
-/* Places at any depth of the value. */
+/* Names the user's file in places at any depth of the value. Works on the parsed value, because a file name may contain
+ * characters that JSON escapes. */
 static void name_places(const cli *c, json_t *value) {
   const char *key;
   json_t *inner;
@@ -133,14 +134,8 @@ void cli_name_findings(const cli *c, cli_inspection *i) {
     if (slash) memmove(place, slash + 1, strlen(slash + 1) + 1);
   }
   cli_name_source_in(c, &i->by.counted);
-  json_t *counts = i->by.json ? json_loads(i->by.json, 0, NULL) : NULL;
-  name_places(c, counts);
-  char *named = counts ? json_dumps(counts, 0) : NULL;
-  if (named) {
-    free(i->by.json);
-    i->by.json = named;
-  }
-  json_decref(counts);
+  i->counts = i->by.json ? json_loads(i->by.json, 0, NULL) : NULL;
+  name_places(c, i->counts);
 }
 
 static bool is_known(const cli_inspection *i, size_t f) { return find(&i->known, i->by.finding[f].key); }
@@ -196,7 +191,7 @@ void cli_json_inspection(const cli_inspection *i, json_t *object) {
       if (!was_seen(i, i->known.key[k])) json_array_append_new(unseen, tw_json_text(i->known.key[k]));
     json_object_set_new(object, "known_but_not_found", unseen);
   }
-  if (i->by.json) json_object_set_new(object, "counts", json_loads(i->by.json, 0, NULL));
+  if (i->counts) json_object_set(object, "counts", i->counts);
 }
 
 tw_status cli_judge_inspection(const cli *c, const cli_inspection *i, tw_error *error) {
@@ -211,6 +206,7 @@ tw_status cli_judge_inspection(const cli *c, const cli_inspection *i, tw_error *
 
 void cli_inspection_free(cli_inspection *i) {
   tw_inspection_free(&i->by);
+  json_decref(i->counts);
   free(i->known.text);
   free(i->known.key);
 }
