@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/exact.h"
+#include "op/operand.h"
 #include "op/sample.h"
 
 static const double RUN_BUDGET = 3e9, COMPARE_BUDGET = 3e8; /* multiply-adds of the emulator; of the host */
@@ -31,7 +31,7 @@ enum {
   PARTNERS = 8,
   PLACES_LEAST = 64,
   PLACES_MOST = 1 << 15,
-  OF_A_ROW = 4, /* elements that share a row's cost, where the budget has less than PLACES_LEAST rows */
+  OF_A_ROW = 4, /* elements that are drawn from one row, where single elements exceed the budget */
   FORCED = 2
 };
 
@@ -83,13 +83,6 @@ double cdna_sample_work(const tw_case *c) {
   return fmax(c->problem->op->operations(c->problem), OF_AN_ELEMENT * output_elements(c));
 }
 
-static int64_t rows_of(const tw_operand *o) {
-  int64_t rows = 1;
-  for (int i = 0; i + 1 < o->rank; i++) rows *= o->dims[i];
-  return rows;
-}
-static int64_t columns_of(const tw_operand *o) { return o->rank ? o->dims[o->rank - 1] : 1; }
-
 /* The index in each dimension except the last, for a row. */
 static void indices_of(const tw_operand *o, int64_t row, int64_t index[TW_RANK_MAX]) {
   for (int i = o->rank - 2; i >= 0; i--) {
@@ -116,7 +109,7 @@ static void widen(box *b, int dimension, int64_t low, int64_t high) {
  * written if it is between written elements of its row. */
 static box find_box(const tw_operand *o, const uint8_t *data) {
   static const uint8_t all[256] = {[0 ... 255] = TW_POISON};
-  const int64_t size = tw_type_bits(o->type) / 8, rows = rows_of(o), columns = columns_of(o);
+  const int64_t size = tw_type_bits(o->type) / 8, rows = tw_operand_rows(o), columns = tw_operand_columns(o);
   box b = {.written = 0};
   for (int i = 0; i < TW_RANK_MAX; i++) b.low[i] = INT64_MAX, b.high[i] = -1;
   for (int64_t row = 0; row < rows; row++) {
@@ -143,7 +136,7 @@ static box find_box(const tw_operand *o, const uint8_t *data) {
 
 /* Poisons the box again. */
 static void clear_box(const tw_operand *o, const box *b, uint8_t *data) {
-  const int64_t size = tw_type_bits(o->type) / 8, rows = rows_of(o), last = o->rank - 1;
+  const int64_t size = tw_type_bits(o->type) / 8, rows = tw_operand_rows(o), last = o->rank - 1;
   for (int64_t row = 0; row < rows; row++) {
     int64_t index[TW_RANK_MAX] = {0};
     bool in = true;
@@ -214,7 +207,8 @@ static tw_status compare_box(const sampling *x, part *own, size_t index, const u
   c->problem->op->exact_cost(c->problem, index, &element, &row);
   double wanted = COMPARE_BUDGET / x->drawn / (element > 1 ? element : 1);
   const int64_t all = area(o, b);
-  const bool by_rows = wanted < PLACES_LEAST && row < element * (double)columns_of(o) / 4;
+  /* elements of a row share most of their cost, as those of dK and dV do */
+  const bool by_rows = wanted < PLACES_LEAST && row < element * (double)tw_operand_columns(o) / 4;
   if (wanted > (double)all) wanted = (double)all;
   const size_t n = wanted < PLACES_LEAST ? PLACES_LEAST : wanted > PLACES_MOST ? PLACES_MOST : (size_t)wanted;
   tw_place *place = tw_new(n, sizeof *place);
@@ -252,7 +246,7 @@ static tw_status take_output(const sampling *x, part *own, size_t index, uint8_t
   return status;
 }
 
-static tw_status run_part(const sampling *x, part *own, void *const buffer[], int number) {
+static tw_status run_and_compare(const sampling *x, part *own, void *const buffer[], int number) {
   const tw_case *c = x->data;
   tw_random random;
   tw_random_seed_stream(&random, x->seed, x->kernel * (GROUPS_UNTRUSTED + PARTNERS) + (uint64_t)number + 1);
@@ -264,28 +258,28 @@ static tw_status run_part(const sampling *x, part *own, void *const buffer[], in
 
 static void work(void *context, size_t thread) {
   sampling *x = context;
-  void *buffer[TW_OPERANDS_MAX];
+  void *buffer[TW_OPERANDS_MAX] = {0};
   const bool room = cdna_new_outputs(x->data, buffer);
   /* without memory for all threads, fewer do the work */
   for (int i; (room || !thread) && (i = atomic_fetch_add(&x->next, 1)) < x->n && i < atomic_load(&x->failed);) {
     part *own = &x->part[i];
-    own->status = room ? run_part(x, own, buffer, i) : tw_no_memory(&own->error, NULL);
+    own->status = room ? run_and_compare(x, own, buffer, i) : tw_no_memory(&own->error, NULL);
     for (int first = x->failed; own->status != TW_OK && i < first;)
       if (atomic_compare_exchange_weak(&x->failed, &first, i)) break;
   }
   cdna_free_outputs(x->data, buffer);
 }
 
-static int threads_for(const cdna_sampler *s, const tw_case *c, int n) {
+/* The number of threads; each has its own outputs. */
+static int threads_for(const sampling *x, int cores) {
   static const double COPIES = 4e9; /* bytes of outputs, at most */
-  const double most = s->of_parts ? 1 : fmin(COPIES / output_bytes(c), n);
-  const int cores = s->jobs ? s->jobs : tw_cores();
+  const double most = x->s->of_parts ? 1 : fmin(COPIES / output_bytes(x->data), x->n);
   return most < 1 ? 1 : most < cores ? (int)most : cores;
 }
 
 /* Executes all and takes what they left, up to the first that failed. */
-static tw_status run_parts(sampling *x, tw_error *error) {
-  const int jobs = threads_for(x->s, x->data, x->n), cores = x->s->jobs ? x->s->jobs : tw_cores();
+static tw_status run_sample(sampling *x, tw_error *error) {
+  const int cores = x->s->jobs ? x->s->jobs : tw_cores(), jobs = threads_for(x, cores);
   x->compare = cores / jobs;
   x->failed = x->n;
   const tw_stop *before = tw_parallel_until(NULL); /* each run looks itself whether it is to end */
@@ -397,13 +391,32 @@ static void add_part(const tw_case *c, const part *of, bool by_chance, drawn sum
   }
 }
 
+/* TW_FAILED if the executed workgroups of a single kernel show that its grid leaves elements of an output unwritten. */
+static tw_status judge_coverage(const sampling *x, const drawn sum[], tw_error *error) {
+  const tw_case *c = x->data;
+  const double groups = (double)x->s->groups[x->kernel];
+  tw_status status = TW_OK;
+  for (size_t j = 0; j < c->n_operands && status == TW_OK; j++) {
+    const tw_operand *o = &c->operand[j];
+    if (!o->is_output) continue;
+    const double elements = (double)tw_operand_rows(o) * (double)tw_operand_columns(o);
+    status = refuse_twins(o, j, x->part, x->n, groups * (double)sum[j].largest - elements, error);
+    if (status == TW_OK && leaves_too_much(&sum[j], x->s->groups[x->kernel], elements))
+      status =
+          tw_fail(error, TW_FAILED,
+                  "%d randomly chosen workgroups write only %.0f elements of %s, too few to fill it in the whole grid",
+                  sum[j].drawn, sum[j].filled, o->name);
+  }
+  return status;
+}
+
 tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text, size_t size, tw_error *error) {
   tw_status status = TW_OK;
   tw_random random;
-  uint64_t seed = s->seed, id[GROUPS_UNTRUSTED + PARTNERS];
+  const uint64_t seed = s->seed ? s->seed : tw_random_system();
+  uint64_t id[GROUPS_UNTRUSTED + PARTNERS];
   part *const seen = tw_new(GROUPS_UNTRUSTED + PARTNERS, sizeof *seen);
   if (!seen) return tw_no_memory(error, NULL);
-  if (!seed && getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) seed = c->seed + 1;
   tw_random_seed(&random, seed);
   double written = 0, compared = 0;
   double most[TW_OPERANDS_MAX] = {0}; /* maximum number of elements that the kernels can write of each output */
@@ -416,24 +429,16 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     drawn sum[TW_OPERANDS_MAX] = {0};
     int n_seen = 0, by_chance = 0;
     for (int i = 0; i < n; i++) {
-      if (i == chosen) by_chance = n_seen;
-      if (!is_among(id, i)) seen[n_seen++] = (part){.group = id[i]};
+      if (is_among(id, i)) continue;
+      seen[n_seen++] = (part){.group = id[i]};
+      if (i < chosen) by_chance = n_seen;
     }
-    if (n == chosen) by_chance = n_seen;
     sampling x = {.s = s, .data = c, .kernel = k, .seed = seed, .part = seen, .n = n_seen, .drawn = n};
-    status = run_parts(&x, error);
+    status = run_sample(&x, error);
     for (int i = 0; i < n_seen && status == TW_OK; i++) add_part(c, &seen[i], i >= FORCED && i < by_chance, sum);
     for (int i = 0; i < n_seen; i++) compared += seen[i].compared;
+    if (status == TW_OK && s->kernels == 1) status = judge_coverage(&x, sum, error);
     for (size_t j = 0; j < c->n_operands; j++) {
-      const double elements = (double)rows_of(&c->operand[j]) * (double)columns_of(&c->operand[j]);
-      if (status == TW_OK && s->kernels == 1 && c->operand[j].is_output)
-        status = refuse_twins(&c->operand[j], j, seen, n_seen, (double)s->groups[k] * (double)sum[j].largest - elements,
-                              error);
-      if (status == TW_OK && s->kernels == 1 && leaves_too_much(&sum[j], s->groups[k], elements))
-        status = tw_fail(
-            error, TW_FAILED,
-            "%d randomly chosen workgroups write only %.0f elements of %s, too few to fill it in the whole grid",
-            sum[j].drawn, sum[j].filled, c->operand[j].name);
       most[j] += (double)sum[j].largest * (double)s->groups[k];
       written += sum[j].elements;
     }
@@ -442,7 +447,7 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
   }
   for (size_t j = 0; j < c->n_operands; j++) {
     const tw_operand *o = &c->operand[j];
-    if (o->is_output && status == TW_OK && most[j] < (double)rows_of(o) * (double)columns_of(o))
+    if (o->is_output && status == TW_OK && most[j] < (double)tw_operand_rows(o) * (double)tw_operand_columns(o))
       status = tw_fail(error, TW_FAILED, "%llu workgroups that each write at most %.0f elements of %s cannot fill it",
                        (unsigned long long)groups, most[j], o->name);
   }
