@@ -1,8 +1,8 @@
 /* sample.c - see sample.h.
  *
- * The first and last workgroup and some at random are executed one by one, each on outputs that are poisoned. The
- * elements that a workgroup writes must fill a box of the output without holes, and the largest such box, times the
- * number of workgroups, must cover the output. The randomly drawn workgroups may leave no more work to other
+ * The first and last workgroup and some at random are executed, each alone on outputs that are poisoned. The elements
+ * that a workgroup writes must fill a box of the output without holes, and the largest such box, times the number of
+ * workgroups, must cover the output. The randomly drawn workgroups may leave no more work to other
  * workgroups than the grid's surplus allows. If the grid has no surplus, no two executed workgroups may write the
  * same elements. Some workgroups are executed only for this: they have distances at which wrong mappings repeat.
  * Random elements in each box, and its corners, are compared with their exact values. So a wrong workgroup is found
@@ -195,7 +195,7 @@ typedef struct sampling {
   part *part;
   int n, drawn;            /* without and with repetitions */
   int compare;             /* threads of one comparison */
-  atomic_int next, failed; /* failed: the first one */
+  atomic_int next, failed; /* indices of parts: the next to run; the first that failed, `n` if none */
 } sampling;
 
 /* Compares some of the elements that a workgroup has written in the box. */
@@ -207,7 +207,7 @@ static tw_status compare_box(const sampling *x, part *own, size_t index, const u
   c->problem->op->exact_cost(c->problem, index, &element, &row);
   double wanted = COMPARE_BUDGET / x->drawn / (element > 1 ? element : 1);
   const int64_t all = area(o, b);
-  /* elements of a row share most of their cost, as those of dK and dV do */
+  /* true for dK and dV: the elements of a row share most of their cost */
   const bool by_rows = wanted < PLACES_LEAST && row < element * (double)tw_operand_columns(o) / 4;
   if (wanted > (double)all) wanted = (double)all;
   const size_t n = wanted < PLACES_LEAST ? PLACES_LEAST : wanted > PLACES_MOST ? PLACES_MOST : (size_t)wanted;
@@ -260,7 +260,7 @@ static void work(void *context, size_t thread) {
   sampling *x = context;
   void *buffer[TW_OPERANDS_MAX] = {0};
   const bool room = cdna_new_outputs(x->data, buffer);
-  /* without memory for all threads, fewer do the work */
+  /* without memory, the first thread reports it, and another thread leaves its work to the rest */
   for (int i; (room || !thread) && (i = atomic_fetch_add(&x->next, 1)) < x->n && i < atomic_load(&x->failed);) {
     part *own = &x->part[i];
     own->status = room ? run_and_compare(x, own, buffer, i) : tw_no_memory(&own->error, NULL);
@@ -282,7 +282,7 @@ static tw_status run_sample(sampling *x, tw_error *error) {
   const int cores = x->s->jobs ? x->s->jobs : tw_cores(), jobs = threads_for(x, cores);
   x->compare = cores / jobs;
   x->failed = x->n;
-  const tw_stop *before = tw_parallel_until(NULL); /* each run looks itself whether it is to end */
+  const tw_stop *before = tw_parallel_until(NULL); /* each run itself ends when a stop is asked */
   tw_parallel_for(jobs, (size_t)jobs, work, x);
   tw_parallel_until(before);
   const int failed = x->failed;

@@ -12,8 +12,8 @@ typedef struct cdna_sampler {
   /* Executes one workgroup on buffers of the case's operands, with the case's inputs. Several threads call it, unless
    * the units are parts. */
   tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, void **left, tw_error *);
-  /* Takes and frees what a run left. Called in order of the sample by one thread; not needed: after a failed one.
-   * NULL: runs leave nothing. */
+  /* Takes and frees what a run left (NULL: nothing, or the workgroup did not run). One thread calls it after all runs, in
+   * the order of the sample. `is_needed`: no earlier workgroup failed. NULL: runs leave nothing. */
   void (*take)(void *context, void *left, bool is_needed);
   void *context;
   int jobs;      /* threads; 0: all cores */

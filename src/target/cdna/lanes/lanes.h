@@ -82,7 +82,7 @@ typedef struct cdna_fused {
   const int32_t *a_exponent, *b_exponent; /* bits of each item */
   int group;
   bool halves; /* even and odd k are summed separately */
-  int done;    /* the first row that is left */
+  int done;    /* number of rows that are already computed */
 } cdna_fused;
 
 /* How a modifier changes the dwords of a row: a part is moved to the lowest bits and extended, then bits are cleared
@@ -107,7 +107,7 @@ typedef struct cdna_lane_kit {
   /* d[i][j] = fma(a[k][i], b[k][j], ... c[i][j]) for k = 0, 1, ... */
   void (*multiply)(const cdna_product *);
   /* As fuse, while no bit of a product or of C is cut (lanes/fused.h); returns the number of rows that are done.
-   * `least`: of A's and B's exponents. */
+   * `least`: the smallest exponents of the types of A and B. */
   int (*multiply_whole)(const cdna_product *, int group, const int least[2]);
   /* requires multiples of 16 columns, exponents of products between -100 and 100, and exponents of C below 120 */
   void (*fuse)(const cdna_fused *);
