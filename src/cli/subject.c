@@ -26,6 +26,7 @@ tw_status cli_find_target(const char *name, const tw_target **out, tw_error *err
 }
 
 tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error *error) {
+  *out = (cli_subject){.target = NULL};
   if (c->n_words <= first)
     return tw_fail(error, TW_USAGE,
                    "the op is missing; give an op, such as `gemm m=512 n=512 k=512` (`tilewright ops` lists the ops)");
