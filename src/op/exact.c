@@ -10,7 +10,7 @@
 #include "op/element.h"
 #include "op/numerics.h"
 
-enum { PIECE = 1 << 19, PART = 1 << 12 }; /* elements of a piece; places of a row that one thread computes */
+enum { PIECE = 1 << 19, PART = 1 << 12 }; /* elements of a piece; places in a part of a row that one thread computes */
 
 /* ---- row by row ---- */
 
@@ -18,12 +18,12 @@ typedef struct rows {
   tw_row_function *function;
   const void *context;
   const tw_place *place;
-  const size_t *begin; /* index of the first place of each row, or row's part; one entry more */
+  const size_t *begin; /* index of the first place of each part of a row; one entry more */
   double *value, *bound;
   atomic_bool failed;
 } rows;
 
-/* Elements that share no work, of a row's part: the row function is called for each run of adjacent ones. */
+/* The row function is called for each run of adjacent places. */
 static void make_runs(void *context, size_t index) {
   rows *r = context;
   for (size_t at = r->begin[index], end = r->begin[index + 1], n; at < end; at += n) {
@@ -33,7 +33,7 @@ static void make_runs(void *context, size_t index) {
   }
 }
 
-/* Places need not be adjacent: the row function also computes the elements between them. */
+/* The row function is called once: it also computes the elements between places. */
 static void make_row(void *context, size_t index) {
   rows *r = context;
   const size_t at = r->begin[index], n = r->begin[index + 1] - at;
@@ -54,41 +54,34 @@ static void make_row(void *context, size_t index) {
   free(all);
 }
 
-static void make_element(void *context, size_t i) {
-  rows *r = context;
-  if (!r->function(r->context, r->place[i].row, r->place[i].column, 1, r->value + i, r->bound + i)) r->failed = true;
-}
-
-tw_status tw_exact_elements(tw_row_function *function, const void *context, size_t n, const tw_place place[],
-                            double value[], double bound[], int threads, tw_error *error) {
-  rows r = {.function = function, .context = context, .place = place, .value = value, .bound = bound};
-  tw_parallel_for(threads, n, make_element, &r);
-  return r.failed ? tw_no_memory(error, "the comparison") : TW_OK;
-}
-
-static tw_status for_rows(tw_parallel_function *make, tw_row_function *function, const void *context, size_t n,
-                          const tw_place place[], double value[], double bound[], int threads, tw_error *error) {
-  size_t n_rows = 0, *begin = tw_new(n + 1, sizeof *begin);
+/* Calls `make` for parts of rows, of `most` places at most. */
+static tw_status for_parts(tw_parallel_function *make, size_t most, tw_row_function *function, const void *context,
+                           size_t n, const tw_place place[], double value[], double bound[], int threads,
+                           tw_error *error) {
+  size_t parts = 0, *begin = tw_new(n + 1, sizeof *begin);
   if (!begin) return tw_no_memory(error, "the comparison");
-  for (size_t i = 0; i < n; i++) {
-    const bool is_next = i == 0 || place[i].row != place[i - 1].row;
-    if (is_next || (make == make_runs && i - begin[n_rows - 1] == PART)) begin[n_rows++] = i;
-  }
-  begin[n_rows] = n;
+  for (size_t i = 0; i < n; i++)
+    if (i == 0 || place[i].row != place[i - 1].row || i - begin[parts - 1] == most) begin[parts++] = i;
+  begin[parts] = n;
   rows r = {.function = function, .context = context, .place = place, .begin = begin, .value = value, .bound = bound};
-  tw_parallel_for(threads, n_rows, make, &r);
+  tw_parallel_for(threads, parts, make, &r);
   free(begin);
   return r.failed ? tw_no_memory(error, "the comparison") : TW_OK;
 }
 
 tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error) {
-  return for_rows(make_row, function, context, n, place, value, bound, threads, error);
+  return for_parts(make_row, n, function, context, n, place, value, bound, threads, error);
 }
 
 tw_status tw_exact_runs(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error) {
-  return for_rows(make_runs, function, context, n, place, value, bound, threads, error);
+  return for_parts(make_runs, PART, function, context, n, place, value, bound, threads, error);
+}
+
+tw_status tw_exact_elements(tw_row_function *function, const void *context, size_t n, const tw_place place[],
+                            double value[], double bound[], int threads, tw_error *error) {
+  return for_parts(make_runs, 1, function, context, n, place, value, bound, threads, error);
 }
 
 /* ---- all of an output ---- */

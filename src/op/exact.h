@@ -13,11 +13,12 @@ typedef bool tw_row_function(const void *context, int64_t row, int64_t first, in
 tw_status tw_exact_rows(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error);
 
-/* The same where elements of a row share no work: nothing between the places is computed. */
+/* The same for an op whose elements share no work: elements between the places are not computed, and threads share a
+ * long row. */
 tw_status tw_exact_runs(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                         double value[], double bound[], int threads, tw_error *error);
 
-/* `exact` for elements of milliseconds each: the function is called for each one, on any thread. */
+/* The same for elements that take milliseconds each: the function is called for each one, on any thread. */
 tw_status tw_exact_elements(tw_row_function *function, const void *context, size_t n, const tw_place place[],
                             double value[], double bound[], int threads, tw_error *error);
 
