@@ -325,7 +325,7 @@ static const char *isa_of(const tw_request *r) {
 
 static void set_common(prompt *p, const tw_request *r) {
   set_owned(p, "machine", r->target->describe ? r->target->describe(r->target) : NULL);
-  static const char *const topics[] = {"architecture", "kernel", "rules"};
+  static const char *const topics[] = {"architecture", "kernel", "reference", "rules"};
   for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++)
     set(p, topics[i], tw_prompt_topic(r->texts, r->target, r->problem, topics[i]));
   set_owned(p, "problem", tw_problem_text(r->problem));

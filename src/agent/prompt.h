@@ -6,6 +6,7 @@
  *
  *   architecture.txt, isa.txt, rules.txt      of the machine; OP.isa.txt goes before isa.txt, and so on
  *   OP.kernel.txt                             what the op's source looks like on this machine
+ *   OP.reference.txt                          what the op computes, in PyTorch; may be left out
  *   OP.menu.txt                               options, lines of "name: what to do"
  *   OP.example.NAME.txt                       shown when its line "for: OPTION, ..." has the option of a plan, or words of it; with
  *                                             a line "run: TARGET OP KEY=VALUE...", its block is a whole program for that

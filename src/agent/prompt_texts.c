@@ -34,13 +34,13 @@ struct tw_prompt_texts {
 
 static const char *const TEMPLATES[] = {"plan", "implement"};
 enum { N_TEMPLATES = sizeof TEMPLATES / sizeof *TEMPLATES };
-static const char *const TOPICS[] = {"architecture", "isa", "kernel", "rules", "menu"};
+static const char *const TOPICS[] = {"architecture", "isa", "kernel", "reference", "rules", "menu"};
 enum { N_TOPICS = sizeof TOPICS / sizeof *TOPICS };
 
 /* The slots that prompt.c fills: a template may use no other slot. */
 #define COMMON                                                                                                         \
-  "machine", "architecture", "isa", "kernel", "rules", "problem", "summary", "operands", "context", "other",           \
-      "other_cost", "language", "source", "vocabulary"
+  "machine", "architecture", "isa", "kernel", "reference", "rules", "problem", "summary", "operands", "context",       \
+      "other", "other_cost", "language", "source", "vocabulary"
 static const char *const PLAN_SLOTS[] = {COMMON,      "feedback",  "findings",   "inner_loop", "history",   "attempts",
                                          "ancestors", "invent",    "direct",     "two_steps",  "translate", "complete",
                                          "menu",      "iteration", "iterations", NULL};
@@ -231,7 +231,7 @@ static tw_status read_files(const char *folder, const char *machine, tw_prompt_t
       status =
           tw_fail(error, TW_USAGE,
                   "%s: unknown prompt file; expected TOPIC.txt, OP.TOPIC.txt or OP.example.NAME.txt, where TOPIC is "
-                  "architecture, isa, kernel, rules or menu",
+                  "architecture, isa, kernel, reference, rules or menu",
                   path);
     free(path);
     free(entry[i]);

@@ -3,7 +3,7 @@
  * A folder has the two templates and a folder for each machine, with the names of the built-in files:
  *
  *   plan.txt, implement.txt           templates (base/template.h): what is asked, around what is known
- *   MACHINE/TOPIC.txt                 architecture, isa, kernel, rules, menu
+ *   MACHINE/TOPIC.txt                 architecture, isa, kernel, reference, rules, menu
  *   MACHINE/OP.TOPIC.txt              the same, of one op: before TOPIC.txt or instead of it, as the built-in files have it
  *   MACHINE/OP.example.NAME.txt       programs that are shown with plans like them
  *

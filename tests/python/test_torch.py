@@ -1053,7 +1053,7 @@ class References(unittest.TestCase):
     OPERANDS = ("D", "mask", "g", "dO", "residual", "weight", "bias")
 
     def check(self, op, operands, keys, expected):
-        lines = (self.FOLDER / f"{op}.kernel.txt").read_text().splitlines()
+        lines = (self.FOLDER / f"{op}.reference.txt").read_text().splitlines()
         code = "\n".join(line[4:] for line in lines if line.startswith("    "))
         names = dict(self.KEYS[op], torch=torch, F=torch.nn.functional, **dict.fromkeys(self.OPERANDS), **keys)
         names.update(operands)

@@ -140,7 +140,8 @@ typedef struct tw_traits {
 
 /* ---- machine x op ---- */
 
-/* A text for an agent that writes source: topic is "architecture", "isa", "rules", "kernel", "menu" or "example". */
+/* A text for an agent that writes source: topic is "architecture", "isa", "rules", "kernel", "reference", "menu" or
+ * "example". */
 typedef struct tw_topic {
   /* A list of topics ends with NULL. */
   const char *topic, *text;
