@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 try:
-    import torch
-
-    import tilewright.torch as twt
+    import tilewright.torch as twt  # before torch: its error says how to install PyTorch
 except ImportError as _error:
     if __name__ != "__main__":
         raise
-    sys.exit(f"tilewright.kernelbench: PyTorch is required ({_error}); install it: https://pytorch.org/get-started")
+    sys.exit(str(_error))
+
+import torch
 
 from ._library import UsageError
 

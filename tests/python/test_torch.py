@@ -1310,6 +1310,10 @@ class Installation(unittest.TestCase):
             "try:\n    import tilewright.torch\n"
             "except ImportError as e:\n    assert 'tilewright.torch: PyTorch is required' in str(e), e\n"
             "else:\n    raise SystemExit('imported')\n"
+            "import runpy\n"
+            "try:\n    runpy.run_module('tilewright.kernelbench', run_name='__main__')\n"
+            "except SystemExit as e:\n    assert 'tilewright.torch: PyTorch is required' in str(e), e\n"
+            "else:\n    raise SystemExit('ran')\n"
         )
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
