@@ -21,9 +21,9 @@ static const double BEGIN = 2.0e-6,
                     TEAMS = 1.0e-6; /* seconds: before the first data arrive, and after the last; sums of a cluster */
 
 /* Blocks of n rows of weights; `split` blocks share their rows. Computes the number of concurrent blocks on a
- * multiprocessor, the share of multiprocessors that are busy, and the cost of partial waves. */
+ * multiprocessor, the share of multiprocessors that are busy, the waves, and the cost of a partial wave. */
 typedef struct spread {
-  double resident, busy, uneven;
+  double resident, busy, waves, uneven;
 } spread;
 
 static spread spread_of(const cuda_model *m, int n, int split, int fit) {
@@ -31,6 +31,7 @@ static spread spread_of(const cuda_model *m, int n, int split, int fit) {
   const double blocks = cuda_ceil_div((double)tw_gemm_of(m->problem).n, n) * split, waves = blocks / (processors * fit);
   return (spread){.resident = fmin(fit, cuda_ceil_div(blocks, processors)),
                   .busy = fmin(1, blocks / processors),
+                  .waves = ceil(waves),
                   .uneven = waves > 1 ? sqrt(ceil(waves) / waves) : 1};
 }
 
@@ -66,11 +67,9 @@ double cuda_predict_skinny(const void *with, const void *plan) {
                          : g.b == TW_I4                  ? 2.0
                                                          : 1.5) +
                         0.25 * p->few / 8 - (p->hoist ? hoisted_of(p) : 0);
-  const double clock = (double)m->config->clock_mhz * 1e6,
-               waves = cuda_ceil_div(cuda_ceil_div((double)g.n, p->n) * p->split,
-                                     (double)m->config->multiprocessors * p->blocks);
+  const double clock = (double)m->config->clock_mhz * 1e6;
   const double pieces = 12.0 * stages / clock / s.resident; /* waits, arrivals */
-  const double prepare = p->hoist ? PREPARED * (double)g.k / 32 / p->split * waves / clock : 0;
+  const double prepare = p->hoist ? PREPARED * (double)g.k / 32 / p->split * s.waves / clock : 0;
   const double flows = flow(m, &s, fmin(p->stages, stages) * stage * s.resident, weight, 1);
   return BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(flows, prepare) + pieces;
 }
