@@ -44,7 +44,8 @@ static void judge(tw_outcome *out, tw_status status, tw_verdict if_failed) {
                                                        : if_failed;
 }
 
-/* Stages check the clock and end early. Their result then says nothing, except for what they waited. */
+/* Stages check the clock and end early: their result then says nothing about the kernel. The error of a stage that
+ * noticed the interrupt names the work that did not end. */
 static tw_status unless_stopped(const stage *s, tw_status status) {
   return status != TW_INTERRUPTED && tw_is_stopped(&s->stop) ? tw_fail(&s->out->error, TW_INTERRUPTED, "interrupted")
                                                              : status;

@@ -195,7 +195,7 @@ def contest(
 
 def keep(op: str, keys: "dict[str, Any]", schedule: "tuple[str, ...]", seconds: float = VERIFY_SECONDS) -> None:
     """Verifies the schedule's kernel in a process of its own, against the op's definition, and puts it into wisdom. Raises FailedError for a
-    kernel that is wrong, LateError if that is not known within `seconds`."""
+    kernel that is wrong, LateError if the verification does not end within `seconds`."""
     problem = _problem(_device.target(), op, keys)
     source = emit(op, target="cuda", schedule=list(schedule), **keys)
     measured = run(source, op, target="cuda", seconds=seconds, **keys).measurement

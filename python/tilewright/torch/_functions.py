@@ -134,8 +134,8 @@ def log_softmax(x: torch.Tensor, dim: int = -1) -> torch.Tensor:
 
 
 def cumsum(x: torch.Tensor, dim: int = -1, *, reverse: bool = False, exclusive: bool = False, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
-    """As torch.cumsum; `reverse`: from the end; `exclusive`: without the element itself; `mask`: of x * mask, where mask is like x, of
-    booleans or of x's type. Kernels are for the last dimension; they multiply by booleans alone."""
+    """As torch.cumsum; `reverse`: from the end; `exclusive`: without the element itself; `mask`: sums of x * mask, where mask
+    has x's shape, and booleans or x's type. Kernels are for the last dimension and masks of booleans; PyTorch multiplies by other masks."""
     if not x.is_floating_point() or dim not in range(-x.dim(), x.dim()):
         raise UsageError(f"tilewright.torch.cumsum: expected a floating-point tensor and a dimension of it (found {x.dtype} of {x.dim()}, dim={dim})")
     if mask is not None and (mask.dtype not in (torch.bool, x.dtype) or mask.shape != x.shape or mask.device != x.device):

@@ -332,7 +332,7 @@ def _search(call: Call, seconds: float, pool: Any, enough: float = 0.0) -> None:
     entries = _contest.contest(call.op, call.keys, _operands(call.op, call.keys), pair(call.op, call.keys)[1], seconds, pool, enough)
     text = _device.problem_text(call.op, call.keys)
     call.note = "" if entries else "no kernel"
-    end = time.monotonic() + _contest.VERIFY_SECONDS
+    end = time.monotonic() + _contest.VERIFY_SECONDS  # of all kernels of the problem
     for entry in entries[:VERIFIED]:
         _device.trials[text] = entry.plan
         try:
@@ -348,8 +348,8 @@ def _search(call: Call, seconds: float, pool: Any, enough: float = 0.0) -> None:
         torch.cuda.synchronize()
         torch.cuda.empty_cache()  # the kernel is verified in a process of its own
         try:
-            _contest.keep(call.op, call.keys, entry.schedule, max(0.1, end - time.monotonic()))
-        except FailedError as error:  # the next one may be right
+            _contest.keep(call.op, call.keys, entry.schedule, max(0.1, end - time.monotonic()))  # 0 would be no limit
+        except FailedError as error:  # the next one may be right; LateError is the caller's
             call.tilewright, call.note = None, str(error).split("\n")[0]
             if time.monotonic() >= end:
                 return
@@ -433,8 +433,8 @@ def tune(
     progress: Optional[Callable[[Call], Any]] = None,
     start: Any = None,
 ) -> TuneReport:
-    """Searches kernels for the calls that the model makes on CUDA, and compares model and model with `replace`. No problem begins after `seconds`;
-    one whose kernels cannot be verified within a minute stays PyTorch's.
+    """Searches kernels for the calls that the model makes on CUDA, and compares model and model with `replace`. No problem begins after `seconds`.
+    If no kernel of a problem is verified within a minute, PyTorch computes the problem.
 
     `example_inputs`: a tensor, a tuple of arguments, or a dict of keyword arguments. `backward`: the backward pass too [default: while
     model.training]. What is faster than PyTorch goes into wisdom; the model itself stays as it is: `replace` it to use the kernels. `start`: the

@@ -149,7 +149,7 @@ constexpr float in_place_whole = 0x1p69f;
 template <class Type> struct hoisted;
 template <class Type> struct weights<hoisted<Type>> : weights<Type> {
   static TW_FN void numbers(const typename weights<Type>::some &x, int q, u32, u32 (&to)[4]) { in_place<Type>::numbers(x, q, to); }
-  static TW_FN void arrange(const vec16 &x, u32 (&to)[4]) { weights<bf16>::arrange(x, to); } /* prepare_few did */
+  static TW_FN void arrange(const vec16 &x, u32 (&to)[4]) { weights<bf16>::arrange(x, to); } /* prepare_few has put A into the codes' order */
 };
 template <class Type> constexpr bool is_hoisted = false;
 template <class Type> inline constexpr bool is_hoisted<hoisted<Type>> = true;
@@ -168,7 +168,7 @@ template <int Rows, int Few> TW_FN void clear(sums_few<Rows, Few> &s) {
       for (int i = 0; i < 4; i++) s.value[r][f][i] = 0;
 }
 
-/* The numbers that are multiplied: bf16 also of codes. */
+/* The type of the numbers that are multiplied: codes become bf16. */
 template <class Type> struct number_of { using type = bf16; };
 template <> struct number_of<f16> { using type = f16; };
 template <class Type> TW_FN void mma_few(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
@@ -198,8 +198,8 @@ struct no_zero {
 };
 /* For hoisted<Type>: prepares eight rows of A, from `row` on, once for all warps that multiply. In place, numbers are multiplied by `lift`
  * and put into the order of the codes. For each `Unit` of `Pieces` pieces, A's products with `minus` are stored at `to`, Few numbers of a
- * unit, where multiply_few's `zero` reads them. A whole warp calls this function. Its latency is that of a stage, so some units are loaded
- * at once, and sums are in two parts. */
+ * unit, where multiply_few's `zero` reads them. A whole warp calls this function. The other warps wait for it. So it loads up to eight pieces
+ * (`together` units) before it uses the first, and each sum has two parts, which are added at the end. */
 template <class Type, int Pieces, int Unit, int Few, class A> TW_FN void prepare_few(A a, int row, u32 to) {
   constexpr int units = Pieces / Unit, together = Unit > 4 ? 1 : units % (8 / Unit) ? 1 : 8 / Unit, count = together * Unit;
   const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
