@@ -47,9 +47,9 @@ typedef struct duel {
 } duel;
 
 /* False if it could not be measured, for lack of time or by a failure. */
-static bool measure(tw_state *s, const tw_candidate *c, series *to, tw_error *why) {
+static bool measure(tw_state *s, const tw_candidate *c, const tw_stop *until, series *to, tw_error *why) {
   tw_outcome o;
-  tw_state_measure(s, c, &o);
+  tw_state_measure(s, c, until, &o);
   if (o.verdict != TW_CORRECT && o.verdict != TW_SKIPPED) *why = o.error;
   if (o.verdict != TW_CORRECT) return false;
   to->cost[to->n++] = o.measured.cost;
@@ -57,8 +57,8 @@ static bool measure(tw_state *s, const tw_candidate *c, series *to, tw_error *wh
 }
 
 /* Is there time for one more measurement of each of two kernels, in addition to the confirmation of the result? */
-static bool has_time(const tw_state *s) {
-  return !tw_state_is_interrupted(s) && tw_now() + 2 * s->trial_seconds < s->last_measurement;
+static bool has_time(const tw_state *s, const tw_stop *until) {
+  return !tw_is_set(until->interrupt) && tw_now() + 2 * s->trial_seconds < until->deadline;
 }
 
 bool tw_is_clearly_faster(const tw_candidate *c, const tw_candidate *than) {
@@ -78,7 +78,8 @@ static double recorded_gain(const tw_candidate *c, const tw_candidate *than) {
 }
 
 /* Does the challenger beat the incumbent? */
-static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, duel *out) {
+static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidate *incumbent, const tw_stop *until,
+                  duel *out) {
   series a = {0}, b = {0};
   *out = (duel){0};
   const bool clearly = tw_is_clearly_faster(challenger, incumbent);
@@ -86,10 +87,10 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
     out->gain = recorded_gain(challenger, incumbent);
     return out->gain > 0;
   }
-  for (int round = 0; round < ROUNDS && has_time(s); round++) {
+  for (int round = 0; round < ROUNDS && has_time(s, until); round++) {
     const bool turned = round % 2;
-    if (!measure(s, turned ? incumbent : challenger, turned ? &b : &a, &out->why)) break;
-    if (!measure(s, turned ? challenger : incumbent, turned ? &a : &b, &out->why)) break;
+    if (!measure(s, turned ? incumbent : challenger, until, turned ? &b : &a, &out->why)) break;
+    if (!measure(s, turned ? challenger : incumbent, until, turned ? &a : &b, &out->why)) break;
     if (!clearly || round > 0 || CLEARLY * a.cost[0] >= b.cost[0]) continue;
     out->gain = 1 - a.cost[0] / b.cost[0];
     return true;
@@ -111,7 +112,7 @@ static const char *name_of(const tw_state *s, const tw_candidate *incumbent) {
 }
 
 /* True if the known kernel is correct and not slower than the incumbent. Otherwise it is reported once. */
-static bool holds(tw_state *s, struct tw_known *known, const tw_candidate *incumbent) {
+static bool holds(tw_state *s, struct tw_known *known, const tw_candidate *incumbent, const tw_stop *until) {
   const tw_candidate *c = known->candidate;
   duel d;
   if (known->lost || c == incumbent) return false;
@@ -120,17 +121,17 @@ static bool holds(tw_state *s, struct tw_known *known, const tw_candidate *incum
     if (known->lost) tw_state_note(s, "the kernel of an earlier search is removed: %s", tw_verdict_name(c->verdict));
     return false;
   }
-  if (beats(s, c, incumbent, &d) || d.gain >= 0) return true;
+  if (beats(s, c, incumbent, until, &d) || d.gain >= 0) return true;
   known->lost = true;
   tw_state_note(s, "the kernel of an earlier search is %.1f%% slower than %s and is removed", -100 * d.gain,
                 incumbent == s->start ? tw_state_start_name(s) : "another one");
   return false;
 }
 
-static tw_candidate *incumbent_of(tw_state *s) {
+static tw_candidate *incumbent_of(tw_state *s, const tw_stop *until) {
   tw_candidate *incumbent = s->start;
   for (size_t i = 0; i < s->n_known; i++)
-    if (holds(s, &s->known[i], incumbent)) incumbent = s->known[i].candidate;
+    if (holds(s, &s->known[i], incumbent, until)) incumbent = s->known[i].candidate;
   return incumbent;
 }
 
@@ -152,14 +153,27 @@ static tw_candidate *next_challenger(const tw_state *s, const tw_candidate *cons
   return best;
 }
 
+static tw_stop end_of_rounds(const tw_state *s) {
+  return (tw_stop){.deadline = s->last_measurement, .interrupt = s->options.interrupt};
+}
+
+/* An interrupt does not end a short comparison that follows it, because without it the search would lose its result. A
+ * second signal ends the process. */
+static tw_stop end_after_interrupt(const tw_state *s) {
+  static const double PATIENCE = 5; /* seconds */
+  return (tw_stop){.deadline = fmin(s->last_measurement, tw_now() + PATIENCE)};
+}
+
 bool tw_beats_incumbent(tw_state *s, const tw_candidate *challenger) {
+  const tw_stop until = end_of_rounds(s);
   duel d;
-  const tw_candidate *const incumbent = incumbent_of(s);
-  return challenger == incumbent || beats(s, challenger, incumbent, &d);
+  const tw_candidate *const incumbent = incumbent_of(s, &until);
+  return challenger == incumbent || beats(s, challenger, incumbent, &until, &d);
 }
 
 void tw_defend(tw_state *s) {
-  tw_candidate *const incumbent = incumbent_of(s), *const best = s->best;
+  const tw_stop until = tw_state_is_interrupted(s) ? end_after_interrupt(s) : end_of_rounds(s);
+  tw_candidate *const incumbent = incumbent_of(s, &until), *const best = s->best;
   const tw_candidate *same = tw_state_evaluated(s, best);
   duel d;
   if (same == incumbent || best == incumbent || incumbent->verdict != TW_CORRECT) return;
@@ -167,16 +181,16 @@ void tw_defend(tw_state *s) {
     s->best = incumbent;
     return;
   }
-  if (beats(s, best, incumbent, &d)) return;
+  if (beats(s, best, incumbent, &until, &d)) return;
   s->best = incumbent;
   if (s->target->traits.deterministic) return;
   const tw_candidate *tried[CHALLENGERS + 1] = {incumbent, best};
   duel next = d;
-  for (size_t n = 2; n <= CHALLENGERS && next.incumbent > 0 && has_time(s); n++) {
+  for (size_t n = 2; n <= CHALLENGERS && next.incumbent > 0 && has_time(s, &until); n++) {
     tw_candidate *challenger = next_challenger(s, tried, n, next.incumbent);
     if (!challenger) break;
     tried[n] = challenger;
-    if (!beats(s, challenger, incumbent, &next)) continue;
+    if (!beats(s, challenger, incumbent, &until, &next)) continue;
     s->best = challenger;
     return;
   }
@@ -184,8 +198,8 @@ void tw_defend(tw_state *s) {
   const bool compared = d.gain != 0 || d.within != 0;
   if (!compared && !*d.why.text)
     tw_fail(&d.why, TW_MISSING,
-            tw_state_is_interrupted(s) ? "interrupted" : "two rounds of both take %.2g s, but %.2g s were left",
-            2 * ROUNDS_LEAST * s->trial_seconds, fmax(0, s->last_measurement - tw_now()));
+            tw_is_set(until.interrupt) ? "interrupted" : "two rounds of both take %.2g s, but %.2g s were left",
+            2 * ROUNDS_LEAST * s->trial_seconds, fmax(0, until.deadline - tw_now()));
   if (!compared)
     tw_state_note(s, "the best candidate could not be compared with %s: %s; %s is kept", what, d.why.text, what);
   else

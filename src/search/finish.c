@@ -244,25 +244,6 @@ static tw_status confirm(tw_state *s, tw_error *error) {
   return s->best ? TW_OK : tw_fail(error, TW_FAILED, "no kernel is correct on fresh inputs, not even the baseline");
 }
 
-/* Compares the best kernel with the incumbent. An interrupt does not end a short comparison, because without it the
- * search would lose its result; a second signal ends the process. */
-static void defend(tw_state *s) {
-  static const double PATIENCE = 5; /* seconds */
-  const volatile int *const interrupt = s->options.interrupt;
-  const double last = s->last_measurement;
-  if (!tw_is_set(interrupt)) {
-    tw_defend(s);
-    return;
-  }
-  const tw_stop *const before = tw_stop_by(NULL);
-  s->options.interrupt = NULL;
-  s->last_measurement = fmin(last, tw_now() + PATIENCE);
-  tw_defend(s);
-  s->options.interrupt = interrupt;
-  s->last_measurement = last;
-  tw_stop_by(before);
-}
-
 static bool is_other_kernel(const tw_state *s, const tw_candidate *c) {
   return tw_state_evaluated(s, s->best) != tw_state_evaluated(s, c);
 }
@@ -271,7 +252,7 @@ static bool is_other_kernel(const tw_state *s, const tw_candidate *c) {
 tw_status tw_finish(tw_state *s, tw_error *error) {
   tw_error why = {0};
   /* Measurements against the incumbent come first: the removal of steps would use their time. */
-  if (!s->target->traits.deterministic) defend(s);
+  if (!s->target->traits.deterministic) tw_defend(s);
   tw_candidate *const winner = s->best;
   tw_status status = s->best->schedule ? prune(s, &why) : TW_OK;
   if (status == TW_OK && s->best->schedule) status = shorten(s, &why);

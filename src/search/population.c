@@ -266,15 +266,17 @@ void tw_state_poll(tw_state *s) {
 
 static void ignore(void *context, tw_job *job) { (void)context, (void)job; }
 
-/* One trial outside of the search, which is not recorded. `data`: NULL for the search's case. */
-static void run_alone(tw_state *s, const tw_trial *trial, const tw_case *data, double deadline, tw_outcome *out) {
+/* One trial outside of the search, which is not recorded. `data`: NULL for the search's case. A deadline of HUGE_VAL:
+ * none. */
+static void run_alone(tw_state *s, const tw_trial *trial, const tw_case *data, const tw_stop *until, tw_outcome *out) {
   tw_job job = {.trial = *trial}, *all[] = {&job};
   tw_pool pool = pool_of(s);
   if (data) pool.data = data;
-  pool.deadline = deadline;
+  pool.deadline = until->deadline;
+  pool.interrupt = until->interrupt;
   pool.done = ignore;
   job.trial.limit = 0;
-  job.trial.deadline = isfinite(deadline) ? deadline : 0;
+  job.trial.deadline = isfinite(until->deadline) ? until->deadline : 0;
   tw_pool_run(&pool, all, 1);
   *out = job.outcome;
 }
@@ -286,12 +288,13 @@ void tw_state_check(tw_state *s, const tw_candidate *c, uint64_t seed, const tw_
   trial.check_part = false;
   if (!c->schedule) trial.more_cases = tw_trial_more_cases(&s->problem); /* a source from a model or a user */
   /* A kernel from a model or a user is confirmed even after the deadline. */
-  run_alone(s, &trial, data, c->schedule ? tw_state_end(s) : HUGE_VAL, out);
+  const tw_stop until = {.deadline = c->schedule ? tw_state_end(s) : HUGE_VAL, .interrupt = s->options.interrupt};
+  run_alone(s, &trial, data, &until, out);
 }
 
-void tw_state_measure(tw_state *s, const tw_candidate *c, tw_outcome *out) {
+void tw_state_measure(tw_state *s, const tw_candidate *c, const tw_stop *until, tw_outcome *out) {
   const tw_trial trial = trial_of(s, c);
-  run_alone(s, &trial, NULL, s->last_measurement, out);
+  run_alone(s, &trial, NULL, until, out);
 }
 
 /* Rejects an impossible cost in a journal. */

@@ -149,8 +149,8 @@ void tw_state_poll(tw_state *);
 int tw_state_planners(const tw_state *);
 /* Builds and checks a candidate on the inputs of another seed; the verdict is returned, not recorded. */
 void tw_state_check(tw_state *, const tw_candidate *, uint64_t seed, const tw_case *, tw_outcome *);
-/* Builds, checks and measures a candidate again, alone. Its recorded cost stays. */
-void tw_state_measure(tw_state *, const tw_candidate *, tw_outcome *);
+/* Builds, checks and measures a candidate again, alone. Its recorded cost stays. A deadline of HUGE_VAL: none. */
+void tw_state_measure(tw_state *, const tw_candidate *, const tw_stop *until, tw_outcome *);
 /* Checks a candidate that was too slow to be checked before. */
 void tw_state_reconsider(tw_state *, tw_candidate *);
 bool tw_state_is_stopped(const tw_state *); /* interrupted, or out of time or samples */
@@ -214,7 +214,7 @@ tw_status tw_finish(tw_state *, tw_error *);
 /* finish.c: a candidate's schedule without its dead steps, but with all steps of the baseline at its beginning. */
 tw_schedule tw_state_pruned(const tw_state *, const tw_candidate *);
 /* duel.c: keeps the baseline, or the kernel of an earlier search, unless the best kernel is faster by more than the
- * noise. */
+ * noise. After an interrupt, it still compares for a few seconds. */
 void tw_defend(tw_state *);
 /* duel.c: is the kernel the incumbent, or faster than it by more than the noise? False without time to measure it. */
 bool tw_beats_incumbent(tw_state *, const tw_candidate *);
