@@ -119,8 +119,7 @@ static tw_status steps(const tw_target *t, const tw_problem *p, const tw_schedul
                        .next = &next,
                        .plan_size = sizeof now,
                        .judge = judge,
-                       .now_cost = judge(p, &now),
-                       .peak_cost = operations(p) / LANES};
+                       .now_cost = judge(p, &now)};
   for (int n = 1; n <= LANES; n *= 2) tw_menu_offer(&m, "lanes", "more elements at once", "lanes %d", n);
   for (int n = 1; n <= REGISTERS; n *= 2) tw_menu_offer(&m, "unroll", "fewer turns of the loop", "unroll %d", n);
   return tw_menu_finish(&m, out, error);

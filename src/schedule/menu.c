@@ -34,7 +34,7 @@ static void offer(tw_menu_builder *m, const char *lever, const char *why, const 
   if (!item) return;
   snprintf(item->step, sizeof item->step, "%s", step);
   snprintf(item->lever, sizeof item->lever, "%s", lever);
-  if (m->peak_cost > 0)
+  if (m->now_cost > 0)
     snprintf(item->why, sizeof item->why, "%s; model: %.2fx as fast", why, m->now_cost / cost);
   else
     snprintf(item->why, sizeof item->why, "%s", why);

@@ -220,8 +220,7 @@ static void a_menu_holds_what_is_legal_and_new_the_best_first_and_once(void **st
                        .next = &next,
                        .plan_size = sizeof now,
                        .judge = judge,
-                       .now_cost = 984,
-                       .peak_cost = 492};
+                       .now_cost = 984};
   tw_menu menu;
   tw_menu_offer_all(&m, sizeof offers / sizeof *offers, offers);
   for (int i = 0; i < 2; i++) tw_menu_offer(&m, "tile", "larger", "tile m=%d n=%d", 10, 10);

@@ -26,8 +26,8 @@ typedef struct tw_menu_builder {
   size_t plan_size;
   /* The predicted cost of a plan; 0 if it is not legal. */
   double (*judge)(const void *context, const void *plan);
-  /* Predicted cost of `now`, and of its matrix instructions alone, for the text `why`. 0: not predicted. */
-  double now_cost, peak_cost;
+  /* Predicted cost of `now`. The text `why` of a step has its ratio to the step's cost; 0: it has no ratio. */
+  double now_cost;
 
   size_t capacity;
   /* True after an allocation has failed. */

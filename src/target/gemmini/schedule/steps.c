@@ -135,8 +135,7 @@ tw_status gm_gemm_steps(const tw_target *target, const tw_problem *problem, cons
                      .next = &next,
                      .plan_size = sizeof plan,
                      .judge = judge,
-                     .now_cost = gm_plan_predict(config, &g, &plan, &layout),
-                     .peak_cost = (double)g.m * g.n * g.k / config->dim / config->dim},
+                     .now_cost = gm_plan_predict(config, &g, &plan, &layout)},
             .config = config,
             .g = &g,
             .plan = &plan};

@@ -139,8 +139,7 @@ tw_status trn_kind_steps(const tw_target *t, const tw_problem *p, const tw_sched
                        .now = now,
                        .next = next,
                        .plan_size = c.kind->plan_size,
-                       .judge = judge,
-                       .now_cost = trn_predicted(c.kind, &c.subject, now)};
+                       .judge = judge};
   c.kind->offer(&c.subject, now, &m);
   return tw_menu_finish(&m, out, error);
 }

@@ -127,8 +127,7 @@ tw_status xd_plan_menu(const xd_config *c, const tw_problem *p, const tw_schedul
                      .next = &next,
                      .plan_size = sizeof now,
                      .judge = judge,
-                     .now_cost = xd_plan_predict(c, &now),
-                     .peak_cost = xd_plan_peak(c, &now)},
+                     .now_cost = xd_plan_predict(c, &now)},
             .config = c,
             .now = &now};
   tiles(&m, false);

@@ -35,8 +35,6 @@ char *xd_plan_print(const xd_gemm *);
 /* predict.c: seconds by simple bounds: the cores' computation (cost.h's constants), the transfers of DDR and streams,
  * and the parts that do not overlap. */
 double xd_plan_predict(const xd_config *, const xd_gemm *);
-/* Seconds that the computation takes if all cores of the array work at their peak. */
-double xd_plan_peak(const xd_config *, const xd_gemm *);
 /* A lower bound of the simulated seconds of the design. */
 double xd_plan_least(const xd_config *, const xd_gemm *);
 

@@ -127,11 +127,6 @@ double xd_plan_predict(const xd_config *c, const xd_gemm *g) {
   return longest(&t, t.compute + t.drain) + t.first + t.last + c->array.dispatch_us * 1e-6;
 }
 
-double xd_plan_peak(const xd_config *c, const xd_gemm *g) {
-  const double macs = (double)xd_peak_macs(c, g->kernel) * c->clock_mhz * 1e6 * c->rows * c->columns;
-  return (double)g->m * (double)g->n * (double)g->k / macs;
-}
-
 /* Partial tiles are not moved completely, and sums in a separate buffer continue while C is sent. */
 double xd_plan_least(const xd_config *c, const xd_gemm *g) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);

@@ -34,8 +34,7 @@ tw_status gm_chain_steps(const tw_target *target, const tw_problem *problem, con
                        .next = &next,
                        .plan_size = sizeof now,
                        .judge = judge,
-                       .now_cost = gm_chain_cycles(config, &chain),
-                       .peak_cost = problem->op->operations(problem) / config->dim / config->dim};
+                       .now_cost = gm_chain_cycles(config, &chain)};
   gm_chain_free(&chain);
   tw_menu_offer_language(&m);
   tw_menu_offer(&m, "prefetch_code", "DMA loads many lines of code at once; the core fetches one line after another",

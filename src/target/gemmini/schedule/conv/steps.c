@@ -198,8 +198,7 @@ tw_status gm_conv2d_steps(const tw_target *target, const tw_problem *problem, co
                      .next = &next,
                      .plan_size = sizeof plan,
                      .judge = judge,
-                     .now_cost = gm_conv_predict_plan(config, &v, &plan, &layout),
-                     .peak_cost = problem->op->operations(problem) / config->dim / config->dim},
+                     .now_cost = gm_conv_predict_plan(config, &v, &plan, &layout)},
             .config = config,
             .v = &v,
             .plan = &plan};
