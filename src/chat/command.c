@@ -9,6 +9,17 @@
 #include "base/strings.h"
 #include "chat/internal.h"
 
+/* A program on $PATH, or a command of the shell itself; true if the shell does not answer. */
+static bool shell_knows(const char *word) {
+  const char *const argv[] = {"/bin/sh", "-c", "command -v \"$1\" >/dev/null", "sh", word, NULL};
+  const tw_process_options options = {.argv = argv, .output_limit = 4096, .seconds = 10};
+  tw_process_result result;
+  const bool answered = tw_process_run(&options, &result, NULL) == TW_OK && !result.timed_out;
+  const int exit_status = result.exit_status;
+  tw_process_result_free(&result);
+  return !answered || exit_status == 0;
+}
+
 tw_status tw_chat_command_check(const char *command, tw_error *error) {
   char word[256];
   command += strspn(command, " \t\n");
@@ -17,17 +28,10 @@ tw_status tw_chat_command_check(const char *command, tw_error *error) {
   memcpy(word, command, n);
   word[n] = '\0';
   if (strpbrk(word, "=$`\"'\\*?[]{}~#!")) return TW_OK; /* the shell makes the program's name from such a word */
-  const char *const argv[] = {"/bin/sh", "-c", "command -v \"$1\" >/dev/null", "sh", word, NULL};
-  const tw_process_options options = {.argv = argv, .output_limit = 4096, .seconds = 10};
-  tw_process_result result = {0};
-  bool is_missing = strchr(word, '/') && access(word, X_OK) != 0;
-  if (!is_missing && !strchr(word, '/') && tw_process_run(&options, &result, NULL) == TW_OK)
-    is_missing = !result.timed_out && result.exit_status != 0;
-  tw_process_result_free(&result);
-  return is_missing ? tw_fail(error, TW_USAGE,
-                              "exec:%.200s: no program '%s' that can be executed; give its path or a command on $PATH",
-                              command, word)
-                    : TW_OK;
+  if (strchr(word, '/') ? access(word, X_OK) == 0 : shell_knows(word)) return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "exec:%.200s: no program '%s' that can be executed; give its path or a command on $PATH", command,
+                 word);
 }
 
 /* The last line of standard error, which is the command's error message. */

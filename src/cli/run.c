@@ -24,16 +24,16 @@ static tw_status check_headers(const cli *c, tw_error *error) {
 
 /* Sources are compiled in another folder: an include "NAME" of a file beside the source requires its folder. */
 static tw_status name_folder(const char *path, tw_status status, tw_error *error) {
-  char found[PATH_MAX], name[256] = "";
-  const char *end = status == TW_FAILED ? strstr(error->text, "' file not found") : NULL, *start = end;
-  while (start && start > error->text && start[-1] != '\'') start--;
-  if (end) snprintf(name, sizeof name, "%.*s", (int)(end - start), start);
+  char folder[PATH_MAX] = ".", found[PATH_MAX + sizeof error->text];
+  const char *end = status == TW_FAILED ? strstr(error->text, "' file not found") : NULL, *name = end;
+  while (name && name > error->text && name[-1] != '\'') name--;
+  if (name == end) return status;
   const char *slash = strrchr(path, '/');
-  const int length = slash && slash > path ? (int)(slash - path) : 1;
-  snprintf(found, sizeof found, "%.*s/%s", length, slash ? path : ".", name);
-  if (!*name || !tw_file_exists(found)) return status;
+  if (slash) snprintf(folder, sizeof folder, "%.*s", slash > path ? (int)(slash - path) : 1, path);
+  snprintf(found, sizeof found, "%s/%.*s", folder, (int)(end - name), name);
+  if (!tw_file_exists(found)) return status;
   const tw_error why = *error;
-  return tw_fail(error, status, "%s is beside the source; add --include %.*s: %s", name, length, slash ? path : ".",
+  return tw_fail(error, status, "%s is beside the source; add --include %s: %s", found + strlen(folder) + 1, folder,
                  why.text);
 }
 
