@@ -101,16 +101,15 @@ tw_status tw_confirm_here(tw_state *s, tw_error *error) {
     const tw_status status = compare_costs(s, of[i], &o[i], error);
     if (status != TW_OK) return status;
   }
+  tw_print_amount(s->target->unit, s->best->measured.cost, there);
+  tw_print_amount(s->target->unit, o[0].measured.cost, here);
   if (is_of_real_machine(s->best)) {
     tw_state_note(s, "the runner timed the kernels on the real machine: the best takes %s, and %s by the model here",
-                  tw_print_amount(s->target->unit, s->best->measured.cost, there),
-                  tw_print_amount(s->target->unit, o[0].measured.cost, here));
+                  there, here);
     return report_only(s, "results were checked here, times were measured on the machine");
   }
   if (!s->target->traits.deterministic)
-    tw_state_note(s, "the runner reported %s for the best kernel, which takes %s here",
-                  tw_print_amount(s->target->unit, s->best->measured.cost, there),
-                  tw_print_amount(s->target->unit, o[0].measured.cost, here));
+    tw_state_note(s, "the runner reported %s for the best kernel, which takes %s here", there, here);
   for (size_t i = 0; i < n; i++) take_outcome(s, of[i], &o[i]);
   if (n == 2 && s->best->measured.cost > s->start->measured.cost) {
     tw_state_note(s, "the best kernel is slower than %s here: %s is kept", tw_state_start_name(s),
