@@ -238,8 +238,7 @@ void cli_wrap_output(void);
 enum { CLI_NUMBER = 40 };
 /* "1,234,567" for whole numbers, four digits otherwise. Returns buffer. */
 char *cli_print_number(double, char buffer[CLI_NUMBER]);
-/* "1,234,567 cycles" or "1.25 ms". */
-/* In a unit: seconds as us, ms or s. */
+/* "1,234,567 cycles"; seconds as "17.8 us", "1.25 ms" or "1.5 s". */
 char *cli_print_amount(const char *unit, double, char buffer[CLI_NUMBER]);
 char *cli_print_cost(const tw_target *, double cost, char buffer[CLI_NUMBER]);
 void cli_print_spread(const tw_target *, const tw_spread *); /* a line; nothing if there were no rounds */

@@ -70,7 +70,7 @@ static void become_row(tw_operands *x) {
   if (x->lda == 1) x->a_transposed = false, x->lda = x->k;
 }
 
-/* Products whose B is kept in registers. More units wait longer for one another than rows take. */
+/* Products whose B is kept in registers. With more units, or with few rows, multiply-adds wait for one another. */
 static inline bool has_few_units(const tw_operands *x) {
   enum { FEWER_UNITS = 4, ROWS_LEAST = 4 };
   return !x->b_transposed && x->k <= (x->m < ROWS_LEAST ? FEWER_UNITS : X86_FEW_UNITS);

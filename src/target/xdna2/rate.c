@@ -92,7 +92,7 @@ static void say_limit(const xd_rate *r, tw_explanation *e) {
 void xd_explain_rate(const xd_config *c, const xd_design *d, const xd_rate *r, tw_explanation *e) {
   const xd_cluster cluster = xd_cluster_of(c, d->kernel, d->tile.k);
   tw_add_quantity(e, "intensity", "op/byte", r->intensity,
-                  "equation 2 of the ATB paper (docs/explain/xdna2-model.md), with its bytes");
+                  "equation 2 of the ATB paper (docs/explain/xdna2-model.md), with bytes as the paper counts them");
   tw_add_quantity(e, "intensity_packed", "op/byte", r->intensity_packed, "equation 2, with bytes as stored in memory");
   tw_add_quantity(e, "efficiency_micro", "", r->efficiency_micro,
                   d->kernel->vmac_cycles > 0 ? "equation 13" : "equations 5 to 10: not fitted to any measurement");

@@ -182,8 +182,7 @@ void xd_execute_coverage(const xd_gemm *g, const tw_problem *whole, char *text, 
   else
     snprintf(text, size,
              "sampled: every element of a smaller product with the same tiles (m=%lld n=%lld k=%lld), because the "
-             "whole product "
-             "is timed and not computed",
+             "whole product is timed and not computed",
              (long long)tw_problem_int(&smaller, "m"), (long long)tw_problem_int(&smaller, "n"),
              (long long)tw_problem_int(&smaller, "k"));
 }
