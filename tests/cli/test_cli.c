@@ -639,6 +639,22 @@ static void launch_files_name_arguments(void **state) {
   }
 }
 
+static void a_header_beside_the_source_is_named_with_its_folder(void **state) {
+  static const char run[] = "$T run beside/f.hip -t cdna4 --kernel f --grid 1 --block 64 --arg out=o.bin:256";
+  char words[400];
+  (void)state;
+  if (system("command -v clang-22 >/dev/null") != 0) skip();
+  snprintf(words, sizeof words,
+           "mkdir -p beside; echo '#include \"two.h\"\n#include <hip/hip_runtime.h>\n"
+           "__global__ void f(float *a) { a[threadIdx.x] = TWO; }' >beside/f.hip; %s",
+           run);
+  expect_failure(words, 1, "tilewright: beside/f.hip:1:10: fatal error: 'two.h' file not found");
+  snprintf(words, sizeof words, "echo '#define TWO 2' >beside/two.h; %s", run);
+  expect_failure(words, 1, "two.h is beside the source; add --include beside: beside/f.hip:1:10: fatal error");
+  snprintf(words, sizeof words, "%s --include beside", run);
+  expect_output(words, "f ran on cdna4");
+}
+
 static void what_is_no_program_is_not_correct(void **state) {
   (void)state;
   static const char *const words[] = {"truncate -s 9M large.c; $T run large.c " SMALL " --json",
@@ -1388,6 +1404,7 @@ int main(void) {
       cmocka_unit_test(a_runner_is_not_trusted),
       cmocka_unit_test(no_timeline_is_drawn_after_the_time_limit),
       cmocka_unit_test(tuning_does_not_depend_on_jobs),
+      cmocka_unit_test(a_header_beside_the_source_is_named_with_its_folder),
       cmocka_unit_test(what_is_no_program_is_not_correct),
       cmocka_unit_test(a_pipe_without_a_writer_is_no_program),
       cmocka_unit_test(a_message_of_several_lines_is_one_line),
