@@ -59,7 +59,7 @@ R.prepare = run => {
   for (const c of list) {
     c.children = [];
     /* Rules name a lever as the menu does ("row pipeline"), a reused search by its step ("row_pipeline"). */
-    if (/^[a-z0-9_]+( \+ [a-z0-9_]+)*$/.test(c.lever || '')) c.lever = c.lever.replace(/_/g, ' ');
+    c.lever = (c.lever || '').split(' + ').map(part => /^[a-z0-9_]+$/.test(part) ? part.replace(/_/g, ' ') : part).join(' + ');
   }
   run.evaluated = list.filter(c => c.verdict !== 'duplicate');
   for (const c of list) {
