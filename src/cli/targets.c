@@ -58,15 +58,18 @@ static json_t *as_json(const tw_target *target) {
   return object;
 }
 
-/* In a list, the names are in the first column: completions read it. */
-static void print_line(const tw_target *target) {
+/* In a list, the names are in the first column: completions read it. `reason` is why the previous target of the list is
+ * not available, if it is not. The GPUs of a driver that is missing have one reason, which is printed once. */
+static void print_line(const tw_target *target, tw_error *reason) {
   tw_error error = {0};
   printf("%-24s %s\n", target->name, target->summary);
-  if (target->available(target, &error) != TW_OK) printf("%-24s not available here: %s\n", "", error.text);
+  const bool available = target->available(target, &error) == TW_OK, is_known = !strcmp(error.text, reason->text);
+  if (!available) printf("%-24s not available here%s%s\n", "", is_known ? "" : ": ", is_known ? "" : error.text);
+  *reason = error;
 }
 
 static void print_target(const tw_target *target) {
-  print_line(target);
+  print_line(target, &(tw_error){0});
   char *description = target->describe(target);
   if (description) printf("\n%s", description);
   free(description);
@@ -220,7 +223,8 @@ tw_status cli_targets(const cli *c, tw_error *error) {
     if (status == TW_OK) print_target(target), print_changes(target);
     return status;
   }
-  for (size_t i = 0; (target = tw_target_at(i)); i++) print_line(target);
+  tw_error reason = {0};
+  for (size_t i = 0; (target = tw_target_at(i)); i++) print_line(target, &reason);
   list_files(NULL);
   return TW_OK;
 }
