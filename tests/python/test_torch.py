@@ -110,6 +110,8 @@ class Products(unittest.TestCase):
 
     def test_errors_are_no_larger_than_pytorchs(self):
         for dtype in TYPES:
+            # sums of 256 terms; on Intel's CPUs with AVX-512, OpenBLAS adds 128 terms, whose errors are smaller by the root of 2
+            most = 1.5 if dtype == torch.float32 else 1.15
             for m, n, k in ((128, 128, 128), (256, 200, 1000), (130, 64, 4096)):
                 a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
                 exact = a.double() @ b.double()
@@ -117,7 +119,7 @@ class Products(unittest.TestCase):
                     theirs = rms(torch.matmul(a, b) - exact)
                 except RuntimeError:  # PyTorch 1.13 has no product of float16 on the CPU
                     theirs = rms(exact.to(dtype) - exact)
-                self.assertLessEqual(rms(twt.matmul(a, b) - exact), 1.15 * theirs, (dtype, m, n, k))
+                self.assertLessEqual(rms(twt.matmul(a, b) - exact), most * theirs, (dtype, m, n, k))
 
     def test_dimensions_are_those_of_pytorch(self):
         x, weight, bias = torch.randn(3, 70, 20), torch.randn(30, 20), torch.randn(30)

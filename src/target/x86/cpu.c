@@ -72,7 +72,7 @@ void x86_emulate_amx(void) { amx_is_emulated = true; }
 /* Called last, because asking has a cost: the states of threads become larger. */
 static void ask_amx(void) {
 #if defined __x86_64__
-  cpu.has[X86_AMX] = cpu.has[X86_AMX] && (amx_is_emulated || may_use_amx());
+  cpu.has[X86_AMX] = cpu.has[X86_AMX] && (may_use_amx() || amx_is_emulated);
   cpu.slow_bf16 = __builtin_cpu_is("intel") && !cpu.has[X86_AMX];
 #endif
 }
