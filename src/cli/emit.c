@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "cli/cli.h"
+#include "evaluate/stated.h"
 
 static tw_status write_floorplan(const cli *c, const cli_subject *s, const tw_schedule *schedule, tw_error *error) {
   char *svg = NULL;
@@ -31,6 +32,15 @@ static tw_status write_design(const cli *c, const cli_subject *s, const tw_sched
   return status;
 }
 
+static tw_status emit(const cli_subject *s, const tw_schedule *schedule, char **source, tw_error *error) {
+  char *plain;
+  const tw_status status = tw_target_emit(s->target, &s->problem, schedule, &plain, error);
+  if (status != TW_OK) return status;
+  *source = tw_stated_text(s->target, &s->problem, plain);
+  free(plain);
+  return *source ? TW_OK : tw_fail(error, TW_NO_MEMORY, "out of memory while emitting a kernel");
+}
+
 tw_status cli_emit(const cli *c, tw_error *error) {
   cli_subject subject;
   tw_schedule schedule;
@@ -44,7 +54,7 @@ tw_status cli_emit(const cli *c, tw_error *error) {
     status = cli_read_source(c->options.from, &source, &length, error);
   } else {
     if (status == TW_OK) status = cli_read_schedule(c, &subject, &schedule, error);
-    if (status == TW_OK) status = tw_target_emit(subject.target, &subject.problem, &schedule, &source, error);
+    if (status == TW_OK) status = emit(&subject, &schedule, &source, error);
   }
   if (status != TW_OK) return status;
   status = write_floorplan(c, &subject, &schedule, error);

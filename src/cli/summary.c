@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "base/utilization.h"
 #include "cli/cli.h"
+#include "evaluate/stated.h"
 #include "evaluate/text.h"
 
 static double speedup(const tw_search_result *r, double cost) { return cost > 0 ? r->start.cost / cost : 0; }
@@ -234,12 +235,17 @@ tw_status cli_write_design(const char *directory, const cli_subject *s, const tw
   return status == TW_OK ? write_sources(directory, s, schedule, source, names, error) : status;
 }
 
+/* The user's own program stays as it is; other kernels state their problem. */
+static char *own_text(const cli_subject *s, const tw_search_result *r, const char *source) {
+  return r->how || !source ? strdup(source ? source : "") : tw_stated_text(s->target, &s->problem, source);
+}
+
 tw_status cli_write_result(const char *directory, const cli_subject *s, const tw_search_result *r, tw_text *names,
                            tw_error *error) {
   char *start = start_name(s);
-  tw_status status = start ? write_text(directory, source_name(s), strdup(r->source ? r->source : ""), error)
+  tw_status status = start ? write_text(directory, source_name(s), own_text(s, r, r->source), error)
                            : tw_fail(error, TW_NO_MEMORY, "out of memory while writing the result");
-  if (status == TW_OK) status = write_text(directory, start, strdup(r->start_source ? r->start_source : ""), error);
+  if (status == TW_OK) status = write_text(directory, start, own_text(s, r, r->start_source), error);
   if (status == TW_OK) status = write_text(directory, "schedule.txt", cli_schedule_text(&r->schedule), error);
   if (status == TW_OK) status = write_text(directory, "summary.json", json_to_text(cli_json_result(s, r, true)), error);
   tw_text_add(names, "%s, %s, schedule.txt, summary.json", source_name(s), start ? start : "?");

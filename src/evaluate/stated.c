@@ -7,21 +7,32 @@
 
 #include "base/strings.h"
 
-/* "/" "* OP key=value ... on TARGET[,.;]", also after "//" or "#": the problem on that machine, or on the trial's if it
- * is not known here. */
-static bool read_stated(const tw_trial *t, tw_problem *out) {
+/* "/" "* OP key=value ... on TARGET[,.;]", also after "//" or "#": the problem on that machine, or on `target` if it is
+ * not known here. */
+static bool read_stated(const char *source, const tw_target *target, tw_problem *out) {
   char line[1024], name[64] = "";
-  const char *from = t->source;
-  const size_t mark = strspn(from, "#*/");
+  const size_t mark = strspn(source, "#*/");
   if (!mark) return false;
-  snprintf(line, sizeof line, "%.*s", (int)strcspn(from + mark, "\n"), from + mark);
+  snprintf(line, sizeof line, "%.*s", (int)strcspn(source + mark, "\n"), source + mark);
   char *problem = line + strspn(line, " \t"), *on = strstr(problem, " on ");
   if (!on) return false;
   *on = '\0';
   snprintf(name, sizeof name, "%.*s", (int)strcspn(on + 4, " ,;*"), on + 4);
   const tw_target *machine = tw_target_find(name);
-  if (!machine) machine = t->target;
+  if (!machine) machine = target;
   return tw_problem_parse(machine, problem, out, NULL) == TW_OK && tw_target_supports(machine, out, NULL) == TW_OK;
+}
+
+char *tw_stated_text(const tw_target *target, const tw_problem *problem, const char *source) {
+  tw_problem stated;
+  if (read_stated(source, target, &stated)) return strdup(source);
+  const char *const name = target->traits.source_name, *const ending = strrchr(name, '.');
+  const bool is_c = ending && (!strcmp(ending, ".c") || !strcmp(ending, ".cu"));
+  char *words = tw_problem_text(problem);
+  tw_text text = {0};
+  if (words) tw_text_add(&text, "%s %s on %s\n%s", is_c ? "//" : "#", words, target->name, source);
+  free(words);
+  return tw_text_take(&text);
 }
 
 /* "m=64 k=32": the keys of `p` whose values differ from `other`. Printed problems omit defaults. */
@@ -41,7 +52,7 @@ static void print_differences(const tw_problem *p, const tw_problem *other, tw_t
 
 void tw_stated_explain(const tw_trial *t, tw_error *error) {
   tw_problem stated;
-  if (!read_stated(t, &stated)) return;
+  if (!read_stated(t->source, t->target, &stated)) return;
   tw_text is = {0}, was = {0};
   if (stated.op == t->problem->op) {
     print_differences(&stated, t->problem, &is);

@@ -825,6 +825,12 @@ static void a_kernel_that_is_run_on_another_problem_says_so_first(void **state) 
     snprintf(says, sizeof says, "%s%s", stated, rows[i].says);
     expect_failure(words, 1, says);
   }
+  expect_failure(
+      "$T emit gemm m=64 n=64 k=64 -t x86 >stated.c; $T run stated.c gemm m=64 n=64 k=64 a_transposed=1 -t x86", 1,
+      "states that it is for the default of a_transposed, but it was run with a_transposed=1: ");
+  expect_failure("$T tune gemm m=64 n=256 k=64 a=i8 b=i8 -t xdna2 --samples 2 --no-wisdom --out stated >/dev/null; "
+                 "$T run stated/design.txt gemm m=64 n=256 k=64 -t xdna2",
+                 1, "states that it is for a=i8 b=i8 c=i32 acc=i32, but it was run with ");
   /* On its own problem, or without a comment, a fault is only a fault. */
   outcome own = run("$T emit " SMALL " | sed 's/ mvout(/ (void)(/' >stated.c; $T run stated.c " SMALL);
   outcome none = run("$T emit " SMALL " | sed '1,/\\*\\//d' >stated.c; $T run stated.c gemm m=10 n=24 k=40" ON);
