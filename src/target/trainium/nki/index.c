@@ -27,7 +27,31 @@ nki_view *nki_view_copy(nki_run *r, const nki_view *v) {
   return out;
 }
 
+void nki_set_dim(nki_view *v, int d, int64_t size, int64_t along_partitions, int64_t along_columns) {
+  v->size[d] = size;
+  v->along_partitions[d] = along_partitions;
+  v->along_columns[d] = along_columns;
+}
+
 /* ---- items of an index ---- */
+
+/* An index of n items; negative ones count from the end. */
+static int64_t item_of(nki_run *r, nki_value index, int64_t n, const char *what) {
+  const int64_t given = nki_integer(r, index, "index"), i = given < 0 ? given + n : given;
+  if (i < 0 || i >= n) nki_fail(r, "index %lld is outside of %s (it has %lld)", (long long)i, what, (long long)n);
+  return i;
+}
+
+/* The bounds of a slice of n items; negative ones that are given count from the end. */
+static int64_t read_slice(nki_run *r, const nki_slice *s, int64_t n, int64_t *start, int64_t *stop) {
+  const int64_t step = s->step.type == NKI_V_NONE ? 1 : nki_integer(r, s->step, "step");
+  if (!step) nki_fail(r, "a slice has step 0");
+  *start = s->start.type == NKI_V_NONE ? (step > 0 ? 0 : n - 1) : nki_integer(r, s->start, "start");
+  *stop = s->stop.type == NKI_V_NONE ? (step > 0 ? n : -1) : nki_integer(r, s->stop, "stop");
+  if (s->start.type != NKI_V_NONE && *start < 0) *start += n;
+  if (s->stop.type != NKI_V_NONE && *stop < 0) *stop += n;
+  return step;
+}
 
 enum { ITEMS_MAX = 16 };
 
@@ -57,9 +81,7 @@ static int spread_items(nki_run *r, const nki_view *v, nki_value index, nki_valu
 
 static int add_dim(nki_run *r, nki_view *out, int64_t size, int64_t partitions, int64_t columns) {
   if (out->n == TRN_VIEW_DIMS) nki_fail(r, "a tensor has more than %d dimensions", TRN_VIEW_DIMS);
-  out->size[out->n] = size;
-  out->along_partitions[out->n] = partitions;
-  out->along_columns[out->n] = columns;
+  nki_set_dim(out, out->n, size, partitions, columns);
   return out->n++;
 }
 
@@ -72,12 +94,8 @@ static void add_limit(nki_run *r, nki_view *out, int axis, int64_t offset, int64
 }
 
 static void take_slice(nki_run *r, nki_view *out, const nki_view *v, int axis, const nki_slice *s) {
-  const int64_t size = v->size[axis], step = s->step.type == NKI_V_NONE ? 1 : nki_integer(r, s->step, "step");
-  if (!step) nki_fail(r, "a slice has step 0");
-  int64_t start = s->start.type == NKI_V_NONE ? (step > 0 ? 0 : size - 1) : nki_integer(r, s->start, "start");
-  int64_t stop = s->stop.type == NKI_V_NONE ? (step > 0 ? size : -1) : nki_integer(r, s->stop, "stop");
-  if (s->start.type != NKI_V_NONE && start < 0) start += size;
-  if (s->stop.type != NKI_V_NONE && stop < 0) stop += size;
+  int64_t start, stop;
+  const int64_t size = v->size[axis], step = read_slice(r, s, size, &start, &stop);
   const int64_t n = step > 0 ? (stop > start ? (stop - start + step - 1) / step : 0)
                              : (start > stop ? (start - stop - step - 1) / -step : 0);
   const int d = add_dim(r, out, n, v->along_partitions[axis] * step, v->along_columns[axis] * step);
@@ -223,19 +241,10 @@ static nki_value grid(nki_run *r, nki_value index) {
 static nki_value sequence_index(nki_run *r, nki_value v, nki_value index) {
   const nki_sequence *s = nki_items(v);
   const int64_t n = (int64_t)s->n;
-  if (index.type != NKI_V_SLICE) {
-    int64_t i = nki_integer(r, index, "index");
-    if (i < 0) i += n;
-    if (i < 0 || i >= n) nki_fail(r, "index %lld of %s with %lld items", (long long)i, nki_type_name(v), (long long)n);
-    return s->item[i];
-  }
-  const nki_slice *x = (nki_slice *)index.as.o;
-  const int64_t step = x->step.type == NKI_V_NONE ? 1 : nki_integer(r, x->step, "step");
-  int64_t from = x->start.type == NKI_V_NONE ? (step > 0 ? 0 : n - 1) : nki_integer(r, x->start, "start");
-  int64_t to = x->stop.type == NKI_V_NONE ? (step > 0 ? n : -1) : nki_integer(r, x->stop, "stop");
-  if (!step) nki_fail(r, "a slice has step 0");
-  if (from < 0 && x->start.type != NKI_V_NONE) from = from + n < 0 ? 0 : from + n;
-  if (to < 0 && x->stop.type != NKI_V_NONE) to += n;
+  if (index.type != NKI_V_SLICE) return s->item[item_of(r, index, n, nki_type_name(v))];
+  int64_t from, to;
+  const int64_t step = read_slice(r, (nki_slice *)index.as.o, n, &from, &to);
+  if (from < 0) from = 0;
   const nki_value out = nki_sequence_of(r, v.type, 0, NULL);
   for (int64_t i = from; step > 0 ? i < to && i < n : i > to && i >= 0; i += step)
     if (i < n) nki_append(r, nki_items(out), s->item[i]);
@@ -265,11 +274,8 @@ nki_value nki_subscript(nki_run *r, nki_value v, nki_value index) {
     nki_fail(r, "the dict has no key '%s'", key);
   }
   if (v.type == NKI_V_STRING) {
-    int64_t i = nki_integer(r, index, "index");
     const int64_t n = (int64_t)((const nki_string *)v.as.o)->length;
-    if (i < 0) i += n;
-    if (i < 0 || i >= n) nki_fail(r, "index %lld of a string with %lld characters", (long long)i, (long long)n);
-    return nki_text(r, nki_string_of(v) + i, 1);
+    return nki_text(r, nki_string_of(v) + item_of(r, index, n, "the string"), 1);
   }
   nki_fail(r, "unsupported index of %s", nki_type_name(v));
 }
@@ -363,9 +369,8 @@ nki_view *nki_pattern(nki_run *r, const nki_view *v, const nki_index *x) {
   out->column += offset;
   for (int d = 0; d < n; d++) {
     const bool is_partition = !is_hbm && d == 0;
-    out->size[d] = count[d];
-    out->along_partitions[d] = is_partition ? v->along_partitions[0] * (step[d] / per_partition) : 0;
-    out->along_columns[d] = is_partition ? 0 : step[d];
+    nki_set_dim(out, d, count[d], is_partition ? v->along_partitions[0] * (step[d] / per_partition) : 0,
+                is_partition ? 0 : step[d]);
   }
   return out;
 }
@@ -382,9 +387,8 @@ nki_view *nki_broadcast(nki_run *r, const nki_view *v, int n, const int64_t size
     if (old != size[d] && old != 1)
       nki_fail(r, "dimension %d has %lld elements and cannot be broadcast to %lld", d, (long long)old,
                (long long)size[d]);
-    out->size[d] = size[d];
-    out->along_partitions[d] = from < 0 || old != size[d] ? 0 : v->along_partitions[from];
-    out->along_columns[d] = from < 0 || old != size[d] ? 0 : v->along_columns[from];
+    const bool repeats = from < 0 || old != size[d];
+    nki_set_dim(out, d, size[d], repeats ? 0 : v->along_partitions[from], repeats ? 0 : v->along_columns[from]);
   }
   return out;
 }
@@ -392,9 +396,7 @@ nki_view *nki_broadcast(nki_run *r, const nki_view *v, int n, const int64_t size
 nki_view *nki_turn(nki_run *r, const nki_view *v) {
   nki_view *out = nki_view_copy(r, v);
   for (int d = 0; d < 2; d++) {
-    out->size[d] = v->size[1 - d];
-    out->along_partitions[d] = v->along_partitions[1 - d];
-    out->along_columns[d] = v->along_columns[1 - d];
+    nki_set_dim(out, d, v->size[1 - d], v->along_partitions[1 - d], v->along_columns[1 - d]);
     for (int i = 0; i < v->n_limits; i++) out->limit[i].factor[d] = v->limit[i].factor[1 - d];
   }
   return out;

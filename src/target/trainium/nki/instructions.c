@@ -81,9 +81,7 @@ static int common_shape(nki_run *r, size_t n_views, nki_view *view[], int64_t si
     const int more = n - view[i]->n;
     for (int d = n - 1; d > 0; d--) { /* free dimensions align at the last */
       const int from = is_column ? (d < view[i]->n ? d : -1) : d - more;
-      out->size[d] = from > 0 ? view[i]->size[from] : 1;
-      out->along_columns[d] = from > 0 ? view[i]->along_columns[from] : 0;
-      out->along_partitions[d] = 0;
+      nki_set_dim(out, d, from > 0 ? view[i]->size[from] : 1, 0, from > 0 ? view[i]->along_columns[from] : 0);
     }
     out->n = n;
     view[i] = out;
@@ -115,10 +113,7 @@ static nki_view *pointer_of(nki_run *r, nki_view *v, int n) {
     nki_fail(r, "an operand of shape %s; expected one value per partition", text);
   }
   tile->n = n;
-  for (int d = 1; d < n; d++) {
-    tile->size[d] = 1;
-    tile->along_partitions[d] = tile->along_columns[d] = 0;
-  }
+  for (int d = 1; d < n; d++) nki_set_dim(tile, d, 1, 0, 0);
   return tile;
 }
 
@@ -127,6 +122,13 @@ static trn_type promote(trn_type a, trn_type b) {
   if (trn_type_is_real(a) != trn_type_is_real(b)) return trn_type_is_real(a) ? a : b;
   if (trn_type_bytes(a) == trn_type_bytes(b) && trn_type_is_real(a)) return TRN_F32; /* bf16 and f16 */
   return trn_type_bytes(a) >= trn_type_bytes(b) ? a : b;
+}
+
+/* The bounds that the mask of `what` leaves; each of its conditions is on one dimension. */
+static nki_bounds box_of(nki_run *r, nki_value mask, int n, const int64_t size[], const char *what) {
+  const nki_bounds bounds = nki_bounds_of(r, mask, n, size);
+  if (bounds.rest) nki_fail(r, "unsupported mask of %s with conditions on several dimensions", what);
+  return bounds;
 }
 
 /* ---- rows ---- */
@@ -308,8 +310,7 @@ nki_view *nki_do_dma(nki_run *r, nki_view *src, nki_result result) {
     nki_fail(r, "a DMA transfer cannot touch PSUM; copy to SBUF first");
   if (from_hbm && !result.into && src->n == 1) { /* one value per partition */
     source = nki_view_copy(r, src);
-    source->size[1] = 1;
-    source->along_partitions[1] = source->along_columns[1] = 0;
+    nki_set_dim(source, 1, 1, 0, 0);
     source->n = 2;
   }
   if (!result.into && source->n && source->size[0] > r->config->memory.partitions)
@@ -344,8 +345,7 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
                         nki_result result) {
   nki_view *tile = tile_of(r, src);
   if (axes & 1) nki_fail(r, "unsupported reduction over the partition dimension; expected free dimensions");
-  const nki_bounds bounds = nki_bounds_of(r, result.mask, tile->n, tile->size);
-  if (bounds.rest) nki_fail(r, "unsupported mask of a reduction with conditions on several dimensions");
+  const nki_bounds bounds = box_of(r, result.mask, tile->n, tile->size, "a reduction");
   nki_view *ordered = nki_view_copy(r, tile);
   int64_t size[TRN_VIEW_DIMS];
   nki_bounds kept = {0}, moved = {.n = tile->n}; /* moved: the bounds of the view whose reduced dimensions are last */
@@ -354,9 +354,7 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
     for (int d = 0; d < tile->n; d++) {
       const bool is_reduced = axes >> d & 1;
       if (is_reduced == (phase == 0)) continue;
-      ordered->size[at] = tile->size[d];
-      ordered->along_partitions[at] = tile->along_partitions[d];
-      ordered->along_columns[at] = tile->along_columns[d];
+      nki_set_dim(ordered, at, tile->size[d], tile->along_partitions[d], tile->along_columns[d]);
       moved.lo[at] = bounds.lo[d];
       moved.hi[at++] = bounds.hi[d];
       reduced += is_reduced;
@@ -402,8 +400,7 @@ nki_view *nki_do_scan(nki_run *r, nki_view *a, nki_view *b, nki_scalar initial, 
   int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 2, source, size);
   nki_view *whole = destination(r, &result, TRN_SBUF, promote(a->type, b->type), n, size);
-  const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
-  if (bounds.rest) nki_fail(r, "unsupported mask of a scan with conditions on several dimensions");
+  const nki_bounds bounds = box_of(r, result.mask, n, size, "a scan");
   if (bounds.is_empty) return whole;
   nki_view *operand[4] = {nki_cut(r, whole, &bounds), nki_cut(r, source[0], &bounds), nki_cut(r, source[1], &bounds)};
   if (initial.pointer) operand[3] = nki_cut(r, pointer_of(r, initial.pointer, n), &bounds);
@@ -437,9 +434,8 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
   size[0] = columns;
   nki_view *whole = destination(r, &result, TRN_PSUM, TRN_F32, m->n, size);
   if (whole->tensor->memory != TRN_PSUM) nki_fail(r, "the result of nc_matmul must be in PSUM");
-  const nki_bounds bounds = nki_bounds_of(r, result.mask, m->n, size);
+  const nki_bounds bounds = box_of(r, result.mask, m->n, size, "nc_matmul");
   if (bounds.is_empty) return whole;
-  if (bounds.rest) nki_fail(r, "unsupported mask of nc_matmul with conditions on several dimensions");
   nki_view *to = nki_cut(r, whole, &bounds);
   nki_tensor *t = to->tensor;
   const int64_t block = to->column / t->columns;
@@ -475,8 +471,7 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
 
 nki_view *nki_do_transpose(nki_run *r, nki_view *src, nki_result result) {
   nki_view *s = tile_of(r, src);
-  const nki_bounds bounds = nki_bounds_of(r, result.mask, s->n, s->size);
-  if (bounds.rest) nki_fail(r, "unsupported mask of a transpose with conditions on several dimensions");
+  const nki_bounds bounds = box_of(r, result.mask, s->n, s->size, "a transpose");
   const int64_t rows = s->size[0], columns = nki_free_elements(s), limit = 128;
   if (rows > limit || columns > limit)
     nki_fail(r, "nc_transpose of %lld x %lld; expected at most %lld x %lld on this engine", (long long)rows,
@@ -512,9 +507,8 @@ nki_view *nki_do_transpose(nki_run *r, nki_view *src, nki_result result) {
 
 nki_view *nki_do_fill(nki_run *r, double value, nki_view *into, nki_value mask, trn_engine engine) {
   nki_view *tile = nki_as_tile(r, into);
-  const nki_bounds bounds = nki_bounds_of(r, mask, tile->n, tile->size);
+  const nki_bounds bounds = box_of(r, mask, tile->n, tile->size, "a fill");
   if (bounds.is_empty) return into;
-  if (bounds.rest) nki_fail(r, "unsupported mask of a fill with conditions on several dimensions");
   nki_view *to = nki_cut(r, tile, &bounds);
   nki_emit_pass(r, TRN_MEMSET, engine, nki_free_elements(to), 1, &to);
   const trn_view dst = nki_data(r, to);
@@ -527,9 +521,8 @@ nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
   const int n = x->n > 1 ? x->n : 2;
   for (int d = 0; d < n; d++) size[d] = d < x->n ? x->size[d] : 1;
   nki_view *whole = destination(r, &result, TRN_SBUF, TRN_I32, n, size);
-  const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
+  const nki_bounds bounds = box_of(r, result.mask, n, size, "iota");
   if (bounds.is_empty) return whole;
-  if (bounds.rest) nki_fail(r, "unsupported mask of iota with conditions on several dimensions");
   nki_view *to = nki_cut(r, whole, &bounds);
   nki_emit_pass(r, TRN_IOTA, TRN_GPSIMD, nki_free_elements(to), 1, &to);
   const trn_view all = nki_data(r, to);
@@ -555,9 +548,8 @@ nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true
   int64_t size[TRN_VIEW_DIMS];
   const int n = common_shape(r, 1, source, size);
   nki_view *whole = destination(r, &result, TRN_SBUF, on_true->type, n, size);
-  const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
+  const nki_bounds bounds = box_of(r, result.mask, n, size, "affine_select");
   if (bounds.is_empty) return whole;
-  if (bounds.rest) nki_fail(r, "unsupported mask of affine_select with conditions on several dimensions");
   nki_view *to = nki_cut(r, whole, &bounds), *from = nki_cut(r, source[0], &bounds);
   if (from->tensor->memory == TRN_PSUM && !r->is_newer) /* GpSimd cannot read PSUM: the older compiler inserts a copy */
     from = nki_as_tile(r, nki_do_copy(r, from, (nki_result){.engine = TRN_ENGINE_ANY}));

@@ -193,18 +193,12 @@ nki_view *nki_as_tile(nki_run *r, const nki_view *v) {
       if (v->along_partitions[d] && v->size[d] > 1)
         nki_fail(r, "the partition dimension must be the first dimension of an operand (it is dimension %d)", d);
     if (v->n > 1) nki_fail(r, "the first dimension of an operand must be the partition dimension");
-    for (int d = v->n; d > 0; d--) {
-      out->size[d] = v->size[d - 1];
-      out->along_partitions[d] = 0;
-      out->along_columns[d] = v->along_columns[d - 1];
-    }
-    out->size[0] = 1;
-    out->along_partitions[0] = out->along_columns[0] = 0;
+    for (int d = v->n; d > 0; d--) nki_set_dim(out, d, v->size[d - 1], 0, v->along_columns[d - 1]);
+    nki_set_dim(out, 0, 1, 0, 0);
     out->n = v->n + 1;
   }
   if (out->n == 1) { /* each partition has one element */
-    out->size[1] = 1;
-    out->along_partitions[1] = out->along_columns[1] = 0;
+    nki_set_dim(out, 1, 1, 0, 0);
     out->n = 2;
   }
   for (int d = 0; d < out->n; d++) {
@@ -270,18 +264,14 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
     /* now the zeros must be written */
     if (t->block_is_zero_pending && t->block_is_zero_pending[block] && k >= n_outputs) {
       t->block_is_zero_pending[block] = false;
-      trn_instruction zero = {
-          .opcode = TRN_MEMSET, .engine = TRN_ENGINE_ANY, .line = t->line, .first_wait = -1, .n_operands = 1};
-      zero.partitions = (int)t->partitions;
-      zero.elements = t->columns;
-      zero.operand[0] = (trn_region){.tensor = t->first + (int)block,
-                                     .is_written = true,
-                                     .type = trn_type_to_tw(t->type),
-                                     .partitions = (int)t->partitions,
-                                     .partition_step = 1,
-                                     .n_dims = 1};
-      zero.operand[0].size[0] = t->columns;
-      zero.operand[0].stride[0] = trn_type_bytes(t->type);
+      trn_instruction zero = {.opcode = TRN_MEMSET,
+                              .engine = TRN_ENGINE_ANY,
+                              .line = t->line,
+                              .elements = t->columns,
+                              .partitions = (int)t->partitions,
+                              .n_operands = 1,
+                              .operand = {nki_region(r, nki_tile_of_block(r, t, block), false, true)},
+                              .first_wait = -1};
       if (trn_program_add(r->program, &zero) < 0) nki_out_of_memory(r);
     }
     if (t->accumulates && i.opcode != TRN_MATMUL) end_accumulation(t, operand[k]);

@@ -309,6 +309,7 @@ nki_index *nki_index_of(nki_run *, nki_value); /* accepts an int, too */
 nki_mask *nki_mask_new(nki_run *);
 nki_view *nki_view_whole(nki_run *, nki_tensor *, int n, const int64_t size[], int partition_axis);
 nki_view *nki_view_copy(nki_run *, const nki_view *);
+void nki_set_dim(nki_view *, int d, int64_t size, int64_t along_partitions, int64_t along_columns);
 nki_view *nki_reshape(nki_run *, const nki_view *, int n, const int64_t size[]);
 /* The elements at offset + sum i[d] step[d], in the order of the tensor's elements. In tiles, the first step is over
  * partitions. */
