@@ -103,6 +103,7 @@ int main(int argc, char **argv) {
     return 0; /* the process ends: nothing is freed */
   }
   print_time(&config, &program, "usual", c);
+  c.schedule_program = false;
   for (int n = 1; n <= 16; n *= 2) {
     char what[32];
     snprintf(what, sizeof what, "look-ahead of %d", n);

@@ -15,6 +15,7 @@
 #include "base/embedded.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/heap.h"
 #include "base/parallel.h"
 #include "base/process.h"
 #include "base/random.h"
@@ -397,9 +398,29 @@ static void embedded_files_are_in_order_and_ended(void **state) {
   assert_null(tw_embedded_find("no such file"));
 }
 
+static void a_heap_gives_its_entries_in_order(void **state) {
+  enum { N = 1000 };
+  tw_heap_entry room[N], before = {-1, 0, 0};
+  tw_heap h = {.entry = room};
+  tw_random r;
+  tw_random_seed(&r, 1);
+  for (int i = 0; i < N; i++) /* many equal times and priorities */
+    tw_heap_push(&h, (tw_heap_entry){(double)tw_random_between(&r, 0, 9), (int)tw_random_between(&r, 0, 9), i});
+  for (int taken = 0; h.n; taken++) {
+    const tw_heap_entry now = tw_heap_pop(&h);
+    assert_true(now.at > before.at || (now.at == before.at && now.priority > before.priority) ||
+                (now.at == before.at && now.priority == before.priority && now.value > before.value));
+    before = now;
+    if (taken < N / 2) tw_heap_push(&h, (tw_heap_entry){now.at + 1, now.priority, N + taken});
+    assert_int_equal(h.n, taken < N / 2 ? N : N - 1 - (taken - N / 2));
+  }
+  (void)state;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(text_grows_and_is_handed_over),
+      cmocka_unit_test(a_heap_gives_its_entries_in_order),
       cmocka_unit_test(numbers_are_taken_whole_or_not_at_all),
       cmocka_unit_test(text_is_cut_between_words),
       cmocka_unit_test(near_words_are_found),

@@ -116,7 +116,7 @@ trn_compiler trn_compiler_of(const tw_problem *p) {
   c.choose_engines = !all && off != ENGINES;
   c.merge_iterations = !all && off != MERGING;
   c.software_arguments = !all && off != ARGUMENTS;
-  if (all || off == ORDER) c.look_ahead = 1;
+  if (all || off == ORDER) c.schedule_program = false, c.look_ahead = 1;
   c.static_dma = tw_problem_int(p, "descriptors");
   return c;
 }

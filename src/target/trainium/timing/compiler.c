@@ -19,6 +19,7 @@ const trn_compiler trn_compiler_usual = {.allocate = true,
                                          .choose_engines = true,
                                          .merge_iterations = true,
                                          .software_arguments = true,
+                                         .schedule_program = true,
                                          .look_ahead = 8};
 const trn_compiler trn_compiler_none = {.look_ahead = 1};
 
@@ -315,6 +316,46 @@ static bool remove_loads(trn_compiled *c, const uses *u, int64_t budget) {
   }
   tw_blocks_free(&memory);
   return has_memory;
+}
+
+/* --- names --- */
+
+/* A transfer that overwrites a tile in SBUF whose address the compiler chooses. */
+static bool overwrites(const trn_program *p, const trn_instruction *in) {
+  const trn_region *to = &in->operand[0];
+  const trn_tensor *t = &p->tensor[to->tensor];
+  return in->opcode == TRN_DMA && in->first_wait < 0 && to->is_written && !to->is_read && t->memory == TRN_SBUF &&
+         t->address < 0 && is_one_run(to) && trn_run_bytes(to) == t->bytes && to->partitions == t->partitions;
+}
+
+/* Gives the bytes that a transfer overwrites another place: what is there before ends its life at its last reader. False
+ * without memory. */
+static bool rename_tiles(trn_compiled *c) {
+  const trn_program *p = c->program;
+  trn_program *named = tw_blocks_take(&c->memory, sizeof *named);
+  int *name = tw_blocks_take(&c->memory, (p->n_tensors + 1) * sizeof *name); /* 0: no access yet */
+  size_t most = p->n_tensors;
+  for (size_t i = 0; i < p->n_instructions; i++) most += overwrites(p, &p->instruction[i]);
+  if (!named || !name) return false;
+  *named = *p;
+  named->tensor = tw_blocks_take(&c->memory, (most + 1) * sizeof *named->tensor);
+  if (!named->tensor) return false;
+  memcpy(named->tensor, p->tensor, p->n_tensors * sizeof *p->tensor);
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    const trn_instruction *in = &p->instruction[i];
+    for (int k = in->n_operands; k-- > 0;) {
+      const int tensor = in->operand[k].tensor;
+      if (!name[tensor]) {
+        name[tensor] = tensor + 1;
+      } else if (k == 0 && overwrites(p, in)) {
+        named->tensor[named->n_tensors++] = p->tensor[tensor];
+        name[tensor] = (int)named->n_tensors;
+      }
+      c->place[c->first_operand[i] + (size_t)k].tensor = name[tensor] - 1;
+    }
+  }
+  c->program = named;
+  return true;
 }
 
 /* --- invariants --- */
@@ -626,6 +667,7 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
                     .software_arguments = compiler->software_arguments && config->dma.hardware,
                     .engines_of_v2 = trn_is_v2(config) && p->is_older,
                     .look_ahead = compiler->look_ahead > 1 ? compiler->look_ahead : 1};
+  if (compiler->schedule_program && !p->is_older) c.look_ahead = TRN_WHOLE_PROGRAM;
   size_t operands = 0;
   for (size_t i = 0; i < p->n_instructions; i++) operands += (size_t)p->instruction[i].n_operands;
   const size_t n = p->n_instructions + 1;
@@ -645,6 +687,8 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
     for (int k = 0; k < p->instruction[i].n_operands; k++)
       c.place[operands++] = (trn_place){p->instruction[i].operand[k].tensor, 0, 0};
   }
+  if (status == TW_OK && compiler->allocate && c.look_ahead == TRN_WHOLE_PROGRAM && !rename_tiles(&c))
+    status = tw_no_memory(error, "the timing of a kernel");
   uses u = {0};
   if (status == TW_OK && (!find_uses(p, &u) || (reused_bytes && !remove_loads(&c, &u, reused_bytes)) ||
                           (compiler->remove_copies && p->is_older && !remove_invariants(&c, &u))))

@@ -35,7 +35,7 @@ typedef struct trn_compiled {
   bool static_dma, software_arguments; /* see trn_compiler; software_arguments only if hardware descriptors exist */
   /* Engines are chosen for NeuronCore-v2: GpSimd gets nothing that does not name it, Scalar gets long reciprocals. */
   bool engines_of_v2;
-  int look_ahead;
+  int look_ahead; /* TRN_WHOLE_PROGRAM: no bound */
 } trn_compiled;
 
 typedef struct trn_cost {

@@ -14,7 +14,6 @@ enum {
   RUNS_MAX = 64,
   HBM_RUNS_MAX = 1 << 14, /* in HBM, where each row of a tile is a run */
   QUADRANTS = 4,
-  CLASSES = TRN_ENGINES + 2, /* engines, instructions of several engines, transfers */
 };
 
 typedef struct run {
@@ -213,41 +212,15 @@ static int add_node(finder *f, int instruction, int next) {
   return (int)f->n_nodes++;
 }
 
-static int class_of(const finder *f, int instruction) {
-  const unsigned engines = f->c->engines[instruction];
-  if (f->c->program->instruction[instruction].opcode == TRN_DMA) return TRN_ENGINES + 1;
-  for (int e = 0; e < TRN_ENGINES; e++)
-    if (engines == 1u << e) return e;
-  return TRN_ENGINES;
-}
-
-/* Visits the accesses of a list that constrain an access that must follow all of them. An engine moves an
- * instruction by fewer than look_ahead places, so older accesses of an engine than its last look_ahead need no edge. */
-static void follow_list(finder *f, int to, int list, void (*visit)(finder *, int to, int from)) {
-  int count[CLASSES] = {0};
-  for (int i = list; i >= 0; i = f->node[i].next) {
-    const int from = f->node[i].instruction, class = class_of(f, from);
-    if (class < TRN_ENGINES && count[class]++ >= f->c->look_ahead) continue;
-    visit(f, to, from);
-  }
-}
-
-static void visit_reader(finder *f, int to, int from) { add_edge(f, to, from, true); }
-
-static void visit_inherited(finder *f, int to, int from) {
-  (void)to;
-  if (trn_room((void **)&f->inherited, f->n_inherited, &f->inherited_capacity, sizeof *f->inherited))
-    f->inherited[f->n_inherited++] = from;
-  else
-    f->is_full = true;
-}
-
 /* The first write to a tensor follows the last accesses of the tensors whose bytes it takes over. */
 static void inherit(finder *f, int tensor) {
   track *t = &f->track[tensor];
   t->first_inherited = f->n_inherited;
   for (size_t k = f->c->first_reused[tensor]; k < f->c->first_reused[tensor + 1]; k++)
-    follow_list(f, 0, f->track[f->c->reused[k]].accesses, visit_inherited);
+    for (int i = f->track[f->c->reused[k]].accesses; i >= 0 && !f->is_full; i = f->node[i].next) {
+      f->is_full = !trn_room((void **)&f->inherited, f->n_inherited, &f->inherited_capacity, sizeof *f->inherited);
+      if (!f->is_full) f->inherited[f->n_inherited++] = f->node[i].instruction;
+    }
   t->n_inherited = f->n_inherited - t->first_inherited;
 }
 
@@ -275,7 +248,8 @@ static void follow_operand(finder *f, int i, int operand) {
         if (c->writer < 0 && c->readers < 0) is_fresh = true;
         add_edge(f, i, c->writer, r->is_written && (!r->is_read || accumulates));
         if (r->is_written) {
-          follow_list(f, i, c->readers, visit_reader);
+          for (int reader = c->readers; reader >= 0; reader = f->node[reader].next)
+            add_edge(f, i, f->node[reader].instruction, true);
           *c = (cell){i, -1};
         } else if (keep_reader && !(c->readers >= 0 && f->node[c->readers].instruction == i)) {
           c->readers = add_node(f, i, c->readers);

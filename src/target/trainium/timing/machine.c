@@ -1,7 +1,9 @@
 /* machine.c - runs the instructions on five in-order engines.
  *
  * Each step takes, of all engines, the instruction that can start first; its predecessors must have been taken. An
- * engine offers the first instruction of its queue; with look-ahead, any ready one of the first few.
+ * engine offers the first instruction of its queue; with look-ahead, the ready one of the first few that can start first.
+ * If the compiler sees the whole program, two heaps for each engine hold the ready instructions: of those whose data has
+ * arrived, the one with the least priority is offered. This is near-linear in the length of a program.
  *
  * Transfers start on their engine and enter its DMA queue (dma.h). Their ends are events between the steps. */
 #include "target/trainium/timing/machine.h"
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #include "base/blocks.h"
+#include "base/heap.h"
 #include "target/trainium/timing/dma.h"
 
 trn_clock trn_clock_start(const trn_config_tensor *t) { return (trn_clock){t, t->slow_rate, t->window_phase_ns, 0}; }
@@ -45,6 +48,7 @@ double trn_clock_run(trn_clock *c, double start, double work, double fill) {
 typedef struct queue {
   int *instruction;
   size_t n, head;
+  tw_heap arriving, arrived; /* ready instructions, and some taken ones; only for TRN_WHOLE_PROGRAM */
   double free;
   int issued;
   int known[TRN_ENGINES]; /* number of instructions of each engine whose end this engine has waited for */
@@ -95,7 +99,8 @@ typedef struct waits {
 } waits;
 
 static void add_wait(waits *w, double at) {
-  int place = w->n < WAITS_MAX ? w->n++ : WAITS_MAX - 1;
+  if (w->n == WAITS_MAX) memmove(w->at, w->at + 1, (size_t)--w->n * sizeof *w->at); /* the last wait counts */
+  int place = w->n++;
   for (; place > 0 && w->at[place - 1] > at; place--) w->at[place] = w->at[place - 1];
   w->at[place] = at;
 }
@@ -156,9 +161,43 @@ static void remember_waits(machine *m, int i, trn_engine e) {
   }
 }
 
+/* Called when all predecessors of an instruction have been taken. */
+static void offer(machine *m, int i) {
+  for (int e = 0; e < TRN_ENGINES; e++) {
+    if (!(m->c->engines[i] >> e & 1)) continue;
+    m->queue[e].is_stale = true;
+    if (m->c->look_ahead < TRN_WHOLE_PROGRAM) continue;
+    const waits w = waits_of(m, i, (trn_engine)e);
+    tw_heap_push(&m->queue[e].arriving, (tw_heap_entry){w.n ? w.at[w.n - 1] : 0, m->priority[i], i});
+  }
+}
+
+/* NULL: no instruction of the heap is left. */
+static const tw_heap_entry *first_of(const machine *m, tw_heap *h) {
+  while (h->n && m->engine[h->entry->value] >= 0) tw_heap_pop(h);
+  return h->n ? h->entry : NULL;
+}
+
+static void find_in_program(machine *m, trn_engine e) {
+  queue *q = &m->queue[e];
+  const tw_heap_entry *next;
+  while ((next = first_of(m, &q->arriving)) && next->at <= q->free) {
+    const tw_heap_entry now = tw_heap_pop(&q->arriving);
+    tw_heap_push(&q->arrived, (tw_heap_entry){0, now.priority, now.value});
+  }
+  const tw_heap_entry *first = first_of(m, &q->arrived);
+  if (!first) first = next;
+  q->candidate = first ? first->value : -1;
+  if (first) q->candidate_start = start_of(m, q->candidate, e);
+}
+
 static void find_candidate(machine *m, trn_engine e) {
   queue *q = &m->queue[e];
   q->is_stale = false;
+  if (m->c->look_ahead == TRN_WHOLE_PROGRAM) {
+    find_in_program(m, e);
+    return;
+  }
   q->candidate = -1;
   while (q->head < q->n && m->engine[q->instruction[q->head]] >= 0) q->head++;
   /* static descriptors wait for their own data alone, not for the transfers before them */
@@ -236,9 +275,7 @@ static bool start_transfer(machine *m, int i, trn_engine e, double ready) {
 static void release_successors(machine *m, int i) {
   for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++) {
     const int next = m->successor[k];
-    if (--m->pending[next]) continue;
-    for (int other = 0; other < TRN_ENGINES; other++)
-      if (m->c->engines[next] >> other & 1) m->queue[other].is_stale = true;
+    if (--m->pending[next] == 0) offer(m, next);
   }
 }
 
@@ -318,8 +355,11 @@ static bool fill_queues(machine *m) {
   for (int e = 0; e < TRN_ENGINES; e++) {
     queue *q = &m->queue[e];
     for (size_t i = 0; i < p->n_instructions; i++) q->n += runs(m, i) && (m->c->engines[i] >> e & 1);
+    const size_t ready = m->c->look_ahead == TRN_WHOLE_PROGRAM ? q->n + 1 : 1;
     q->instruction = tw_blocks_take(&m->memory, (q->n + 1) * sizeof *q->instruction);
-    if (!q->instruction) return false;
+    q->arriving.entry = tw_blocks_take(&m->memory, ready * sizeof *q->arriving.entry);
+    q->arrived.entry = tw_blocks_take(&m->memory, ready * sizeof *q->arrived.entry);
+    if (!q->instruction || !q->arriving.entry || !q->arrived.entry) return false;
     q->n = 0;
     for (size_t at = 0; at < p->n_instructions; at++) {
       const int i = m->c->order[at];
@@ -399,6 +439,8 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
     memset(m.engine, -1, n + 1);
     const bool is_ready = fill_queues(&m) && fill_successors(&m);
     if (is_ready) find_priorities(&m);
+    for (size_t i = 0; i < n && is_ready; i++)
+      if (runs(&m, i) && !m.pending[i]) offer(&m, (int)i);
     if (!is_ready || !run_all(&m))
       status = tw_no_memory(error, "the timing of a kernel");
     else

@@ -2,7 +2,7 @@
  *
  * Two stages that can be judged apart:
  *   the compiler   gives tensors addresses, removes copies, chooses engines, and orders the instructions of each engine by
- *                  list scheduling with a bounded look-ahead. Each part can be switched off.
+ *                  list scheduling, in the older dialect with a bounded look-ahead. Each part can be switched off.
  *   the machine    runs each engine's queue strictly in order, with issue intervals and completion times, hazards by
  *                  region, semaphores between engines, the clock ramp of the PE array, table loads, and DMA queues.
  * Times are nanoseconds. Every number comes from the machine file, which names its source. */
@@ -11,6 +11,8 @@
 
 #include "target/trainium/config.h"
 #include "target/trainium/program.h"
+
+enum { TRN_WHOLE_PROGRAM = 1 << 30 }; /* a look-ahead without bound */
 
 typedef struct trn_compiler {
   /* Addresses by next fit in program order; tensors that reuse bytes wait for the last reader. */
@@ -30,7 +32,10 @@ typedef struct trn_compiler {
   bool static_dma;
   /* Bytes are not reused at once, even if a program then does not fit. */
   bool always_rotate;
-  /* An engine takes a ready instruction among this number of instructions; 1: program order. */
+  /* In the newer dialect, an engine takes any ready instruction of the program, and tiles have a new place when a
+   * transfer overwrites all of them. */
+  bool schedule_program;
+  /* Otherwise, an engine takes a ready instruction among this number of instructions; 1: program order. */
   int look_ahead;
 } trn_compiler;
 /* none: order and engines as in the program, for traces */

@@ -1,0 +1,21 @@
+/* heap.h - a binary heap: the least time first, of equal times the least priority, then the least value. */
+#ifndef TW_BASE_HEAP_H
+#define TW_BASE_HEAP_H
+
+#include <stddef.h>
+
+typedef struct tw_heap_entry {
+  double at;
+  int priority, value;
+} tw_heap_entry;
+
+/* The caller gives it room. */
+typedef struct tw_heap {
+  tw_heap_entry *entry;
+  size_t n;
+} tw_heap;
+
+void tw_heap_push(tw_heap *, tw_heap_entry);
+tw_heap_entry tw_heap_pop(tw_heap *);
+
+#endif
