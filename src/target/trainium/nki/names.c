@@ -31,27 +31,6 @@ const nki_builtin *nki_method_find(const char *name) { return find(nki_methods, 
 static nki_value builtin(const nki_builtin *b) { return (nki_value){.type = NKI_V_BUILTIN, .as.builtin = b}; }
 static nki_value module(nki_library library) { return (nki_value){.type = NKI_V_MODULE, .as.i = library}; }
 
-/* Element types by the names of nki.language and NumPy. */
-static bool type_of_name(const char *name, trn_type *out) {
-  static const struct {
-    const char *name;
-    trn_type type;
-  } others[] = {{"float8e4", TRN_E4M3}, {"float8e5", TRN_E5M2}, {"float8_e4m3fn", TRN_E4M3},
-                {"bool_", TRN_BOOL},    {"half", TRN_F16},      {"single", TRN_F32},
-                {"fp32", TRN_F32}};
-  for (int t = 0; t < TRN_TYPES; t++) {
-    if (strcmp(name, trn_type_name((trn_type)t)) != 0) continue;
-    *out = (trn_type)t;
-    return true;
-  }
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-    if (strcmp(name, others[i].name) != 0) continue;
-    *out = others[i].type;
-    return true;
-  }
-  return false;
-}
-
 /* name=value among words; the value may be left out, which counts up from 0. */
 static bool value_in(const char *words, const char *name, double *out) {
   *out = -1;
@@ -61,6 +40,21 @@ static bool value_in(const char *words, const char *name, double *out) {
     *out = *end == '=' ? strtod(end + 1, &end) : *out + 1;
     if (strlen(name) == n && strncmp(at, name, n) == 0) return true;
     at = end;
+  }
+  return false;
+}
+
+/* Element types by the names of nki.language and NumPy. */
+static bool type_of_name(const char *name, trn_type *out) {
+  static const char *const others[TRN_TYPES] = {[TRN_E4M3] = "float8e4 float8_e4m3fn",
+                                                [TRN_E5M2] = "float8e5",
+                                                [TRN_BOOL] = "bool_",
+                                                [TRN_F16] = "half",
+                                                [TRN_F32] = "single fp32"};
+  double place;
+  for (int t = 0; t < TRN_TYPES; t++) {
+    *out = (trn_type)t;
+    if (strcmp(name, trn_type_name(*out)) == 0 || (others[t] && value_in(others[t], name, &place))) return true;
   }
   return false;
 }
