@@ -91,7 +91,7 @@ void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, const cdn
   kit->exponents(of->a, m->m * m->k, least[0], ea, &low[0], &most[0]);
   kit->exponents(of->b, m->n * m->k, least[1], eb, &low[1], &most[1]);
   if (m->n % 16 == 0 && low[0] + low[1] > -FAR && most[0] + most[1] < FAR && most[0] < 128 && most[1] < 128 &&
-      kit->highest(of->c, m->blocks * m->m * m->n) < 120) {
+      kit->are_near(of->c, m->blocks * m->m * m->n)) {
     kit->fuse(&x);
     return;
   }

@@ -220,6 +220,35 @@ static inline void unpack_few(const cdna_items *x, const item_place *p, float *o
       _mm512_and_si512(_mm512_sll_epi32(code, _mm_cvtsi32_si128(32 - x->bits)), _mm512_set1_epi32(INT32_MIN));
   _mm512_storeu_ps(out, _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(value), signs)));
 }
+
+/* The upper halves of the floats of 32 codes of 8 bits, in words. Numbers below the smallest normal one are looked up. */
+static inline __m512i halves_of_codes(const cdna_items *x, __m512i code, __m512i few) {
+  const __m512i size = _mm512_and_si512(code, _mm512_set1_epi16(0x7F));
+  __m512i value = _mm512_add_epi16(_mm512_sll_epi16(size, _mm_cvtsi32_si128(7 - x->fraction)),
+                                   _mm512_set1_epi16((short)(x->rebias >> 16)));
+  value = _mm512_mask_permutexvar_epi16(
+      value, _mm512_cmplt_epu16_mask(size, _mm512_set1_epi16((short)(1 << x->fraction))), size, few);
+  value = _mm512_or_si512(value, _mm512_and_si512(_mm512_slli_epi16(code, 8), _mm512_set1_epi16(INT16_MIN)));
+  const __mmask32 is_nan = _mm512_cmpeq_epi16_mask(_mm512_and_si512(code, _mm512_set1_epi16((short)x->nan_mask)),
+                                                   _mm512_set1_epi16((short)x->nan));
+  return _mm512_mask_mov_epi16(value, is_nan, _mm512_set1_epi16(0x7FC0));
+}
+static void unpack_bytes(const cdna_items *x, float *restrict out) {
+  const __m512i bytes = _mm512_set1_epi16(0xFF), upper = _mm512_set1_epi32(-65536);
+  const __m512i few =
+      _mm512_castsi256_si512(_mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_loadu_si512(x->table), 16)));
+  for (int e = 0; e < x->n; e += 4)
+    for (int lane = 0; lane < CDNA_LANES; lane += 16) {
+      const uint16_t *at = x->at + lane * x->n + e;
+      const __m512i word = _mm512_loadu_si512(x->row + e / 4 * CDNA_LANES + lane);
+      const __m512i even = halves_of_codes(x, _mm512_and_si512(word, bytes), few);
+      const __m512i odd = halves_of_codes(x, _mm512_srli_epi16(word, 8), few);
+      _mm512_storeu_si512(out + at[0], _mm512_slli_epi32(even, 16));
+      _mm512_storeu_si512(out + at[1], _mm512_slli_epi32(odd, 16));
+      _mm512_storeu_si512(out + at[2], _mm512_and_si512(even, upper));
+      _mm512_storeu_si512(out + at[3], _mm512_and_si512(odd, upper));
+    }
+}
 #endif
 
 #define LOOP16 INDEPENDENT for (int l = 0; l < 16; l++)
@@ -265,6 +294,12 @@ static inline __attribute__((always_inline)) void unpack_kind(const cdna_items *
 }
 
 static void unpack(const cdna_items *x, float *restrict out) {
+#ifdef __AVX512F__
+  if (x->kind == CDNA_ITEM_SMALL && x->bits == 8 && x->n % 4 == 0) {
+    unpack_bytes(x, out);
+    return;
+  }
+#endif
   switch (x->kind) { /* a loop for each */
   case CDNA_ITEM_TABLE: unpack_kind(x, CDNA_ITEM_TABLE, out); break;
   case CDNA_ITEM_SMALL: unpack_kind(x, CDNA_ITEM_SMALL, out); break;
@@ -374,4 +409,4 @@ const cdna_lane_kit KIT = {.isa = KIT_NAME,
                            .multiply_whole = multiply_whole,
                            .fuse = fuse,
                            .exponents = exponents,
-                           .highest = highest};
+                           .are_near = are_near};

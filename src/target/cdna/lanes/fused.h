@@ -2,7 +2,9 @@
  * rules), for operands whose exponents allow exact sums in 32 bits and binary64. */
 
 enum {
-  FUSED_LEAST = -100, /* lower limit of the deciding exponent: below it, all products are zero */
+  FUSED_LEAST = -100,             /* lower limit of the deciding exponent: below it, all products are zero */
+  NEAR_LEAST = (127 - 100) << 23, /* bits of 2^-100 and 2^120 */
+  NEAR_END = (127 + 120) << 23,
   WIDTH = 16
 }; /* number of columns computed at once, as vectors that the compiler divides into the host's */
 typedef int32_t integers __attribute__((vector_size(4 * WIDTH)));
@@ -26,75 +28,91 @@ static inline double power_of_two(int32_t e) {
 }
 static inline int32_t largest(int32_t p, int32_t q) { return p > q ? p : q; }
 
-#define EACH_PRODUCT UNROLLED for (int k = first; k < first + group; k += step)
-
 #ifdef __AVX512F__
 static inline __m512i exponents_of(__m512i bits) {
   return _mm512_sub_epi32(_mm512_and_si512(_mm512_srli_epi32(bits, 23), _mm512_set1_epi32(0xFF)),
                           _mm512_set1_epi32(127));
 }
-
-/* Products of every `step`-th k, cut to 24 bits below the largest exponent and summed in units of the last bit. */
-static inline __attribute__((always_inline)) __m512i cut_products(const cdna_fused *fused, int i_, int j, int first,
-                                                                  int group, int step, __m512i *top) {
-  const cdna_product *x = &fused->of;
-  __m512i most = _mm512_set1_epi32(-1000), all = _mm512_setzero_si512();
-  EACH_PRODUCT
-  most = _mm512_max_epi32(most, _mm512_add_epi32(_mm512_loadu_si512(fused->b_exponent + k * x->n + j),
-                                                 _mm512_set1_epi32(fused->a_exponent[k * x->m + i_])));
-  const __m512i kept = _mm512_max_epi32(most, _mm512_set1_epi32(FUSED_LEAST));
-  const __m512 unit = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_sub_epi32(_mm512_set1_epi32(127 + 24), kept), 23));
-  EACH_PRODUCT {
-    const __m512 product = _mm512_mul_ps(_mm512_set1_ps(x->a[k * x->m + i_]), _mm512_loadu_ps(x->b + k * x->n + j));
-    all = _mm512_add_epi32(all, _mm512_cvttps_epi32(_mm512_mul_ps(product, unit)));
-  }
-  *top = most;
-  return all;
+/* 2^e, for e from -126 to 127. */
+static inline __m512 powers_of_two(__m512i e) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(e, _mm512_set1_epi32(127)), 23));
 }
 
-#define HALF(v_, h_) _mm512_cvtepi32_epi64((h_) ? _mm512_extracti64x4_epi64(v_, 1) : _mm512_castsi512_si256(v_))
+/* The sum of some products of a row and WIDTH columns, in units of 2^(top - 24). */
+typedef struct cut_sum_of_row {
+  __m512i top, sum;
+} cut_sum_of_row;
 
-/* Adds the sums of a group, of even and odd products if `halves`, to C of WIDTH columns. Shifts to the right cut
- * downward. */
-static inline __attribute__((always_inline)) __m512 add_group(__m512 c, const __m512i top[2], const __m512i sum[2],
-                                                              bool halves) {
-  const __m512i bits = _mm512_castps_si512(c), e = halves ? _mm512_max_epi32(top[0], top[1]) : top[0];
-  const __m512i of_c = _mm512_max_epi32(exponents_of(bits), _mm512_set1_epi32(-126)), all = _mm512_max_epi32(e, of_c);
-  const __mmask16 is_normal = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x7F800000));
-  const __m512i fraction = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFF));
-  const __m512i size = _mm512_mask_or_epi32(fraction, is_normal, fraction, _mm512_set1_epi32(0x800000));
-  const __m512i twice = _mm512_slli_epi32(size, 1);
-  __m512i addend = _mm512_mask_sub_epi32(twice, _mm512_movepi32_mask(bits), _mm512_setzero_si512(), twice);
-  addend = _mm512_srav_epi32(addend, _mm512_sub_epi32(all, of_c));
-  if (halves) /* far below the sums, C counts as zero */
-    addend =
-        _mm512_maskz_mov_epi32(_mm512_cmpge_epi32_mask(of_c, _mm512_sub_epi32(all, _mm512_set1_epi32(25))), addend);
-  __m512i s = sum[0];
-  if (halves)
-    s = _mm512_add_epi32(_mm512_srav_epi32(s, _mm512_sub_epi32(e, top[0])),
-                         _mm512_srav_epi32(sum[1], _mm512_sub_epi32(e, top[1])));
-  const __m512i cut = _mm512_sub_epi32(all, e), scale = _mm512_add_epi32(all, _mm512_set1_epi32(1023 - 31));
-  __m256 out[2];
-  for (int h = 0; h < 2; h++) {
-    const __m512i sums = _mm512_srav_epi64(_mm512_slli_epi64(HALF(s, h), 7), HALF(cut, h));
-    const __m512i total = _mm512_add_epi64(_mm512_slli_epi64(HALF(addend, h), 7), sums);
-    const __m512d unit = _mm512_castsi512_pd(_mm512_slli_epi64(HALF(scale, h), 52));
-    out[h] = _mm512_cvtpd_ps(_mm512_mul_pd(_mm512_cvtepi64_pd(total), unit));
+/* Products of `n` k from `first` on, every `step`-th, for all rows: cut to 24 bits below the largest exponent and
+ * summed. Columns stay in registers. If all products are zero, `top` is FUSED_LEAST at least. */
+static inline __attribute__((always_inline)) void cut_products(const cdna_fused *x, int j, int first, int n, int step,
+                                                               cut_sum_of_row *row) {
+  const cdna_product *of = &x->of;
+  __m512 b[8];
+  __m512i e[8];
+  UNROLLED for (int k = 0; k < n; k++) {
+    b[k] = _mm512_loadu_ps(of->b + (first + k * step) * of->n + j);
+    e[k] = _mm512_loadu_si512(x->b_exponent + (first + k * step) * of->n + j);
   }
-  return _mm512_insertf32x8(_mm512_castps256_ps512(out[0]), out[1], 1);
+  for (int r = x->done; r < of->m; r++) {
+    const float *a = of->a + first * of->m + r;
+    const int32_t *of_a = x->a_exponent + first * of->m + r;
+    __m512i top = _mm512_set1_epi32(FUSED_LEAST), sum = _mm512_setzero_si512();
+    UNROLLED for (int k = 0; k < n; k++) top =
+        _mm512_max_epi32(top, _mm512_add_epi32(e[k], _mm512_set1_epi32(of_a[k * step * of->m])));
+    const __m512 unit = powers_of_two(_mm512_sub_epi32(_mm512_set1_epi32(24), top));
+    UNROLLED for (int k = 0; k < n; k++) {
+      const __m512 product = _mm512_mul_ps(b[k], _mm512_set1_ps(a[k * step * of->m]));
+      sum = _mm512_add_epi32(sum, _mm512_cvttps_epi32(_mm512_mul_ps(product, unit)));
+    }
+    row[r] = (cut_sum_of_row){top, sum};
+  }
 }
 
-static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused *x, int i_, int j, int group) {
+/* Adds the sums of even and of odd products. Shifts to the right cut downward. */
+static inline cut_sum_of_row both_halves(cut_sum_of_row even, cut_sum_of_row odd) {
+  const __m512i top = _mm512_max_epi32(even.top, odd.top);
+  return (cut_sum_of_row){top, _mm512_add_epi32(_mm512_srav_epi32(even.sum, _mm512_sub_epi32(top, even.top)),
+                                                _mm512_srav_epi32(odd.sum, _mm512_sub_epi32(top, odd.top)))};
+}
+
+/* C plus a sum, in units of 2^(e - 24): e is the sum's exponent if C's is at most 5 more, so that all bits of both fit in
+ * 32 bits. Else it is C's less 5: then the sum is cut downward to two bits below the unit (31 below C), and these set the
+ * last bit of the result, which is at least 2^25 and thus rounded above that bit. */
+static inline __attribute__((always_inline)) __m512 add_sum(__m512 c, cut_sum_of_row x, bool halves) {
+  const __m512i of_c = exponents_of(_mm512_castps_si512(c)), low = _mm512_sub_epi32(of_c, _mm512_set1_epi32(5)),
+                e = _mm512_max_epi32(x.top, low);
+  const __m512 scaled = _mm512_mul_ps(c, powers_of_two(_mm512_sub_epi32(_mm512_set1_epi32(24), e)));
+  /* far below the sum, C counts as zero */
+  const __mmask16 counts =
+      halves ? _mm512_cmpge_epi32_mask(of_c, _mm512_sub_epi32(x.top, _mm512_set1_epi32(25))) : 0xFFFF;
+  const __m512i addend = _mm512_maskz_cvt_roundps_epi32(counts, scaled, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  __m512i all = _mm512_add_epi32(addend, x.sum);
+  if (_mm512_cmpgt_epi32_mask(low, x.top)) {
+    const __m512i shift = _mm512_sub_epi32(e, x.top),
+                  below = _mm512_srli_epi32(_mm512_sllv_epi32(_mm512_set1_epi32(3), shift), 2);
+    all = _mm512_add_epi32(addend, _mm512_srav_epi32(x.sum, shift));
+    all = _mm512_mask_or_epi32(all, _mm512_test_epi32_mask(x.sum, below), all, _mm512_set1_epi32(1));
+  }
+  return _mm512_mul_ps(_mm512_cvtepi32_ps(all), powers_of_two(_mm512_sub_epi32(e, _mm512_set1_epi32(24))));
+}
+
+static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused *x, int j, int group) {
+  enum { ROWS = 32 };
   const bool halves = group == 16;
-  const uint16_t at = x->of.at[i_];
-  __m512i top[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()}, sum[2] = {top[0], top[0]};
-  __m512 c = _mm512_loadu_ps((const float *)(const void *)(x->of.c + at + j));
+  const uint32_t *c = x->of.c;
+  cut_sum_of_row sum[ROWS], odd[ROWS];
   for (int first = 0; first < x->of.k; first += group) {
-    sum[0] = cut_products(x, i_, j, first, group, halves ? 2 : 1, &top[0]);
-    if (halves) sum[1] = cut_products(x, i_, j, first + 1, group - 1, 2, &top[1]);
-    c = add_group(c, top, sum, halves);
+    cut_products(x, j, first, halves ? 8 : group, halves ? 2 : 1, sum);
+    if (halves) cut_products(x, j, first + 1, 8, 2, odd);
+    for (int r = x->done; r < x->of.m; r++) {
+      const uint16_t at = x->of.at[r];
+      const __m512 before = _mm512_loadu_ps((const float *)(const void *)(c + at + j));
+      _mm512_storeu_ps((float *)(void *)(x->of.d + at + j),
+                       add_sum(before, halves ? both_halves(sum[r], odd[r]) : sum[r], halves));
+    }
+    c = x->of.d;
   }
-  _mm512_storeu_ps((float *)(void *)(x->of.d + at + j), c);
 }
 #else
 /* Products of every `step`-th k, cut to 24 bits below the largest exponent and summed in units of the last bit. */
@@ -125,7 +143,7 @@ static inline void add_group(uint32_t *c, const int32_t *e, const double *s, boo
   }
 }
 
-static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused *x, int i_, int j, int group) {
+static inline __attribute__((always_inline)) void fuse_row(const cdna_fused *x, int i_, int j, int group) {
   const bool halves = group == 16;
   int32_t top[2][WIDTH], sum[2][WIDTH], e[WIDTH];
   uint32_t c[WIDTH];
@@ -154,6 +172,9 @@ static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused 
   }
   memcpy(x->of.d + at + j, c, sizeof c);
 }
+static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused *x, int j, int group) {
+  for (int r = x->done; r < x->of.m; r++) fuse_row(x, r, j, group);
+}
 #endif
 
 #ifdef __AVX512F__
@@ -179,12 +200,16 @@ static void exponents(const float *v, int n, int least, int32_t *e, int *low, in
   *high = _mm512_reduce_max_epi32(most);
 }
 
-/* The largest exponent of n numbers, given as bits. */
-static int highest(const uint32_t *v, int n) {
-  __m512i most = _mm512_setzero_si512();
-  for (int k = 0; k < n; k += WIDTH)
-    most = _mm512_max_epi32(most, _mm512_and_si512(part_of(v + k, n - k), _mm512_set1_epi32(0x7FFFFFFF)));
-  return (_mm512_reduce_max_epi32(most) >> 23) - 127;
+/* Are n numbers, given as bits, 0 or between 2^-100 and 2^120? n is a multiple of WIDTH. */
+static bool are_near(const uint32_t *v, int n) {
+  __mmask16 far = 0;
+  for (int k = 0; k < n; k += WIDTH) {
+    const __m512i size = _mm512_and_si512(_mm512_loadu_si512(v + k), _mm512_set1_epi32(0x7FFFFFFF));
+    far |= _mm512_mask_cmpge_epu32_mask(_mm512_test_epi32_mask(size, size),
+                                        _mm512_sub_epi32(size, _mm512_set1_epi32(NEAR_LEAST)),
+                                        _mm512_set1_epi32(NEAR_END - NEAR_LEAST));
+  }
+  return !far;
 }
 #else
 /* Up to WIDTH of n dwords, and zeros after them. A copy of constant size is no call. */
@@ -223,44 +248,39 @@ static void exponents(const float *v, int n, int least, int32_t *e, int *low, in
   }
 }
 
-/* The largest exponent of n numbers, given as bits. */
-static int highest(const uint32_t *v, int n) {
-  integers most = {0};
+/* Are n numbers, given as bits, 0 or between 2^-100 and 2^120? n is a multiple of WIDTH. */
+static bool are_near(const uint32_t *v, int n) {
+  integers far = {0};
   int32_t all = 0;
   for (int k = 0; k < n; k += WIDTH) {
-    const integers bits = PART_OF(v + k, n - k);
-    most = LARGEST(most, bits & 0x7FFFFFFF);
+    const integers size = INTEGERS_AT(v + k) & 0x7FFFFFFF;
+    far |= (size != 0) & ((size < NEAR_LEAST) | (size >= NEAR_END));
   }
-  for (int l = 0; l < WIDTH; l++) all = largest(all, most[l]);
-  return (all >> 23) - 127;
+  for (int l = 0; l < WIDTH; l++) all |= far[l];
+  return !all;
 }
 #endif
 
-/* The caller guarantees that the columns are a multiple of WIDTH. Constant arguments: a loop for each. Size 0: the
- * operands have any size. */
-static inline __attribute__((always_inline)) void fuse_rows(const cdna_fused *fused, int group, int size) {
+/* Constant arguments: a loop for each. */
+static inline __attribute__((always_inline)) void fuse_groups(const cdna_fused *fused, int size, int group) {
   cdna_fused x = *fused;
   x.group = group;
-  if (size) x.of.m = x.of.n = size;
-  for (int i_ = x.done; i_ < x.of.m; i_++)
-    for (int j = 0; j < x.of.n; j += WIDTH) fuse_columns(&x, i_, j, group);
+  x.of.m = x.of.n = size;
+  for (int j = 0; j < size; j += WIDTH) fuse_columns(&x, j, group);
 }
 static inline __attribute__((always_inline)) void fuse_square(const cdna_fused *x, int size) {
   switch (x->group) {
-  case 4: fuse_rows(x, 4, size); break;
-  case 8: fuse_rows(x, 8, size); break;
-  case 16: fuse_rows(x, 16, size); break;
-  default: fuse_rows(x, x->group, 0);
+  case 2: fuse_groups(x, size, 2); break;
+  case 4: fuse_groups(x, size, 4); break;
+  case 8: fuse_groups(x, size, 8); break;
+  default: fuse_groups(x, size, 16);
   }
 }
 static void fuse(const cdna_fused *x) {
-  const int size = x->of.m == x->of.n ? x->of.m : 0;
-  if (size == 16)
+  if (x->of.m == 16)
     fuse_square(x, 16);
-  else if (size == 32)
-    fuse_square(x, 32);
   else
-    fuse_rows(x, x->group, 0);
+    fuse_square(x, 32);
 }
 
 /* ---- sums of which little is cut ---- */
@@ -273,31 +293,49 @@ static void fuse(const cdna_fused *x) {
 enum { WHOLE_BITS = 9, NOT_WHOLE = 1000 };
 typedef int32_t packed_bits __attribute__((vector_size(sizeof(packed))));
 
-/* The larger of `most` and the magnitude of v. */
+/* The larger of the magnitudes of `most` and v; a NaN does not count. `differences` has all bits in which a and b differ,
+ * and those of `rest`. */
+#ifdef __AVX512F__
+static inline packed larger(packed most, packed v) { return _mm512_range_ps(most, v, 11); }
+static inline packed differences(packed rest, packed a, packed b) {
+  return (packed)_mm512_ternarylogic_epi32((__m512i)rest, (__m512i)a, (__m512i)b, 0xF6);
+}
+static inline float largest_of(packed v) { return _mm512_reduce_max_ps(v); }
+#else
 static inline __attribute__((always_inline)) packed larger(packed most, packed v) {
   return PACKED(max_ps)(PACKED(andnot_ps)(PACKED(set1_ps)(-0.0f), v), most);
 }
+static inline packed differences(packed rest, packed a, packed b) { return PACKED(or_ps)(rest, PACKED(xor_ps)(a, b)); }
+static inline float largest_of(packed v) {
+  float most = 0;
+  for (int k = 0; k < PACKED_COLUMNS; k++) most = most > v[k] ? most : v[k];
+  return most;
+}
+#endif
 /* v without its bits below the last bit of `round`; a zero may lose its sign. */
 static inline __attribute__((always_inline)) packed rounded(packed v, packed round) {
   return PACKED(sub_ps)(PACKED(add_ps)(v, round), round);
 }
 static inline bool reaches(packed most, float limit) { return ANY((packed_bits)most >= i(u(limit))); }
 
-/* p or q of n items, a multiple of 16; NOT_WHOLE: they have more bits, or all are 0. */
+/* p or q of n items, a multiple of 32; NOT_WHOLE: they have more bits, or all are 0. */
 static int whole_exponent(const float *v, int n, int least) {
-  packed sizes = PACKED(setzero_ps)(), rest = sizes;
-  float size[PACKED_COLUMNS], most = 0;
-  for (int k = 0; k < n; k += PACKED_COLUMNS) sizes = larger(sizes, PACKED(loadu_ps)(v + k));
-  PACKED(storeu_ps)(size, sizes);
-  for (int k = 0; k < PACKED_COLUMNS; k++) most = most > size[k] ? most : size[k];
+  packed sizes[2] = {PACKED(setzero_ps)(), PACKED(setzero_ps)()}, rest = sizes[0];
+  for (int k = 0; k < n; k += 2 * PACKED_COLUMNS) {
+    sizes[0] = larger(sizes[0], PACKED(loadu_ps)(v + k));
+    sizes[1] = larger(sizes[1], PACKED(loadu_ps)(v + k + PACKED_COLUMNS));
+  }
+  sizes[0] = larger(sizes[0], sizes[1]);
+  const float most = largest_of(sizes[0]);
   const int e = largest((i(u(most)) >> 23) - 127, least);
-  if (reaches(sizes, 0x1p60f) || most == 0 || e < -60) return NOT_WHOLE;
+  if (reaches(sizes[0], 0x1p60f) || most == 0 || e < -60) return NOT_WHOLE;
   const packed round = PACKED(set1_ps)(1.5f * (float)power_of_two(e - WHOLE_BITS + 23));
   for (int k = 0; k < n; k += PACKED_COLUMNS) {
     const packed item = PACKED(loadu_ps)(v + k);
-    rest = PACKED(or_ps)(rest, PACKED(sub_ps)(rounded(item, round), item));
+    rest = differences(rest, rounded(item, round), item);
+    if (k % (4 * PACKED_COLUMNS) == 0 && ANY((packed_bits)rest & 0x7FFFFFFF)) return NOT_WHOLE;
   }
-  return ANY(rest) ? NOT_WHOLE : e;
+  return ANY((packed_bits)rest & 0x7FFFFFFF) ? NOT_WHOLE : e;
 }
 
 /* Cuts a sum downward to 31 bits below C, but not below its own last bit. */
@@ -314,10 +352,15 @@ static inline __attribute__((always_inline)) int whole_rows(const cdna_product *
   const packed round = PACKED(set1_ps)(1.5f * (float)power_of_two(top));
   int row = 0;
   for (; row < x->m; row += SUMS_AT_ONCE * PACKED_COLUMNS / columns) {
-    packed c[SUMS_AT_ONCE], sum[SUMS_AT_ONCE], most = PACKED(setzero_ps)(), rest = most;
+    packed c[SUMS_AT_ONCE], sum[SUMS_AT_ONCE], most = PACKED(setzero_ps)(), other = most, rest = most;
     load_sums(x, row, columns, c);
+    EACH_SUM rest = differences(rest, c[s], rounded(c[s], round)); /* later sums of C have no lower bits */
     for (int first = 0; first < x->k; first += group) {
-      EACH_SUM most = larger(most, c[s]), rest = PACKED(or_ps)(rest, PACKED(xor_ps)(c[s], rounded(c[s], round)));
+      UNROLLED for (int s = 0; s < SUMS_AT_ONCE; s += 2) {
+        most = larger(most, c[s]);
+        other = larger(other, c[s + 1]);
+      }
+      most = larger(most, other);
       EACH_SUM sum[s] = PACKED(setzero_ps)();
       add_products(x, row, columns, first, first + group, sum);
       if (reaches(most, limit)) EACH_SUM sum[s] = cut_sum(sum[s], c[s], limit);
@@ -331,8 +374,9 @@ static inline __attribute__((always_inline)) int whole_rows(const cdna_product *
 
 static int multiply_whole(const cdna_product *x, int group, const int least[2]) {
   if (x->m % SUMS_AT_ONCE || (x->n != 16 && x->n != 32)) return 0;
-  const int p = whole_exponent(x->a, x->m * x->k, least[0]), q = whole_exponent(x->b, x->n * x->k, least[1]);
-  if (p == NOT_WHOLE || q == NOT_WHOLE) return 0;
+  const int p = whole_exponent(x->a, x->m * x->k, least[0]);
+  const int q = p == NOT_WHOLE ? p : whole_exponent(x->b, x->n * x->k, least[1]);
+  if (q == NOT_WHOLE) return 0;
   return x->n == 16 ? whole_rows(x, 16, group, p + q) : whole_rows(x, 32, group, p + q);
 }
 #else

@@ -109,10 +109,10 @@ typedef struct cdna_lane_kit {
   /* As fuse, while no bit of a product or of C is cut (lanes/fused.h); returns the number of rows that are done.
    * `least`: the smallest exponents of the types of A and B. */
   int (*multiply_whole)(const cdna_product *, int group, const int least[2]);
-  /* requires multiples of 16 columns, exponents of products between -100 and 100, and exponents of C below 120 */
+  /* requires 16 or 32 rows and columns, exponents of products between -100 and 100, and a C that is near */
   void (*fuse)(const cdna_fused *);
   void (*exponents)(const float *, int n, int least, int32_t *e, int *low, int *high);
-  int (*highest)(const uint32_t *, int n); /* exponent */
+  bool (*are_near)(const uint32_t *, int n); /* 0, or between 2^-100 and 2^120 */
 } cdna_lane_kit;
 
 extern const cdna_lane_kit cdna_kit_portable, cdna_kit_avx2, cdna_kit_avx512;
