@@ -290,6 +290,8 @@ static void attention_is_right(void **state) {
       /* eight waves */
       {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=50 sk=150 d=128 causal=1",
        "tile keys=16 queries=32;dq queries=16 keys=32;overlap_softmax;waves 8"},
+      {"cdna4", "attention pass=backward b=1 hq=2 hkv=1 sq=70 sk=300 d=128 causal=1 a=f16", "hand_scheduled;waves 8"},
+      {"cdna4", "attention pass=backward b=2 hq=2 hkv=2 sq=130 sk=257 d=128", "waves 8;hand_scheduled"},
       {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=33 sk=50 d=256",
        "tile keys=16 queries=64;dq queries=16 keys=64;overlap_softmax;waves 4"},
   };
@@ -426,6 +428,10 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna3", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "hand_scheduled"}, "requires gfx950"},
       {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "hand_scheduled;overlap_softmax"},
        "and excludes overlap_softmax"},
+      {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=64", "hand_scheduled;waves 8"},
+       "requires d=128 (found d=64)"},
+      {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=128", "hand_scheduled;waves 2"},
+       "requires waves 4 with tile keys=64"},
       {{"cdna4", "attention b=1 hq=1 hkv=1 sq=64 sk=64 d=80", ""}, "d a multiple of 32 up to 256"},
       {{"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=64 sk=64 d=256", "hand_scheduled"},
        "supports d=64 and 128"},

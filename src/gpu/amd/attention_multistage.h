@@ -23,7 +23,8 @@
  *   waves, stages, mfma, copy as above, for both kernels
  *   overlap_softmax           P is computed while the products after the scores run; needs two stages
  *   hand_scheduled            one kernel computes dQ, dK and dV in a hand-scheduled loop (loop.h): five products instead of
- *                             seven. dQ is added up in memory, 32 queries by 256 keys at a time */
+ *                             seven. dQ is added up in memory, 32 queries by 256 keys at a time. A workgroup has
+ *                             4 waves of 64 keys, or 8 waves of 32 keys (d = 128) */
 #ifndef TW_TILE_ATTENTION_MULTISTAGE_H
 #define TW_TILE_ATTENTION_MULTISTAGE_H
 

@@ -18,22 +18,22 @@ enum {
   LANES_MAX = 16, /* lanes that exchange a sum without LDS */
   STAGES_MAX = 4,
   OVERHEAD = 48,
-  PINNED_KEYS = 64,
+  PINNED_KEYS = 256, /* of a workgroup */
   PINNED_QUERIES = 32,
-  PINNED_GROUPS = 4,
+  PINNED_GROUPS = 4, /* or twice as many */
   PINNED_SIDE = 32,
   PINNED_BLOCK = 1152 /* bytes of 16 x 32 elements, padded */
 };
 
 /* The parameters of the machine's loop for `hand_scheduled`. */
-static tw_tile_back_loop hand_scheduled_loop(const tw_problem *problem) {
+static tw_tile_back_loop hand_scheduled_loop(const tw_problem *problem, const PLAN *p) {
   const tw_attention a = tw_attention_of(problem);
   return (tw_tile_back_loop){.type = a.type,
                              .d = (int)a.d,
-                             .tiles = PINNED_KEYS / PINNED_SIDE,
-                             .groups = PINNED_GROUPS,
+                             .tiles = p->keys / PINNED_SIDE,
+                             .groups = p->groups,
                              .causal = a.causal,
-                             .partial = !a.causal && a.keys % (PINNED_KEYS * PINNED_GROUPS)};
+                             .partial = !a.causal && a.keys % PINNED_KEYS};
 }
 
 static int64_t hand_scheduled_shared_bytes(const tw_tile_back_loop *l) {
@@ -74,16 +74,21 @@ static tw_status fits(const tw_tile_machine *machine, const PLAN *p, const char 
 static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_problem *problem, PLAN *p,
                                       tw_error *error) {
   const tw_attention a = tw_attention_of(problem);
-  const tw_tile_back_loop loop = hand_scheduled_loop(problem);
+  const bool many = p->groups == 2 * PINNED_GROUPS;
+  if (many && p->keys == PINNED_KEYS / PINNED_GROUPS) p->keys /= 2; /* `waves 8` came after `hand_scheduled` */
+  const tw_tile_back_loop loop = hand_scheduled_loop(problem, p);
   TW_REJECT_IF(a.d != 64 && a.d != 128,
                "hand_scheduled supports d=64 and 128 (found d=%" PRId64 "); leave the step out", a.d);
   TW_REJECT_IF(!machine->back_loop || !machine->direct_bytes || p->registers,
                "hand_scheduled requires gfx950 and direct-to-LDS loads (copy direct_to_lds)");
-  TW_REJECT_IF(
-      p->keys != PINNED_KEYS || p->queries != PINNED_QUERIES || p->groups != PINNED_GROUPS || p->stages != 2 ||
-          p->product != PINNED_SIDE || p->ahead,
-      "hand_scheduled requires tile keys=%d queries=%d, waves %d, stages 2 and mfma 32, and excludes overlap_softmax",
-      PINNED_KEYS, PINNED_QUERIES, PINNED_GROUPS);
+  TW_REJECT_IF((p->groups != PINNED_GROUPS && !many) || p->keys * p->groups != PINNED_KEYS ||
+                   p->queries != PINNED_QUERIES || p->stages != 2 || p->product != PINNED_SIDE || p->ahead,
+               "hand_scheduled requires waves %d with tile keys=%d queries=%d, or waves %d with keys=%d, stages 2 and "
+               "mfma 32, and excludes overlap_softmax",
+               PINNED_GROUPS, PINNED_KEYS / PINNED_GROUPS, PINNED_QUERIES, 2 * PINNED_GROUPS,
+               PINNED_KEYS / PINNED_GROUPS / 2);
+  TW_REJECT_IF(many && a.d != 128, "hand_scheduled with waves %d requires d=128 (found d=%" PRId64 "); use waves %d",
+               p->groups, a.d, PINNED_GROUPS);
   TW_REJECT_IF(a.queries * a.query_heads * a.d * ELEMENT > INT32_MAX ||
                    a.keys * a.key_heads * a.d * ELEMENT > INT32_MAX,
                "hand_scheduled supports operands of up to 2 GiB; use fewer heads or shorter sequences");
@@ -126,7 +131,8 @@ static void begin_tile(const void *with, void *plan) {
 static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
   PLAN *p = plan;
   (void)with, (void)given, (void)error;
-  p->keys = PINNED_KEYS, p->queries = PINNED_QUERIES, p->groups = PINNED_GROUPS;
+  if (p->groups != 2 * PINNED_GROUPS) p->groups = PINNED_GROUPS;
+  p->keys = PINNED_KEYS / p->groups, p->queries = PINNED_QUERIES;
   p->stages = 2, p->product = PINNED_SIDE;
   p->ahead = p->registers = false;
   return TW_OK;
@@ -190,7 +196,7 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_text loop = {0};
   tw_status status = TW_OK;
   if (p->hand_scheduled) {
-    const tw_tile_back_loop of = hand_scheduled_loop(problem);
+    const tw_tile_back_loop of = hand_scheduled_loop(problem, p);
     status = machine->back_loop(machine, &of, &loop, error);
     tw_slots_text(&s, "hidden", of.partial ? "own + OWN_KEYS - sk" : "own + 31 - (begin + sk - sq)");
   }

@@ -58,7 +58,8 @@ double cdna_predict_attention_backward(const void *with, const void *plan) {
   if (p->hand_scheduled) { /* the five products, interleaved with the other work; with d = 64 both take equally long */
     const double steps = ceil((double)(a->queries * a->group) / p->queries) * seen;
     const double blocks = ceil((double)a->keys / (p->keys * p->groups)) * (double)(a->key_heads * a->batches);
-    const double step = 5.0 * p->keys * p->queries * d / rate * (d < 128 ? 1.4 : 1.1);
+    const double pace = d < 128 ? 1.4 : p->groups > m->simds ? 1.24 : 1.1; /* two waves of a SIMD read more from LDS */
+    const double step = 5.0 * p->keys * p->queries * d / rate * pace * of_simd;
     return fmax(cdna_pass_seconds(x), ceil(blocks / cus) * steps * step / (m->clock_mhz * 1e6));
   }
   for (int i = 0; i < 2; i++) {

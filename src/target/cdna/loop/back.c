@@ -122,7 +122,7 @@ static void write_read(writer *w, const back_op *o, int stage) {
     break;
   default: /* READ_SLOPES */
     line(w, "ds_read_b64_tr_b16 v[%d:%d], v%d offset:%d", to + 2 * half, to + 2 * half + 1, SLOPES + half,
-         stage * w->o->of->groups * BACK_TILES * 2 * BLOCK + o->a / 2 * 2 * BLOCK + o->a % 2 * 512 + of_half);
+         stage * w->o->of->groups * w->o->tiles * 2 * BLOCK + o->a / 2 * 2 * BLOCK + o->a % 2 * 512 + of_half);
   }
 }
 
@@ -198,7 +198,7 @@ static void write_op(writer *w, const back_op *o, int period) {
     break;
   }
   case HIDE:
-    line(w, "s_cmp_gt_i32 s%d, %d", HIDDEN, w->o->of->causal ? -32 : 0);
+    line(w, "s_cmp_gt_i32 s%d, %d", HIDDEN, w->o->of->causal ? 32 - 32 * w->o->tiles : 0);
     line(w, "s_cbranch_scc1 tw_hide%d_%%=", period);
     line(w, "tw_seen%d_%%=:", period);
     break;
@@ -234,7 +234,7 @@ static void write_op(writer *w, const back_op *o, int period) {
   case WRITE_SLOPES: {
     const int from = at(w, w->o->slopes[t][o->b / 2]) + o->b % 2 * 2;
     line(w, "ds_write_b64 v%d, v[%d:%d] offset:%d", SLOPES_TO + o->b % 2, from, from + 1,
-         stage * w->o->of->groups * BACK_TILES * 2 * BLOCK + (t * 2 + o->b / 2) * BLOCK);
+         stage * w->o->of->groups * w->o->tiles * 2 * BLOCK + (t * 2 + o->b / 2) * BLOCK);
     break;
   }
   case COPY_Q:
@@ -279,7 +279,7 @@ static void multiply(writer *w, char kind, int sums, int first, int second, int 
 static void write_product(writer *w, int i, int period) {
   int in;
   const back_which p = cdna_back_product(w->o, i, &in);
-  const int t = in % BACK_TILES, d = in / BACK_TILES, depth = d / w->o->wide, col = d % w->o->wide;
+  const int t = in % w->o->tiles, d = in / w->o->tiles, depth = d / w->o->wide, col = d % w->o->wide;
   switch (p) {
   case OF_S:
     wait_for(w, w->o->q_rows[d], period);
@@ -301,7 +301,7 @@ static void write_product(writer *w, int i, int period) {
     const bool of_v = p == OF_V;
     const int fragment = of_v ? w->o->g_down[depth][col] : w->o->q_down[depth][col];
     wait_for(w, fragment, period);
-    multiply(w, 'a', ((of_v ? BACK_TILES * w->o->wide : 0) + t * w->o->wide + col) * BACK_SUMS, at(w, fragment),
+    multiply(w, 'a', ((of_v ? w->o->tiles * w->o->wide : 0) + t * w->o->wide + col) * BACK_SUMS, at(w, fragment),
              at(w, of_v ? w->o->weights[t][depth] : w->o->slopes[t][depth]), false, BACK_NOTHING);
   }
   }
@@ -332,7 +332,7 @@ static void write_before(writer *w) {
     write_next(w, LINES, ENDS, LINES_BACK, 128);
   }
   line(w, ".set tw_i, 0");
-  line(w, ".rept %d", 2 * BACK_TILES * w->o->wide * BACK_SUMS);
+  line(w, ".rept %d", 2 * w->o->tiles * w->o->wide * BACK_SUMS);
   line(w, "v_accvgpr_write_b32 a[tw_i], 0");
   line(w, ".set tw_i, tw_i + 1");
   line(w, ".endr");
@@ -375,11 +375,11 @@ static void write_absent(writer *w) {
   for (int period = 0; w->o->of->partial && period < 2; period++) {
     line(w, "tw_hide%d_%%=:", period);
     line(w, "s_nop 15");
-    line(w, "s_sub_u32 s%d, s%d, %d", SCRATCH, HIDDEN, 32 * BACK_TILES);
+    line(w, "s_sub_u32 s%d, s%d, %d", SCRATCH, HIDDEN, 32 * w->o->tiles);
     line(w, "v_lshrrev_b32_e32 v%d, 2, v%d", HIDES, LINES_LANE);
     line(w, "v_add3_u32 v%d, s%d, v%d, v%d", HIDES, SCRATCH, KEY, HIDES);
     line(w, "v_mov_b32_e32 v%d, 0xff800000", HIDES + 1);
-    for (int t = 0; t < BACK_TILES; t++) {
+    for (int t = 0; t < w->o->tiles; t++) {
       line(w, "v_cmp_le_i32_e32 vcc, 0, v%d", HIDES);
       line(w, "s_nop 1");
       for (int x = 0; x < BACK_SUMS; x++) {
@@ -400,7 +400,7 @@ static void write_hides(writer *w) {
     line(w, "s_add_u32 s%d, s%d, -31", SCRATCH, HIDDEN);
     line(w, "v_add_u32_e32 v%d, s%d, v%d", HIDES, SCRATCH, KEY);
     line(w, "v_mov_b32_e32 v%d, 0xff800000", HIDES + 1);
-    for (int t = 0; t < BACK_TILES; t++) {
+    for (int t = 0; t < w->o->tiles; t++) {
       for (int x = 0; x < BACK_SUMS;
            x += 2) { /* two alternating masks, because a mask can be read one wait state after its comparison */
         const int s = at(w, w->o->scores[t]) + x;
@@ -457,14 +457,14 @@ static void write_operands(writer *w) {
                 {Q_FULL, "q_full"},   {LINES_BACK, "lines_back"}, {INNER, "inner_from"},
                 {DQ_BACK, "dq_back"}, {COPIED, "copied"},         {HIDDEN_BACK, "hidden"}};
   tw_text_add(t, "      :");
-  for (int i = 0; i < 2 * BACK_TILES * wide; i++)
+  for (int i = 0; i < 2 * w->o->tiles * wide; i++)
     tw_text_add(t, " \"=&{a[%d:%d]}\"(%c_sums.value[%d][%d]),%s", i * BACK_SUMS, (i + 1) * BACK_SUMS - 1,
-                i < BACK_TILES * wide ? 'k' : 'v', i / wide % BACK_TILES, i % wide, i % 2 ? "\n       " : "");
+                i < w->o->tiles * wide ? 'k' : 'v', i / wide % w->o->tiles, i % wide, i % 2 ? "\n       " : "");
   tw_text_add(t,
               " \"+{s[%d:%d]}\"(q_matrix), \"+{s[%d:%d]}\"(g_matrix),\n        \"+{s[%d:%d]}\"(lines_matrix), "
               "\"+{s[%d:%d]}\"(dq_matrix), \"+{s%d}\"(hidden_now)\n      :",
               Q_MATRIX, Q_MATRIX + 3, G_MATRIX, G_MATRIX + 3, LINES, LINES + 3, DQ_MATRIX, DQ_MATRIX + 3, HIDDEN);
-  for (int i = 0; i < BACK_TILES * w->o->deep; i++) {
+  for (int i = 0; i < w->o->tiles * w->o->deep; i++) {
     const int v = w->o->v + i * BACK_FRAGMENT;
     tw_text_add(t, " \"{v[%d:%d]}\"(own_v[%d][%d]),%s", v, v + 3, i / w->o->deep, i % w->o->deep,
                 i % 2 ? "\n       " : "");
@@ -479,14 +479,14 @@ static void write_operands(writer *w) {
   tw_text_add(t, " \"{s[%d:%d]}\"(q_back), \"{s%d}\"(factor_bits)\n      : \"memory\", \"scc\", \"vcc\", \"s%d\"",
               Q_BACK, Q_BACK + 1, FACTOR, FACTOR + 1);
   for (int i = OWN; i < SCALARS; i++) tw_text_add(t, ", \"s%d\"", i);
-  for (int i = 0, k = 0; i < BACK_REGISTERS; i++)
+  for (int i = 0, k = 0; i < cdna_back_registers(w->o->of); i++)
     if (!input[i]) tw_text_add(t, "%s\"v%d\"", k++ % 12 ? ", " : ",\n        ", i);
   tw_text_add(t, ");\n");
 }
 
 tw_status cdna_loop_back(cdna_arch arch, const tw_tile_back_loop *of, tw_text *text, tw_error *error) {
-  if (arch != CDNA4 || of->tiles != BACK_TILES || of->groups != BACK_GROUPS)
-    return tw_fail(error, TW_USAGE, "hand_scheduled attention requires gfx950, waves 4 and 64 keys per wave");
+  if (arch != CDNA4 || of->tiles * of->groups != BACK_TILES * 4 || of->tiles > BACK_TILES || of->d / 16 < of->groups)
+    return tw_fail(error, TW_USAGE, "hand_scheduled attention requires gfx950 and waves 4, or waves 8 with d=128");
   back_order *order = tw_new(1, sizeof *order);
   if (!order) return tw_fail(error, TW_NO_MEMORY, "no memory for a loop");
   const tw_status status = cdna_back_order(of, (HIDES + 2 + 3) & ~3, order, error);

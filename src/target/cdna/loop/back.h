@@ -5,18 +5,23 @@
  * scores S of this step, dQ of the previous step, dP, dV and dK. A step's life, counted in matrix instructions from its
  * first:
  *
- *   0      S = Q K^T             operands are read LEAD instructions earlier
+ *   0      S = Q K^T             operands are read some instructions earlier (back_pace)
  *   n      dP = dO V^T, begun with -D, every other one, alternating with dQ, which reads most
  *   3 n    dV += P^T dO          P = 2^(S factor - LSE) is made after S
  *   4 n    dK += dS^T Q          dS = P dP after dP, and written to LDS
- *   5 n - BARRIER                all have read this step's queries and written their dS; the next step's have arrived;
+ *   5 n - barrier                all have read this step's queries and written their dS; the next step's have arrived;
  *                               copies for the step after that begin
  *   6 n    dQ = dS K             every other one; from all waves' dS, 32 columns of d; then added to memory
  *
  * Other instructions are in slots, each after a matrix instruction. Slots are filled first come, first served: reads as
- * late as LEAD allows, other instructions as early as their operands are available, while the slot has time for them
+ * late as their lead allows, other instructions as early as their operands are available, while the slot has time for them
  * (`vector`: cycles of the vector unit; `issued`: instructions). Each slot of the period holds the work of one step or
  * of two that follow.
+ *
+ * A workgroup has 256 keys: 4 waves with two tiles each, one wave on a SIMD, or 8 waves with one tile, two on a SIMD. Two
+ * waves take turns without a rule: one multiplies while the other waits or computes exponentials. They have half of the
+ * registers, so -D is loaded where the sums of dP begin, LSE is loaded late, and reads have shorter leads. Each wave then
+ * computes dQ for half of the keys.
  *
  * Invariants as in loop.h. A result of a matrix instruction is used two instructions later at the earliest, that of
  * an exponential one slot later; all counters hold in the steady state, and the first period has the same instructions:
@@ -27,10 +32,8 @@
 #include "target/cdna/loop/loop.h"
 
 enum {
-  BACK_TILES = 2, /* tiles of 32 keys of a wave */
-  BACK_GROUPS = 4,
-  BACK_REGISTERS = 248, /* registers that the compiler may not use */
-  BACK_FRAGMENT = 4,    /* registers of an operand; registers of sums */
+  BACK_TILES = 2,    /* most tiles of 32 keys of a wave */
+  BACK_FRAGMENT = 4, /* registers of an operand; registers of sums */
   BACK_SUMS = 16,
   BACK_OPS = 512,
   BACK_VALUES = 160,
@@ -87,8 +90,17 @@ typedef struct back_held {
   int size, from, to, at;
 } back_held;
 
+/* Lead of reads, in matrix instructions: in general, after and before the barrier, of dQ; the barrier's slot, counted from
+ * the end of the period; limits of a slot. */
+typedef struct back_pace {
+  int lead, lead_first, lead_before, lead_dq, barrier;
+  int cycles, served, issues; /* cycles of the vector unit and of LDS, instructions */
+} back_pace;
+
 typedef struct back_order {
+  const back_pace *pace;
   const tw_tile_back_loop *of;
+  int tiles;                 /* of 32 keys of a wave */
   int n, wide, deep, period; /* matrix instructions of a product; tiles of 32 columns of d, 16 columns; of a step */
   int v;                     /* from this register on, registers of V's own fragments; lower ones are given */
   int vector[BACK_SLOTS], issued[BACK_SLOTS], served[BACK_SLOTS]; /* for each slot: used time */
@@ -102,6 +114,9 @@ typedef struct back_order {
   /* LDS and memory operations: their number in a period, and the place of each op in it */
   int lds_each, memory_each, number[BACK_OPS];
 } back_order;
+
+/* Vector registers that the compiler may not use; it needs a few. A SIMD has 512 for its waves, half of them for sums. */
+static inline int cdna_back_registers(const tw_tile_back_loop *of) { return of->groups > 4 ? 124 : 248; }
 
 /* Registers below `v` are given. TW_USAGE if no order exists, or if registers do not suffice. */
 tw_status cdna_back_order(const tw_tile_back_loop *, int v, back_order *out, tw_error *);

@@ -3,19 +3,31 @@
 
 #include "target/cdna/loop/back.h"
 
-enum {
-  LEAD = 6,
-  LEAD_FIRST = 5,  /* lead of reads after the barrier */
-  LEAD_BEFORE = 8, /* lead of the last reads before the barrier */
-  LEAD_DQ = 6,
-  BARRIER = 6,
-  SLOT_CYCLES = 28,     /* time of the vector unit during a matrix instruction */
-  SLOT_CYCLES_FEW = 40, /* limit for periods with few slots */
-  SLOT_SERVED = 12,
-  SLOT_SERVED_FEW = 16,
-  SLOT_ISSUES = 5,
-  SLOT_ISSUES_FEW = 8
-};
+/* With two waves on a SIMD, a slot takes twice as long: leads are shorter, which saves registers. */
+static const back_pace one_wave = {.lead = 6,
+                                   .lead_first = 5,
+                                   .lead_before = 8,
+                                   .lead_dq = 6,
+                                   .barrier = 6,
+                                   .cycles = 28,
+                                   .served = 12,
+                                   .issues = 5},
+                       few_slots = {.lead = 6,
+                                    .lead_first = 5,
+                                    .lead_before = 8,
+                                    .lead_dq = 6,
+                                    .barrier = 6,
+                                    .cycles = 40,
+                                    .served = 16,
+                                    .issues = 8},
+                       two_waves = {.lead = 2,
+                                    .lead_first = 3,
+                                    .lead_before = 5,
+                                    .lead_dq = 2,
+                                    .barrier = 4,
+                                    .cycles = 40,
+                                    .served = 16,
+                                    .issues = 8};
 
 /* ---- the order of matrix instructions ----
  *
@@ -51,10 +63,8 @@ static int served_of(const back_op *o) {
 
 static bool has_room(const back_order *w, const back_op *o, int issued) {
   const int s = back_slot(w, o->slot);
-  const bool few = w->n <= 8;
-  return w->vector[s] + cycles_of(o) <= (few ? SLOT_CYCLES_FEW : SLOT_CYCLES) &&
-         w->issued[s] + issued <= (few ? SLOT_ISSUES_FEW : SLOT_ISSUES) + (o->kind == LDS) &&
-         w->served[s] + served_of(o) <= (few ? SLOT_SERVED_FEW : SLOT_SERVED);
+  return w->vector[s] + cycles_of(o) <= w->pace->cycles &&
+         w->issued[s] + issued <= w->pace->issues + (o->kind == LDS) && w->served[s] + served_of(o) <= w->pace->served;
 }
 
 /* The first slot with room from `slot` on, or the last one up to it. */
@@ -95,7 +105,7 @@ static int read_fragment(back_order *w, back_action what, int a, int b, int firs
 
 /* Places the fixed contents of slots: barrier, copies and related operations. */
 static void place_copies(back_order *w) {
-  const int barrier = w->period - BARRIER, blocks = w->deep / w->of->groups;
+  const int barrier = w->period - w->pace->barrier, blocks = w->deep / w->of->groups;
   int slot = barrier + 1;
   place(w, (back_op){MEET, BARRIER_HERE, barrier, 0, 0, BACK_NOTHING}, 1, 2);
   for (int i = 0; i < 2 * blocks; i++)
@@ -108,103 +118,119 @@ static void place_reads(back_order *w) {
   const int n = w->n;
   /* from the last to the first, so that they are issued in the order in which they are needed */
   for (int i = n - 1; i >= 0; i--) {
-    w->k_down[i] = read_fragment(w, READ_K_DOWN, i, 0, when(w, OF_DQ, i), when(w, OF_DQ, i), LEAD_DQ, true);
-    w->slopes_read[i] = read_fragment(w, READ_SLOPES, i, 0, when(w, OF_DQ, i), when(w, OF_DQ, i), LEAD_DQ, true);
+    w->k_down[i] = read_fragment(w, READ_K_DOWN, i, 0, when(w, OF_DQ, i), when(w, OF_DQ, i), w->pace->lead_dq, true);
+    w->slopes_read[i] =
+        read_fragment(w, READ_SLOPES, i, 0, when(w, OF_DQ, i), when(w, OF_DQ, i), w->pace->lead_dq, true);
   }
   for (int depth = 1; depth >= 0; depth--)
     for (int i = w->wide - 1; i >= 0; i--) {
-      const int first = (depth * w->wide + i) * BACK_TILES;
+      const int first = (depth * w->wide + i) * w->tiles;
       w->q_down[depth][i] = read_fragment(w, READ_Q_DOWN, depth, i, when(w, OF_K, first),
-                                          when(w, OF_K, first + BACK_TILES - 1), LEAD_BEFORE, true);
+                                          when(w, OF_K, first + w->tiles - 1), w->pace->lead_before, true);
     }
   for (int depth = 1; depth >= 0; depth--)
     for (int i = w->wide - 1; i >= 0; i--) {
-      const int first = (depth * w->wide + i) * BACK_TILES;
+      const int first = (depth * w->wide + i) * w->tiles;
       w->g_down[depth][i] = read_fragment(w, READ_G_DOWN, depth, i, when(w, OF_V, first),
-                                          when(w, OF_V, first + BACK_TILES - 1), LEAD, true);
+                                          when(w, OF_V, first + w->tiles - 1), w->pace->lead, true);
     }
   for (int d = w->deep - 1; d >= 0; d--)
-    w->g_rows[d] = read_fragment(w, READ_G, d, 0, when(w, OF_DP, d * BACK_TILES),
-                                 when(w, OF_DP, d * BACK_TILES + BACK_TILES - 1), LEAD, false);
+    w->g_rows[d] = read_fragment(w, READ_G, d, 0, when(w, OF_DP, d * w->tiles),
+                                 when(w, OF_DP, d * w->tiles + w->tiles - 1), w->pace->lead, false);
   for (int d = w->deep - 1; d >= 0; d--)
-    w->q_rows[d] = read_fragment(w, READ_Q, d, 0, d * BACK_TILES, d * BACK_TILES + BACK_TILES - 1, LEAD_FIRST, false);
+    w->q_rows[d] =
+        read_fragment(w, READ_Q, d, 0, d * w->tiles, d * w->tiles + w->tiles - 1, w->pace->lead_first, false);
 }
 
 /* Reads of keys go to any slot with room, because keys are available from the beginning. */
 static void place_keys(back_order *w) {
   for (int d = w->deep - 1; d >= 0; d--)
-    for (int t = BACK_TILES - 1; t >= 0; t--)
-      w->k_rows[t][d] = read_fragment(w, READ_K, d, t, d * BACK_TILES + t, d * BACK_TILES + t, LEAD_FIRST, false);
+    for (int t = w->tiles - 1; t >= 0; t--)
+      w->k_rows[t][d] = read_fragment(w, READ_K, d, t, d * w->tiles + t, d * w->tiles + t, w->pace->lead_first, false);
+}
+
+/* Places the product of two scores with the factor, less LSE. Returns its slot. */
+static int place_scale(back_order *w, int t, int pair, int line_end[4]) {
+  const bool hides = w->of->causal || w->of->partial;
+  const int ready = w->n + (hides || t == w->tiles - 1);
+  const int slot = place(w, (back_op){VALU, SCALE, ready, t, pair, BACK_NOTHING}, 1, 1)->slot;
+  if (slot > line_end[pair / 2]) line_end[pair / 2] = slot;
+  return slot;
 }
 
 /* P and dS, two numbers at a time: for each tile first its queries 0 to 15, then 16 to 31. */
 static void place_weights(back_order *w) {
   const int n = w->n;
-  int scaled[BACK_TILES][8], weighed[BACK_TILES][8];
+  /* the gradients of a single tile begin in the registers to which -D is loaded, in the step before */
+  const bool in_place = w->tiles == 1;
+  const int begun = in_place ? w->period : 0;
+  int weighed[BACK_TILES][8], slopes_end = 0;
   w->dq = new_value(w, BACK_SUMS);
-  w->inner = new_value(w, BACK_SUMS);
   for (int i = 0; i < 4; i++) w->line[i] = new_value(w, 4);
-  for (int t = 0; t < BACK_TILES; t++) {
+  for (int t = 0; t < w->tiles; t++) {
     w->scores[t] = new_value(w, BACK_SUMS);
     w->changes[t] = new_value(w, BACK_SUMS);
     lives(w, w->scores[t], by_product(t), by_product(t) + 1);
-    lives(w, w->changes[t], by_product(when(w, OF_DP, t)), by_product(when(w, OF_DP, t)) + 1);
+    lives(w, w->changes[t], by_product(begun + when(w, OF_DP, t)), by_product(begun + when(w, OF_DP, t)) + 1);
     for (int depth = 0; depth < 2; depth++) {
       w->weights[t][depth] = new_value(w, BACK_FRAGMENT);
       w->slopes[t][depth] = new_value(w, BACK_FRAGMENT);
     }
   }
+  w->inner = in_place ? w->changes[0] : new_value(w, BACK_SUMS);
   const bool hides = w->of->causal || w->of->partial;
   /* with `partial` HIDE_NEXT has no effect; its slot stays, so that the same registers suffice as with `causal` */
   if (hides) {
     place(w, (back_op){VALU, HIDE, n, 0, 0, BACK_NOTHING}, 1, 2);
     place(w, (back_op){SCALAR, HIDE_NEXT, n + 1, 0, 0, BACK_NOTHING}, 1, 3);
   }
-  int line_end[4] = {0};
+  int line_end[4] = {0}, scaled[BACK_TILES][8];
+  /* first of all where registers are few: then those of LSE are free */
+  for (int pair = 0; pair < 8 && in_place; pair++) scaled[0][pair] = place_scale(w, 0, pair, line_end);
   for (int depth = 0; depth < 2; depth++)
-    for (int t = 0; t < BACK_TILES; t++)
+    for (int t = 0; t < w->tiles; t++)
       for (int e = 0; e < 4; e++) {
-        const int pair = 4 * depth + e, ready = n + (hides || t == BACK_TILES - 1);
-        const int begun = scaled[t][pair] = place(w, (back_op){VALU, SCALE, ready, t, pair, BACK_NOTHING}, 1, 1)->slot;
-        if (begun > line_end[pair / 2]) line_end[pair / 2] = begun;
-        int slot = begun + 1;
+        const int pair = 4 * depth + e;
+        if (!in_place) scaled[t][pair] = place_scale(w, t, pair, line_end);
+        int slot = scaled[t][pair] + 1;
         for (int i = 0; i < 2; i++)
           slot = place(w, (back_op){VALU, EXPONENTIAL, slot, t, 2 * pair + i, BACK_NOTHING}, 1, 1)->slot;
         weighed[t][pair] = slot + 1;
         slot = place(w, (back_op){VALU, ROUND_WEIGHTS, slot + 1, t, pair, w->weights[t][depth]}, 1, 1)->slot;
-        lives(w, w->scores[t], by_slot(begun), by_slot(slot) + 1);
+        lives(w, w->scores[t], by_slot(scaled[t][pair]), by_slot(slot) + 1);
         lives(w, w->weights[t][depth], by_slot(slot), by_slot(slot) + 1);
       }
   for (int depth = 0; depth < 2; depth++)
-    for (int t = 0; t < BACK_TILES; t++)
+    for (int t = 0; t < w->tiles; t++)
       for (int e = 0; e < 4; e++) {
-        const int pair = 4 * depth + e, ready = when(w, OF_DP, n - BACK_TILES + t) + 2;
+        const int pair = 4 * depth + e, ready = when(w, OF_DP, n - w->tiles + t) + 2;
         int slot = weighed[t][pair] > ready ? weighed[t][pair] : ready;
         slot = place(w, (back_op){VALU, SLOPE, slot, t, pair, BACK_NOTHING}, 1, 1)->slot;
         lives(w, w->scores[t], by_slot(slot), by_slot(slot) + 1);
         slot = place(w, (back_op){VALU, ROUND_SLOPES, slot + 1, t, pair, w->slopes[t][depth]}, 1, 1)->slot;
-        lives(w, w->changes[t], by_slot(slot), by_slot(slot) + 1);
+        lives(w, w->changes[t], by_slot(begun + slot), by_slot(begun + slot) + 1);
         lives(w, w->slopes[t][depth], by_slot(slot), by_slot(slot) + 1);
+        if (slot > slopes_end) slopes_end = slot;
         if (e % 2 == 0) continue;
         slot = place(w, (back_op){LDS, WRITE_SLOPES, slot + 1, t, pair / 2, BACK_NOTHING}, 1, 1)->slot;
         lives(w, w->slopes[t][depth], by_slot(slot), by_slot(slot) + 1);
       }
   for (int depth = 0; depth < 2; depth++)
-    for (int t = 0; t < BACK_TILES; t++) {
-      const int last = ((depth + 1) * w->wide - 1) * BACK_TILES + t;
+    for (int t = 0; t < w->tiles; t++) {
+      const int last = ((depth + 1) * w->wide - 1) * w->tiles + t;
       lives(w, w->weights[t][depth], by_product(3 * n), by_product(3 * n + last) + 1);
       lives(w, w->slopes[t][depth], by_product(4 * n), by_product(4 * n + last) + 1);
     }
-  /* for the next step, as soon as this step's values have been used */
+  /* for the next step, as soon as this step's values have been used; where registers are few, when dQ needs none */
   for (int i = 0; i < 4; i++) {
-    const int slot =
-        place(w, (back_op){MEMORY, LOAD_LINE, line_end[i] + 1 + i * w->n / 4, i, 0, w->line[i]}, 1, 1)->slot;
+    const int first = in_place ? 4 * n - 2 : line_end[i] + 1;
+    const int slot = place(w, (back_op){MEMORY, LOAD_LINE, first + i * w->n / 4, i, 0, w->line[i]}, 1, 1)->slot;
     lives(w, w->line[i], by_slot(slot), by_slot(line_end[i] + w->period) + 1);
   }
-  int slot = when(w, OF_DP, BACK_TILES - 1) + 2;
+  int slot = in_place ? slopes_end + 1 : when(w, OF_DP, w->tiles - 1) + 2;
   for (int i = 0; i < 4; i++) {
-    slot = place(w, (back_op){MEMORY, LOAD_INNER, slot + (i ? w->n / 4 : 0), i, 0, w->inner}, 1, 1)->slot;
-    lives(w, w->inner, by_slot(slot), by_product(w->period + when(w, OF_DP, BACK_TILES - 1)) + 2);
+    slot = place(w, (back_op){MEMORY, LOAD_INNER, slot + (i && !in_place ? w->n / 4 : 0), i, 0, w->inner}, 1, 1)->slot;
+    lives(w, w->inner, by_slot(slot), by_product(w->period + when(w, OF_DP, w->tiles - 1)) + 2);
   }
 }
 
@@ -238,8 +264,8 @@ static int slot_of(const back_order *w, back_action what, bool last) {
 
 /* Constraints on the order of slots: the side of the barrier, and of COPY_NEXT, which advances ENDS. */
 static bool is_in_order(const back_order *w) {
-  const int barrier = w->period - BARRIER, next = slot_of(w, COPY_NEXT, false);
-  return slot_of(w, READ_Q, false) >= -BARRIER && slot_of(w, READ_Q_DOWN, true) < barrier &&
+  const int barrier = w->period - w->pace->barrier, next = slot_of(w, COPY_NEXT, false);
+  return slot_of(w, READ_Q, false) >= -w->pace->barrier && slot_of(w, READ_Q_DOWN, true) < barrier &&
          slot_of(w, READ_G_DOWN, true) < barrier && slot_of(w, WRITE_SLOPES, true) < barrier &&
          slot_of(w, READ_SLOPES, false) >= barrier &&
          slot_of(w, WRITE_SLOPES, false) > slot_of(w, READ_SLOPES, true) - 2 * w->period &&
@@ -287,10 +313,11 @@ static tw_status give_registers(back_order *w, int first, tw_error *error) {
       v->at = at;
       if (at + v->size > end) end = at + v->size;
     }
-  if (end > BACK_REGISTERS)
+  const int most = cdna_back_registers(w->of);
+  if (end > most)
     return tw_fail(error, TW_USAGE,
                    "the hand-scheduled loop needs %d registers per lane besides its accumulators; %d are available",
-                   end, BACK_REGISTERS);
+                   end, most);
   return TW_OK;
 }
 
@@ -326,8 +353,10 @@ tw_status cdna_back_order(const tw_tile_back_loop *of, int v, back_order *w, tw_
   w->of = of;
   w->wide = of->d / 32;
   w->deep = of->d / 16;
-  w->n = BACK_TILES * w->deep;
+  w->tiles = of->tiles;
+  w->n = w->tiles * w->deep;
   w->period = 5 * w->n;
+  w->pace = w->tiles == 1 ? &two_waves : w->n <= 8 ? &few_slots : &one_wave;
   w->v = v;
   place_copies(w);
   place_reads(w);
@@ -336,7 +365,7 @@ tw_status cdna_back_order(const tw_tile_back_loop *of, int v, back_order *w, tw_
   place_lines_next(w);
   place_keys(w);
   number_ops(w);
-  const tw_status status = give_registers(w, v + BACK_TILES * w->deep * BACK_FRAGMENT, error);
+  const tw_status status = give_registers(w, v + w->tiles * w->deep * BACK_FRAGMENT, error);
   if (status == TW_OK && !is_in_order(w))
     return tw_fail(error, TW_USAGE, "hand_scheduled attention with d=%d: no order of its instructions was found",
                    of->d);
