@@ -47,6 +47,7 @@ static const tw_config_key keys[] = {
     RATE(slot, INT, 1, 64),
     RATE(valu_latency, INT, 1, 1000),
     RATE(valu_to_matrix, INT, 1, 1000),
+    RATE(valu_to_scalar, INT, 1, 1000),
     RATE(transcendental, INT, 1, 1000),
     RATE(branch, INT, 1, 1000),
     RATE(matrix_to_vector, INT, 0, 100),

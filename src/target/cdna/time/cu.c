@@ -53,7 +53,8 @@ typedef struct wave {
   uint64_t age;
   counted vm, lgkm;
   uint64_t code_from, code_to; /* lines of code in its buffer, or requested for it */
-  /* cycles at which registers can be read; at which a matrix instruction can read them as C: */
+  /* cycles at which registers can be read; at which a matrix instruction can read them as C, or a vector instruction
+   * scalar registers: */
   int64_t there[CDNA_REGISTER_CODES];
   int64_t summed[CDNA_REGISTER_CODES];
   uint8_t by_matrix[CDNA_REGISTER_CODES];
@@ -64,6 +65,12 @@ struct group {
   int waiting, alive, first_simd, index; /* index: in the list of this CU's workgroups */
   int64_t latest;                        /* end of its last access */
 };
+
+/* The SIMDs' turns at a unit that they share. */
+typedef struct rotation {
+  int last;         /* the SIMD that used it last */
+  bool asks[SIMDS]; /* has been refused since */
+} rotation;
 
 typedef struct cu {
   const cdna_cu_setup *s;
@@ -76,6 +83,7 @@ typedef struct cu {
   int64_t at[SIMDS]; /* next slot */
   int64_t matrix_free[SIMDS], vector_free[SIMDS];
   int64_t lds_free, port_free[SIMDS / 2], vmem_free;
+  rotation lds_turns, vmem_turns;
   double l1_out, l2_free, llc_free, memory_free;
   struct {
     int64_t at;
@@ -215,6 +223,16 @@ static int64_t through_l1(cu *c, uint64_t address, int64_t at) {
   return max64(arrives, at + (int64_t)c->s->share.l1_cycles);
 }
 
+/* The place of a line in a list, to which it is added if it is new. */
+static int place_of_line(uint64_t at, uint64_t line_at[], int bytes[], int *n) {
+  int i = *n - 1;
+  while (i >= 0 && line_at[i] != at) i--;
+  if (i >= 0) return i;
+  line_at[*n] = at;
+  bytes[*n] = 0;
+  return (*n)++;
+}
+
 /* The different lines of an access, at most two per lane, and the bytes of each; bytes shared by two lanes count
  * twice. */
 static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t line_at[2 * CDNA_LANES],
@@ -225,13 +243,7 @@ static int lines_of(const cu *c, const cdna_access *a, uint64_t lanes, uint64_t 
     const int l = __builtin_ctzll(left);
     const uint64_t first = a->address[0][l] >> c->shift, last = (a->address[0][l] + a->bytes - 1) >> c->shift;
     for (uint64_t at = first; at <= last; at++) {
-      int i = n - 1;
-      while (i >= 0 && line_at[i] != at) i--;
-      if (i < 0) {
-        i = n++;
-        line_at[i] = at;
-        bytes[i] = 0;
-      }
+      const int i = place_of_line(at, line_at, bytes, &n);
       const uint64_t from = a->address[0][l] > at * size ? a->address[0][l] : at * size;
       const uint64_t end = a->address[0][l] + a->bytes;
       bytes[i] += (int)((end < (at + 1) * size ? end : (at + 1) * size) - from);
@@ -259,13 +271,7 @@ static int scratch_lines_of(const cu *c, const wave *w, const cdna_access *a, ui
     for (uint64_t left = a->lanes[CDNA_IN_SCRATCH]; left; left &= left - 1) {
       const uint64_t l = (uint64_t)__builtin_ctzll(left), dword = a->address[0][l] / 4 + (uint64_t)d;
       const uint64_t at = (base + (dword * CDNA_LANES + l) * 4) >> c->shift << c->shift;
-      int i = n - 1;
-      while (i >= 0 && line_at[i] != at) i--;
-      if (i < 0) {
-        i = n++;
-        line_at[i] = at;
-        bytes[i] = 0;
-      }
+      const int i = place_of_line(at, line_at, bytes, &n);
       bytes[i] += a->bytes < 4 ? a->bytes : 4;
     }
   return n;
@@ -551,7 +557,8 @@ static void fetch(cu *c, wave *w) {
     if (range->first >= CDNA_REGISTER_CODES) continue;
     /* a result that is overwritten without being read must be complete, too, unless it is an accumulating sum */
     const bool sum = e->mfma && (i >= e->n_reads || range->role == '2');
-    const int64_t *there = sum ? w->summed : w->there;
+    const bool forwarded = range->first < CDNA_VGPRS && e->klass >= CDNA_CLASS_VALU && e->klass <= CDNA_CLASS_MATRIX;
+    const int64_t *there = sum || forwarded ? w->summed : w->there;
     const int n = range->first + range->n > CDNA_REGISTER_CODES ? CDNA_REGISTER_CODES - range->first : range->n;
     for (int k = 0; k < n; k++)
       if (there[range->first + k] > own) {
@@ -620,6 +627,16 @@ static void set_results(wave *w, int64_t sums, int64_t others, bool is_matrix) {
     }
 }
 
+/* Scalar registers that a vector instruction writes: other vector instructions may read them at once. */
+static void set_scalars(const cdna_rates *r, wave *w, int64_t at) {
+  const cdna_effects *e = w->effects;
+  for (int i = 0; i < e->n_writes; i++)
+    for (int k = 0; k < e->write[i].n && e->write[i].first + k < CDNA_VGPRS; k++) {
+      w->there[e->write[i].first + k] = at + r->valu_to_scalar;
+      w->summed[e->write[i].first + k] = at + r->valu_latency;
+    }
+}
+
 static void issue(cu *c, wave *w, int simd, int64_t at) {
   const cdna_rates *r = c->s->rates;
   const cdna_effects *e = w->effects;
@@ -652,6 +669,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
     c->out->busy[CDNA_VECTOR] += busy / 4.0;
     c->out->vector_alone += busy / 4.0;
     set_results(w, at + busy - r->slot + r->valu_to_matrix, at + busy - r->slot + r->valu_latency, false);
+    set_scalars(r, w, at);
     span(c, simd, slot, CDNA_VECTOR, e->klass == CDNA_CLASS_TRANS ? "transcendental" : "vector", at, at + busy);
     break;
   }
@@ -717,6 +735,17 @@ static void note(cu *c, wave *w, int simd, int64_t at, cdna_stall unit) {
   if (at > own) c->out->stall[unit] += (double)(at - own);
 }
 
+static rotation *turns_at(cu *c, port p) {
+  return p == LDS_PORT ? &c->lds_turns : p == VMEM_PORT ? &c->vmem_turns : NULL;
+}
+
+/* SIMDs use a shared unit in turn: one that was refused comes before those that have used it since. */
+static bool is_its_turn(const rotation *t, int simd) {
+  for (int s = (t->last + 1) % SIMDS; s != simd; s = (s + 1) % SIMDS)
+    if (t->asks[s]) return false;
+  return true;
+}
+
 /* One slot of a SIMD; returns the time of the next slot to simulate. */
 static int64_t serve_simd(cu *c, int simd, int64_t at) {
   wave *const waves = &c->wave[simd * SLOTS];
@@ -741,13 +770,19 @@ static int64_t serve_simd(cu *c, int simd, int64_t at) {
     asked |= 1u << (best - waves);
     cdna_stall why;
     const port p = port_of(best->effects);
+    rotation *t = turns_at(c, p);
     const int64_t is_free = unit_free(c, best, simd, &why);
-    if (is_free > at || (p != NO_PORT && taken[p])) {
+    if (is_free > at || (p != NO_PORT && taken[p]) || (t && !is_its_turn(t, simd))) {
       const int64_t again = is_free > at ? is_free : at + 1;
       if (again < next) next = again;
+      if (t && !taken[p]) t->asks[simd] = true;
       continue;
     }
     if (p != NO_PORT) taken[p] = true;
+    if (t) {
+      t->last = simd;
+      t->asks[simd] = false;
+    }
     note(c, best, simd, at, why);
     best->age = c->ages++; /* the wave that has just issued is considered last */
     issue(c, best, simd, at);

@@ -4,7 +4,7 @@
 
 typedef struct cdna_rates {
   double matrix_mhz, matrix_use, power_exponent, vector_power; /* the clock under load */
-  int slot, valu_latency, valu_to_matrix, transcendental, branch, matrix_to_vector, barrier, wave_start;
+  int slot, valu_latency, valu_to_matrix, valu_to_scalar, transcendental, branch, matrix_to_vector, barrier, wave_start;
   int lds_read, lds_write, lds_addresses, lds_latency, lds_queue;
   int addresses, l1_bandwidth, l1_bytes, l1_line, l1_ways, l2_write, vmem_queue, burst;
   int code_bytes, code_line, code_lines; /* the instruction cache; lines that a wave buffers */
