@@ -123,8 +123,12 @@ static tw_status settle_back(const tw_tile_machine *machine, const tw_problem *p
   const int64_t stage = 2 * (int64_t)p->queries * (d * ELEMENT + 4) + 3 * BARRIER_BYTES;
   if (!p->stages) {
     p->stages = 3;
-    while (p->stages > 1 && ALIGNMENT + keys + changes + p->stages * stage + 512 > machine->shared_bytes) p->stages--;
+    while (p->stages > 2 && ALIGNMENT + keys + changes + p->stages * stage + 512 > machine->shared_bytes) p->stages--;
   }
+  TW_REJECT_IF(p->stages < 2,
+               "unsupported stages %d; a tile of queries is released after the next one has arrived, so "
+               "expected 2 or more",
+               p->stages);
   p->shared_bytes = ALIGNMENT + keys + changes + p->stages * stage + BARRIER_BYTES;
   TW_REJECT_STAGES(machine, p->stages, p->shared_bytes);
   p->heads_at_once =
@@ -166,7 +170,7 @@ static const tw_verb back_verbs[] = {
      .needs = 1,
      .argument = {TW_NUMBER("queries", PLAN, queries, 64, 256), TW_NUMBER("consumers|groups", PLAN, groups, 1, 4)},
      .first = begin_tile},
-    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, "1, 2, 3"),
+    TW_TILE_STAGES(PLAN, 1, STAGES_MAX, "2, 3"),
     TW_TILE_REGISTERS(PLAN, REGISTERS_OFFERED),
 };
 static const tw_language backward = {TW_LANGUAGE("attention on NVIDIA GPUs, backward", back_verbs),

@@ -34,8 +34,8 @@ double cuda_predict_attention_backward(const void *with, const void *plan) {
   const double each = (double)a->group * (a->causal ? (tiles + 1) / 2 : tiles);
   const double products = 5.0 * p->groups * (double)a->d / 16 * p->queries / 2;
   const double weights = 64.0 * p->groups * p->queries / EXPONENTIALS;
-  const double step = fmax(products, 64 * p->groups * (double)a->d * 4 / (CUDA_L2_BYTES_ALL / processors)) +
-                      weights / 2 / p->groups + (p->stages > 1 ? 0 : CUDA_DRAM_LATENCY);
+  const double step =
+      fmax(products, 64 * p->groups * (double)a->d * 4 / (CUDA_L2_BYTES_ALL / processors)) + weights / 2 / p->groups;
   const double rounds = cuda_ceil_div(blocks * (double)a->key_heads * (double)a->batches, processors);
   const double elements = (double)a->batches * (double)a->query_heads * (double)a->queries * (double)a->d;
   return rounds * (each * step + CUDA_DRAM_LATENCY) / clock + elements * 14 / ((double)m->config->memory_gbs * 1e9);
