@@ -6,9 +6,9 @@
  *   tanh                                         hard_tanh      x, within beta..alpha
  *   silu          x / (1 + e^-x)                 gelu_erf, gelu_tanh, as in gemm
  *   softplus      log(1 + e^(alpha x)) / alpha   softsign       x / (1 + |x|)
- *   scale         alpha x
+ *   scale         alpha x                        divide         x / s, of one number s in memory
  *
- * The C parameters of a kernel are x and y [rows][cols], dense, of type a. */
+ * The C parameters of a kernel are x, [s [1],] and y; x and y are [rows][cols], dense, all of type a. */
 #include "op/elementwise.h"
 
 #include <math.h>
@@ -40,6 +40,8 @@ static const tw_key keys[] = {
 tw_elementwise tw_elementwise_function(const tw_problem *p) { return (tw_elementwise)tw_problem_int(p, "f"); }
 const char *tw_elementwise_name(tw_elementwise f) { return names[f]; }
 
+static bool has_divisor(const tw_problem *p) { return tw_elementwise_function(p) == TW_DIVIDE; }
+
 static tw_status validate(const tw_problem *p, tw_error *error) {
   const tw_elementwise f = tw_elementwise_function(p);
   const double alpha = tw_problem_real(p, "alpha"), beta = tw_problem_real(p, "beta");
@@ -58,10 +60,12 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
 static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const tw_type a = tw_problem_type(p, "a");
   const int64_t dims[] = {tw_problem_int(p, "rows"), tw_problem_int(p, "cols")};
-  out[0] = tw_operand_dense("x", a, 2, dims);
-  out[1] = tw_operand_dense("y", a, 2, dims);
-  out[1].is_output = true;
-  return 2;
+  size_t n = 0;
+  out[n++] = tw_operand_dense("x", a, 2, dims);
+  if (has_divisor(p)) out[n++] = tw_operand_dense("s", a, 1, (int64_t[]){1});
+  out[n] = tw_operand_dense("y", a, 2, dims);
+  out[n++].is_output = true;
+  return n;
 }
 
 /* Amplitudes from 8, where functions bend, down to 2^-4, where they are almost lines. */
@@ -86,13 +90,14 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_fill_rows(seed, 0, &o[0], spread, buffers[0]);
   tw_zero_a_row(seed, 0, &o[0], buffers[0]);
   enlarge(p, seed, buffers[0]);
+  if (has_divisor(p)) tw_fill_factors(seed, 1, &o[1], buffers[1]);
 }
 
 typedef struct job {
   const void *x;
   tw_type type;
   tw_elementwise f;
-  double alpha, beta;
+  double alpha, beta, divisor;
   int64_t cols;
 } job;
 
@@ -111,6 +116,7 @@ static double value_at(const job *j, double x) {
   case TW_GELU_TANH_OF: return tw_gemm_act(TW_GLU_GELU_TANH, x);
   case TW_SOFTPLUS: return fmax(x, 0) + log1p(exp(-fabs(j->alpha * x))) / j->alpha;
   case TW_SOFTSIGN: return x / (1 + fabs(x));
+  case TW_DIVIDE: return x / j->divisor;
   default: return j->alpha * x;
   }
 }
@@ -124,7 +130,8 @@ static double error_at(const job *j, double x, double value) {
   case TW_RELU:
   case TW_HARD_TANH: return 0;
   case TW_LEAKY_RELU:
-  case TW_SCALE: return 2 * TW_U32 * size;
+  case TW_SCALE:
+  case TW_DIVIDE: return 2 * TW_U32 * size;
   case TW_HARD_SIGMOID: return 4 * TW_U32;
   case TW_SOFTSIGN: return 8 * TW_U32 * size;
   case TW_SIGMOID:
@@ -154,6 +161,7 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
                  .f = tw_elementwise_function(p),
                  .alpha = (double)(float)tw_problem_real(p, "alpha"),
                  .beta = (double)(float)tw_problem_real(p, "beta"),
+                 .divisor = has_divisor(p) ? tw_element(tw_problem_type(p, "a"), buffers[1], 0) : 1,
                  .cols = tw_problem_int(p, "cols")};
   return tw_exact_runs(make_element, &j, n, place, value, bound, threads, error);
 }
@@ -170,6 +178,7 @@ static double operations(const tw_problem *p) {
 }
 
 const tw_op tw_op_elementwise = {
-    TW_EXACT_OP("elementwise",
-                "a function of each element: activations of neural networks, and a product with a number"),
+    TW_EXACT_OP(
+        "elementwise",
+        "a function of each element: activations of neural networks, and a product with or quotient by a number"),
     .validate = validate};

@@ -19,7 +19,8 @@
   F(TW_GELU_TANH_OF, "gelu_tanh")                                                                                      \
   F(TW_SOFTPLUS, "softplus")                                                                                           \
   F(TW_SOFTSIGN, "softsign")                                                                                           \
-  F(TW_SCALE, "scale")
+  F(TW_SCALE, "scale")                                                                                                 \
+  F(TW_DIVIDE, "divide")
 
 typedef enum tw_elementwise {
 #define F(function, name) function,

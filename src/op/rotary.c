@@ -7,7 +7,8 @@
  * for p < d / 2. With interleaved=0, as in GPT-NeoX and Llama, i = p and j = p + d / 2. With interleaved=1, as in the
  * paper, i = 2 p and j = 2 p + 1.
  *
- * The C parameters of a kernel are x, cos, sin and y, dense, all of type a. Their layouts follow attention.c: x
+ * The C parameters of a kernel are x, cos, sin and y, all of type a, dense but for x with ldx: the heads of a position
+ * may be a part of a longer row, as in a projection to queries, keys and values. Their layouts follow attention.c: x
  * [b][s][h][d], cos [s][d/2], sin [s][d/2], y [b][s][h][d]. With transposed=1: x [b][h][d][s], cos [d/2][s], sin
  * [d/2][s], y [b][h][d][s]. cos and sin are tables of arbitrary numbers: their contents count, not their names. */
 #include <math.h>
@@ -27,16 +28,27 @@ static const tw_key keys[] = {
     {.name = "d", .kind = TW_KEY_INT, .min = 2, .max = 1 << 16, .example = 128, .help = "elements of a head; even"},
     TW_FLAG_KEY("interleaved", "pair neighbouring elements, not elements of the two halves"),
     TW_FLAG_KEY("transposed", "make positions the last dimension"),
+    TW_INT_KEY("ldx", "0", 0, 1 << 24, "elements from one position of x to the next; 0 = dense"),
     TW_TYPE_KEY("a", "", "element type of every operand: f32, f16 or bf16"),
 };
 
+/* Elements from one position of x to the next. */
+static int64_t pitch_of(const tw_problem *p) {
+  const int64_t ldx = tw_problem_int(p, "ldx");
+  return ldx ? ldx : tw_problem_int(p, "h") * tw_problem_int(p, "d");
+}
+
 static tw_status validate(const tw_problem *p, tw_error *error) {
+  const int64_t dense = tw_problem_int(p, "h") * tw_problem_int(p, "d");
   if (tw_expect_real(p, error) != TW_OK) return TW_UNSUPPORTED;
   if (tw_problem_int(p, "d") % 2)
     return tw_fail(error, TW_USAGE, "d=%lld must be even; elements of a head are rotated in pairs",
                    (long long)tw_problem_int(p, "d"));
-  const double elements = (double)tw_problem_int(p, "b") * (double)tw_problem_int(p, "s") *
-                          (double)tw_problem_int(p, "h") * (double)tw_problem_int(p, "d");
+  if (tw_problem_int(p, "ldx") && (tw_problem_int(p, "transposed") || pitch_of(p) < dense))
+    return tw_fail(error, TW_USAGE,
+                   "ldx=%lld requires transposed=0 and at least h * d = %lld elements for each position",
+                   (long long)pitch_of(p), (long long)dense);
+  const double elements = (double)tw_problem_int(p, "b") * (double)tw_problem_int(p, "s") * (double)pitch_of(p);
   if (elements > 0x1p40)
     return tw_fail(error, TW_USAGE, "%.3g elements are too many; choose smaller b, s or h", elements);
   return TW_OK;
@@ -49,6 +61,11 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const int64_t b = tw_problem_int(p, "b"), h = tw_problem_int(p, "h");
   const int64_t heads[] = {b, t ? h : s, t ? d : h, t ? s : d}, table[] = {t ? d / 2 : s, t ? s : d / 2};
   out[X] = tw_operand_dense("x", a, 4, heads);
+  if (tw_problem_int(p, "ldx")) {
+    out[X].stride[1] = pitch_of(p);
+    out[X].stride[0] = s * pitch_of(p);
+    out[X].bytes = (size_t)(b * out[X].stride[0]) * (size_t)tw_type_bits(a) / 8;
+  }
   out[COS] = tw_operand_dense("cos", a, 2, table);
   out[SIN] = tw_operand_dense("sin", a, 2, table);
   out[Y] = tw_operand_dense("y", a, 4, heads);
@@ -67,7 +84,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
 typedef struct job {
   void *const *buffer;
   tw_type type;
-  int64_t positions, heads, d;
+  int64_t positions, heads, d, pitch;
   bool interleaved, transposed;
 } job;
 
@@ -81,7 +98,7 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
     const int64_t e = j->transposed ? row % j->d : first + i,
                   s = j->transposed ? first + i : row / j->heads % j->positions;
     const int64_t step = j->transposed ? j->positions : 1,
-                  at = j->transposed ? row / j->d * j->d * step + s : row * j->d;
+                  at = j->transposed ? row / j->d * j->d * step + s : row / j->heads * j->pitch + row % j->heads * j->d;
     const int64_t table = j->transposed ? s : s * half, pair = j->interleaved ? e / 2 : e % half;
     const bool second = j->interleaved ? e % 2 : e >= half;
     const int64_t other = j->interleaved ? e ^ 1 : second ? e - half : e + half;
@@ -103,6 +120,7 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
                  .positions = tw_problem_int(p, "s"),
                  .heads = tw_problem_int(p, "h"),
                  .d = tw_problem_int(p, "d"),
+                 .pitch = pitch_of(p),
                  .interleaved = tw_problem_int(p, "interleaved"),
                  .transposed = tw_problem_int(p, "transposed")};
   return tw_exact_runs(make_row, &j, n, place, value, bound, threads, error);

@@ -81,7 +81,7 @@ static void refuses(const char *file, tw_slots *s, const char *says) {
 }
 
 static void set_rotary(tw_slots *s) {
-  static const char *const text[] = {"header", "type", "threads", "pair", "interleaved", "once"};
+  static const char *const text[] = {"header", "type", "threads", "pair", "interleaved", "once", "pitch"};
   for (size_t i = 0; i < sizeof text / sizeof *text; i++) tw_slots_text(s, text[i], NULL);
   tw_slots_number(s, "heads", -3);
 }

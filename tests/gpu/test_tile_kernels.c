@@ -65,6 +65,8 @@ static const kernel_case cases[] = {
     {"gate rows=333 cols=100 act=gelu_erf a=f32", "chunks 1;streaming"},
     {"elementwise rows=4096 cols=32768 f=elu alpha=0.5 a=f32", "chunks 2;threads 128"},
     {"elementwise rows=333 cols=1000 f=softplus a=bf16", "chunks 1;streaming"},
+    {"elementwise rows=333 cols=1000 f=divide a=f16", "chunks 2"},
+    {"rotary b=2 h=6 s=333 d=128 ldx=1280 a=bf16", "heads 2"},
     {"cumsum rows=4096 cols=4095 reverse=1 a=f32", "chunks 4"},
     {"cumsum rows=4096 cols=4096 masked=1 a=f32", "chunks 2"},
     {"softmax rows=4096 cols=4096 log=1 a=bf16", "row warps=4"},
@@ -211,6 +213,7 @@ static void what_cannot_be_is_refused(void **state) {
   refused(backward, "tile queries=64 consumers=2;stages 5", "bytes of shared memory");
   refused(rotary, "heads 4", "must divide");
   refused("rotary b=1 h=1 s=1 d=10 a=bf16", "heads 1", "16 bytes");
+  refused("rotary b=1 h=1 s=2 d=16 ldx=20 a=bf16", "heads 1", "unsupported ldx=20");
   refused("softmax rows=1 cols=4096 a=bf16", "row warps=1", "exceed its registers");
   refused(norm, "row warps=32;block rows=2", "1024 threads");
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 a=f32 b=f32 out=f32 acc=f32", "tile x=8 y=8 n=32;products 2",

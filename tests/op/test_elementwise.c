@@ -84,6 +84,20 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
     }
 }
 
+/* The divisor is an operand. */
+static void a_quotient_is_by_the_operand(void **state) {
+  op_run r;
+  (void)state;
+  op_run_make(&r, "elementwise rows=9 cols=70 f=divide a=f32", 7);
+  const double s = op_get(&r, 1, 0);
+  assert_true(fabs(s) > 0.25 && fabs(s) < 1.75);
+  for (int wrong = 0; wrong < 2; wrong++) {
+    for (int64_t i = 0; i < 9 * 70; i++) op_put(&r, 2, i, op_get(&r, 0, i) / s * (wrong ? 1 + 0x1p-20 : 1));
+    op_expect(&r, wrong ? "wrong result" : NULL);
+  }
+  op_run_free(&r);
+}
+
 static void bad_keys_are_refused(void **state) {
   (void)state;
   op_expect_refused("elementwise rows=4 cols=4 a=i8", "elementwise does not support a=i8; expected f32, f16 or bf16");
@@ -97,6 +111,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(known_answers),
       cmocka_unit_test(an_honest_kernel_passes_and_wrong_ones_do_not),
+      cmocka_unit_test(a_quotient_is_by_the_operand),
       cmocka_unit_test(bad_keys_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

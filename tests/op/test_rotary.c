@@ -28,17 +28,17 @@ typedef enum plan { RIGHT, SIGN, OTHER_PAIRS, NEXT_POSITION, LAST_HEAD } plan;
 
 /* Binary32, in the loops that the layout says. */
 static void turn(const op_run *r, plan wrong) {
-  const int64_t *dims = r->data.operand[X].dims, d = dims[3], half = d / 2;
+  const int64_t *dims = r->data.operand[X].dims, *stride = r->data.operand[X].stride, d = dims[3], half = d / 2;
   const bool pairs = tw_problem_int(&r->problem, "interleaved") != (wrong == OTHER_PAIRS);
   for (int64_t b = 0; b < dims[0]; b++)
     for (int64_t s = 0; s < dims[1]; s++)
       for (int64_t h = 0; h < dims[2]; h++)
         for (int64_t p = 0; p < half; p++) {
           const int64_t base = ((b * dims[1] + s) * dims[2] + h) * d, i = base + (pairs ? 2 * p : p),
-                        j = pairs ? i + 1 : i + half;
+                        j = pairs ? i + 1 : i + half, from = b * stride[0] + s * stride[1] + h * stride[2] - base;
           const int64_t at = (wrong == NEXT_POSITION ? (s + 1) % dims[1] : s) * half + p;
-          const float c = (float)op_get(r, COS, at), sine = (float)op_get(r, SIN, at), xi = (float)op_get(r, X, i),
-                      xj = (float)op_get(r, X, j);
+          const float c = (float)op_get(r, COS, at), sine = (float)op_get(r, SIN, at),
+                      xi = (float)op_get(r, X, from + i), xj = (float)op_get(r, X, from + j);
           if (wrong == LAST_HEAD && h + 1 == dims[2]) continue;
           op_put(r, Y, i, (double)(xi * c - xj * sine));
           op_put(r, Y, j, (double)(wrong == SIGN ? xj * c - xi * sine : xj * c + xi * sine));
@@ -48,8 +48,9 @@ static void turn(const op_run *r, plan wrong) {
 static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
   (void)state;
   static const char *const texts[] = {"rotary b=2 h=3 s=17 d=64 a=f32", "rotary b=1 h=2 s=33 d=128 a=bf16",
-                                      "rotary b=2 h=2 s=5 d=6 interleaved=1 a=f16"};
-  for (size_t t = 0; t < 3; t++) {
+                                      "rotary b=2 h=2 s=5 d=6 interleaved=1 a=f16",
+                                      "rotary b=2 h=3 s=17 d=64 ldx=250 a=f32"};
+  for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
     op_run r;
     op_run_make(&r, texts[t], 3);
     for (int wrong = LAST_HEAD; wrong >= RIGHT; wrong--) {
@@ -82,6 +83,8 @@ static void impossible_problems_are_refused(void **state) {
   (void)state;
   op_expect_refused("rotary b=1 h=1 s=1 d=3 a=f32", "d=3 must be even");
   op_expect_refused("rotary b=1 h=1 s=1 d=4", "expected f32, f16 or bf16");
+  op_expect_refused("rotary b=1 h=2 s=3 d=4 ldx=7 a=f32", "at least h * d = 8 elements");
+  op_expect_refused("rotary b=1 h=2 s=3 d=4 ldx=16 transposed=1 a=f32", "requires transposed=0");
   op_expect_refused("rotary b=1000000 h=60000 s=10000 d=4 a=f32", "too many");
 }
 

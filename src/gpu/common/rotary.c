@@ -13,6 +13,9 @@ static tw_status settle_rotary(const tw_tile_machine *machine, const tw_problem 
   const int64_t chunk = TW_TILE_CHUNK / size, chunks = d / 2 / chunk;
   TW_REJECT_IF(d % (2 * chunk), "unsupported d=%lld; a thread rotates 16 bytes of each half of a head, %lld elements",
                (long long)d, (long long)chunk);
+  TW_REJECT_IF(tw_problem_int(p, "ldx") % chunk,
+               "unsupported ldx=%lld; a thread reads 16 bytes at a time, so expected a multiple of %lld",
+               (long long)tw_problem_int(p, "ldx"), (long long)chunk);
   if (!plan->heads) plan->heads = 1;
   if (!plan->threads) plan->threads = THREADS_USUAL;
   TW_REJECT_IF(h % plan->heads, "unsupported heads %d; it must divide h=%lld", plan->heads, (long long)h);
@@ -33,6 +36,7 @@ static void slots(const tw_tile_machine *machine, const tw_problem *p, const voi
   tw_slots_text(s, "type", tw_tile_type_word(type));
   tw_slots_number(s, "pair", 2 * TW_TILE_CHUNK / tw_tile_type_bytes(type));
   tw_slots_text(s, "once", plan->once ? "_once" : NULL);
+  tw_slots_number_or_empty(s, "pitch", tw_problem_int(p, "ldx"));
   tw_slots_flag(s, "interleaved", tw_problem_int(p, "interleaved"));
 }
 
