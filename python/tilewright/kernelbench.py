@@ -148,6 +148,11 @@ class Rewriter:
     def is_number(self, value: Any) -> bool:
         return value.name in self.numbers if isinstance(value, torch.fx.Node) else type(value) in (int, float)
 
+    def is_one_of(self, x: Any, value: Any) -> bool:
+        """Is the value a tensor of one element?"""
+        shape = self.shape(value)
+        return shape is not None and math.prod(shape) == 1 and len(shape) <= len(self.shape(x))
+
     def function(self, node: torch.fx.Node) -> "Optional[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]]":
         """What computes a call of a function or method instead."""
         called, args, more = node.target, node.args, dict(node.kwargs)
@@ -179,6 +184,8 @@ class Rewriter:
             return None
         if name == "mul" and len(args) == 2 and not more and self.is_number(args[1]):
             return twt.elementwise, (args[0], "scale", args[1]), {}
+        if name in ("truediv", "div") and len(args) == 2 and not more and self.is_one_of(args[0], args[1]):
+            return twt.elementwise, (args[0], "divide"), {"by": args[1]}
         if name == "gelu" and len(args) == 1 and set(more) <= {"approximate"}:
             return twt.elementwise, (args[0], "gelu_tanh" if more.get("approximate") == "tanh" else "gelu_erf"), {}
         f, named = ELEMENTWISE.get(name, ("", ()))

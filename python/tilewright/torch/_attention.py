@@ -183,18 +183,36 @@ def check_rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> None:
         raise UsageError(f"tilewright.torch.rotary: operands must have one type and device (found {found}); convert one")
 
 
+def _rotary_keys(shape: Any, stride: Any, interleaved: bool) -> "dict[str, Any]":
+    """With `ldx` for heads that are a part of longer rows, as of a projection to queries, keys and values. Other layouts are copied."""
+    b, s, h, d = shape
+    made: "dict[str, Any]" = dict(b=b, h=h, s=s, d=d)
+    ld = stride[1]
+    if s > 1 and stride[2:] == (d, 1) and ld > h * d and ld % 8 == 0 and (b == 1 or stride[0] == s * ld):
+        made["ldx"] = ld
+    return dict(made, interleaved=1) if interleaved else made
+
+
+@constant
+def is_known_rotary(shape: Any, stride: Any, dtype: Any, interleaved: bool) -> bool:
+    """Has wisdom a kernel? For torch.compile, as `is_known`."""
+    return dtype in _device.TYPES and 0 not in shape and _device.has_kernel("rotary", dict(_rotary_keys(shape, stride, interleaved), a=_device.TYPES[dtype]))
+
+
+def has_rotary(x: torch.Tensor, interleaved: bool) -> bool:
+    return is_known_rotary(*(tuple(int(n) for n in numbers) for numbers in (x.shape, x.stride())), x.dtype, interleaved)
+
+
 def _rotary(x, cos, sin, interleaved):
     check_rotary(x, cos, sin)
-
-    def keys() -> "dict[str, Any]":
-        b, s, h, d = x.shape
-        return dict(dict(b=b, h=h, s=s, d=d), **({"interleaved": 1} if interleaved else {}))
-
-    plan = planned(("rotary", x.shape, x.dtype, x.device, interleaved), "rotary", 4, x, keys)
+    if x.data_ptr() & 15:
+        x = x.clone(memory_format=torch.contiguous_format)
+    plan = planned(("rotary", x.shape, x.stride(), x.dtype, x.device, interleaved), "rotary", 4, x, lambda: _rotary_keys(x.shape, x.stride(), interleaved))
     if not plan:
         return rotary_by_pytorch(x, cos, sin, interleaved)
     out = x.new_empty(x.shape)
-    start(plan, x.contiguous(), cos.contiguous(), sin.contiguous(), out)
+    is_read_in_place = "ldx" in _rotary_keys(x.shape, x.stride(), interleaved)
+    start(plan, x if is_read_in_place else x.contiguous(), cos.contiguous(), sin.contiguous(), out)
     return out
 
 

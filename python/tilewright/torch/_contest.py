@@ -7,7 +7,7 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import torch
 
@@ -24,6 +24,8 @@ FOLLOWED, ROUNDS, ROUNDS_LEAST = 3, 4, 2
 HOPELESS = 1.6
 #: Seconds in which the kernels of a problem are verified. Attention of 8 x 512 tokens takes 6 on an H200 with 16 cores.
 VERIFY_SECONDS = 60.0
+#: Seconds in which the first launch of a kernel must end.
+LAUNCH_SECONDS = 10.0
 #: Seconds of work in one graph.
 BURST = 4e-3
 
@@ -92,6 +94,13 @@ def predicted(op: str, keys: "dict[str, Any]") -> float:
     return _followed(problem, (min(offers)[1],))[0] if offers else float("inf")
 
 
+def memory_seconds(op: str, keys: "dict[str, Any]") -> float:
+    """Seconds in which the device's memory moves each operand once."""
+    bound, error = ffi.new("tw_bound *"), ffi.new("tw_error *")
+    check(lib.tw_target_bound(_device.target(), _problem(_device.target(), op, keys), bound, error), error)
+    return bound.memory_cost
+
+
 def _loaded(op: str, keys: "dict[str, Any]", n: int, steps: "tuple[str, ...]", device: torch.device) -> Any:
     """The plan of a schedule, or the Error where it does not compile here."""
     try:
@@ -118,14 +127,27 @@ def _captured(call: Callable[[], Any], count: int, memory: Any) -> Callable[[], 
     return graph.replay
 
 
-def seconds_in_turn(calls: "list[Callable[[], Any]]", rounds: int = 5) -> "list[float]":
-    """Medians of the calls' times, each captured in a graph, the graphs replayed in turn."""
+def _await(event: Any, what: str) -> None:
+    """A kernel that does not end holds the device until this process ends, and torch.cuda.synchronize() would wait for ever. So this is no Error,
+    after which `tune` would go on."""
+    end = time.monotonic() + LAUNCH_SECONDS
+    while not event.query():
+        if time.monotonic() > end:
+            raise RuntimeError(f"{what}: the kernel did not end within {LAUNCH_SECONDS:g} s and holds the device; end this process")
+        time.sleep(1e-4)
+
+
+def seconds_in_turn(calls: "list[Callable[[], Any]]", rounds: int = 5, names: "Sequence[str]" = ()) -> "list[float]":
+    """Medians of the calls' times, each captured in a graph, the graphs replayed in turn. `names`: of the calls, for errors."""
     graphs, counts = [], []
     # Graphs run one after another and nothing reads their results, so they share memory: results of gigabytes fill the device otherwise.
     memory = torch.cuda.graph_pool_handle()
-    for call in calls:
-        for _ in range(2):
-            call()
+    for i, call in enumerate(calls):
+        call()
+        first = torch.cuda.Event()
+        first.record()
+        _await(first, names[i] if names else "a call")
+        call()
         torch.cuda.synchronize()
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
@@ -182,7 +204,7 @@ def contest(
             if not entries and plans:
                 raise plans[0]
             break
-        times = seconds_in_turn([with_plan(text, plan, ours) for _, plan in loaded], 3)
+        times = seconds_in_turn([with_plan(text, plan, ours) for _, plan in loaded], 3, [f"{text}: {'; '.join(steps)}" for steps, _ in loaded])
         before = entries[0].seconds if entries else float("inf")  # before this round
         entries += [Entry(steps, taken, plan) for (steps, plan), taken in zip(loaded, times)]
         entries.sort(key=lambda entry: entry.seconds)
@@ -198,7 +220,7 @@ def keep(op: str, keys: "dict[str, Any]", schedule: "tuple[str, ...]", seconds: 
     kernel that is wrong, LateError if the verification does not end within `seconds`."""
     problem = _problem(_device.target(), op, keys)
     source = emit(op, target="cuda", schedule=list(schedule), **keys)
-    measured = run(source, op, target="cuda", seconds=seconds, **keys).measurement
+    measured = run(source, op, target="cuda", trust=True, seconds=seconds, **keys).measurement
     best, error = _device.wisdom_of(problem, _schedule(schedule), measured.cost, measured.utilization), ffi.new("tw_error *")
     check(lib.tw_wisdom_replace(ffi.NULL, best, error), error)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import torch
 
@@ -31,8 +31,8 @@ FUNCTIONS: "dict[str, Callable[[torch.Tensor, float, float], torch.Tensor]]" = {
 }
 
 
-def by_pytorch(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0) -> torch.Tensor:
-    return FUNCTIONS[f](x, alpha, beta)
+def by_pytorch(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0, by: Optional[torch.Tensor] = None) -> torch.Tensor:
+    return FUNCTIONS[f](x, alpha, beta) if by is None else x / by
 
 
 def row_parts(shape: Any, dim: int = -1) -> int:
@@ -54,30 +54,41 @@ def _keys(shape: Any, f: str, alpha: float, beta: float) -> "dict[str, Any]":
     return dict(made, beta=beta) if f == "hard_tanh" else made
 
 
-def route(x: torch.Tensor, f: str, alpha: float, beta: float) -> Any:
+def route(x: torch.Tensor, f: str, alpha: float, beta: float, by: Optional[torch.Tensor] = None) -> Any:
     if not x.dim():
         return False
-    return planned(("elementwise", x.shape, x.dtype, x.device, f, alpha, beta), "elementwise", 2, x, lambda: _keys(x.shape, f, alpha, beta))
+    n = 2 if by is None else 3
+    return planned(("elementwise", x.shape, x.dtype, x.device, f, alpha, beta), "elementwise", n, x, lambda: _keys(x.shape, f, alpha, beta))
 
 
-def _elementwise(x, f, alpha, beta):
-    plan = route(x, f, alpha, beta)
+def _elementwise(x, f, alpha, beta, by=None):
+    plan = route(x, f, alpha, beta, by)
     if not plan:
-        return by_pytorch(x, f, alpha, beta).contiguous()
-    return in_parts(plan, x)
+        return by_pytorch(x, f, alpha, beta, by).contiguous()
+    x, out = x.contiguous(), x.new_empty(x.shape)
+    start_parts(plan, row_parts(x.shape), [x], out, *(() if by is None else (by,)))
+    return out
 
 
-_derived = recomputed(by_pytorch, 0)
-operation = operator("elementwise(Tensor x, str f, float alpha, float beta) -> Tensor", _elementwise, lambda x, f, alpha, beta: x.new_empty(x.shape), **_derived)
+_derived = recomputed(by_pytorch, 0, 4)
+operation = operator(
+    "elementwise(Tensor x, str f, float alpha, float beta, Tensor? by) -> Tensor",
+    _elementwise,
+    lambda x, f, alpha, beta, by: x.new_empty(x.shape),
+    **_derived,
+)
 _direct = Direct(_elementwise, **_derived)
 
 
-def elementwise(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0) -> torch.Tensor:
+def elementwise(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0, *, by: Optional[torch.Tensor] = None) -> torch.Tensor:
     """A function of each element, by its name in the op `elementwise`: relu, leaky_relu, elu, selu, sigmoid, hard_sigmoid, tanh, hard_tanh,
-    silu, gelu_erf, gelu_tanh, softplus, softsign or scale. `alpha` and `beta` are the op's."""
-    if f not in FUNCTIONS:
-        raise UsageError(f"tilewright.torch.elementwise: unknown function '{f}'; expected {', '.join(FUNCTIONS)}")
-    alpha, beta = float(alpha), float(beta)
-    if is_traced(x) or (not is_compiling() and is_plain(x) and not route(x, f, alpha, beta)):
-        return by_pytorch(x, f, alpha, beta)
-    return (_direct if is_direct(x) else operation)(x, f, alpha, beta)
+    silu, gelu_erf, gelu_tanh, softplus, softsign, scale, or divide, x / by. `alpha` and `beta` are the op's; `by` has one element. PyTorch computes quotients of two types."""
+    if (f not in FUNCTIONS) if by is None else f != "divide":
+        raise UsageError(f"tilewright.torch.elementwise: unknown function '{f}'; expected {', '.join(FUNCTIONS)}, or divide with `by`")
+    if by is not None and (by.numel() != 1 or by.dim() > x.dim()):
+        raise UsageError(f"tilewright.torch.elementwise: expected `by` of one element (found {list(by.shape)})")
+    tensors = [x] if by is None else [x, by]
+    how = f, float(alpha), float(beta), by
+    if is_traced(x) or (by is not None and (by.dtype, by.device) != (x.dtype, x.device)) or (not is_compiling() and is_plain(*tensors) and not route(x, *how)):
+        return by_pytorch(x, *how)
+    return (_direct if is_direct(*tensors) else operation)(x, *how)

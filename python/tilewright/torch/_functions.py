@@ -154,7 +154,7 @@ def cumsum(x: torch.Tensor, dim: int = -1, *, reverse: bool = False, exclusive: 
 
 def rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, interleaved: bool = False) -> torch.Tensor:
     """Turns pairs of elements of each head. x is b x s x h x d; cos and sin are s x d / 2; pairs are halves apart, or neighbours."""
-    if is_traced(x):
+    if is_traced(x) and (x.dim() != 4 or not _attention.has_rotary(x, interleaved)):
         _attention.check_rotary(x, cos, sin)
         return _attention.rotary_by_pytorch(x, cos, sin, interleaved)
     direct = is_direct(x, cos, sin)
@@ -197,5 +197,7 @@ def scaled_dot_product_attention(
     if is_traced(q) and not _attention.has_kernel(q, k, is_causal, factor, _needs_gradient(q, k, v)):
         _attention.check_attention(q, k, v)
         return _attention.by_pytorch(q, k, v, is_causal, factor).transpose(1, 2)
+    if is_traced(q):  # the compiler copies faster than PyTorch's contiguous(), and with what it computes before
+        q, k, v = (x.contiguous() for x in (q, k, v))
     direct = is_direct(q, k, v)
     return (_attention.direct_attention if direct else _attention.attention)(q, k, v, is_causal, factor)[0].transpose(1, 2)

@@ -18,8 +18,9 @@ _DTYPES = {name: dtype for dtype, name in _device.TYPES.items()}
 VERIFIED = 4
 #: A model that is slower by less than this, as a fraction, is not: its times differ as much.
 NOISE = 0.01
-#: Seconds that a search takes: 6 of a block took 68 on an H200 (docs/lab/2026-11-torch-kernelbench-4.md).
-SEARCH_SECONDS = 10.0
+#: Seconds of a search, and more of them for each second in which the device's memory moves the operands once: the host draws and compares
+#: them. 13 searches of a block on an H200 (docs/lab/2026-11-torch-search-order.md) took from 0.6 to 1.4 times this.
+SEARCH_SECONDS, SECONDS_TO_VERIFY = 3.5, 1.1e5
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Call:
     note: str = ""
     is_dropped: bool = False  #: the model is not faster with the kernel
     predicted: float = float("inf")  #: of a kernel, by the machine's model
+    search: float = SEARCH_SECONDS  #: seconds that a search is expected to take
     searched: float = 0.0  #: seconds that the search took
 
     @property
@@ -143,7 +145,8 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
             return (lambda: _gate.by_pytorch(both, name)), (lambda: _gate.operation(both, name))
         return (lambda: _gate.gradient_by_pytorch(both, g, name)), (lambda: _gate.gate_backward(both, g, name))
     if op == "elementwise":
-        x, f = new(keys["rows"], keys["cols"]), (keys["f"], get("alpha", 1.0), get("beta", -1.0))
+        x, by = new(keys["rows"], keys["cols"]), new(1) if keys["f"] == "divide" else None
+        f = keys["f"], get("alpha", 1.0), get("beta", -1.0), by
         return (lambda: _elementwise.by_pytorch(x, *f)), (lambda: _elementwise.operation(x, *f))
     if op == "reduce":
         x, of = new(keys["outer"], keys["n"], keys["inner"]), get("of", "x")
@@ -163,7 +166,8 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         x, how = new(keys["rows"], keys["cols"]), (bool(get("reverse")), bool(get("exclusive")), new(keys["rows"], keys["cols"]) > 0 if get("masked") else None)
         return (lambda: _rows.cumsum_by_pytorch(x, *how)), (lambda: _rows.cumsum(x, *how))
     if op == "rotary":
-        x, cos, sin = new(keys["b"], keys["s"], keys["h"], keys["d"]), new(keys["s"], keys["d"] // 2), new(keys["s"], keys["d"] // 2)
+        b, s, h, d = (keys[size] for size in "bshd")
+        x, cos, sin = new(b, s, get("ldx") or h * d)[..., : h * d].unflatten(-1, (h, d)), new(keys["s"], keys["d"] // 2), new(keys["s"], keys["d"] // 2)
         every = (x, cos, sin, bool(get("interleaved")))
         return (lambda: _attention.rotary_by_pytorch(*every)), (lambda: _attention.rotary(*every))
     if get("tokens"):
@@ -260,15 +264,19 @@ def _run(model: Any, inputs: Any, backward: bool) -> Any:
 
 def _groups(calls: Sequence[Call]) -> "list[list[Call]]":
     """The passes of each problem, the forward pass first: with gradients, the kernel of one is used with that of the other alone. Problems
-    that may save most come first, and of those that may save nothing the longest."""
+    that may save most in each second of their search come first, and of those that may save nothing the longest."""
     found: "dict[Any, list[Call]]" = {}
     for call in sorted(calls, key=_is_backward):
         found.setdefault((call.op, *((key, value) for key, value in call.keys.items() if key != "pass")), []).append(call)
-    return sorted(found.values(), key=lambda group: (-_saving(group), -sum(call.count * call.pytorch for call in group)))
+    return sorted(found.values(), key=lambda group: (-_saving(group) / _search_seconds(group), -sum(call.count * call.pytorch for call in group)))
 
 
 def _saving(group: Sequence[Call]) -> float:
     return sum(call.saving for call in group)
+
+
+def _search_seconds(group: Sequence[Call]) -> float:
+    return sum(call.search for call in group)
 
 
 def _share(waiting: "Sequence[Sequence[Call]]", call: Call, left: float) -> "tuple[float, float]":
@@ -277,7 +285,7 @@ def _share(waiting: "Sequence[Sequence[Call]]", call: Call, left: float) -> "tup
     total = sum(map(_saving, waiting))
     share = left * call.saving / total if total else left / len(waiting)
     following = _saving(waiting[1]) if len(waiting) > 1 else 0.0
-    is_short = left < SEARCH_SECONDS * sum(map(len, waiting))
+    is_short = left < sum(map(_search_seconds, waiting))
     enough = min(call.predicted + following / call.count, (call.predicted + call.pytorch) / 2)
     return share, enough if is_short and following else 0.0
 
@@ -452,7 +460,8 @@ def tune(
             continue  # the machine does not support it
         theirs = pair(op, dict(keys))[0]
         measured = seconds_of(theirs, graph=_fits_a_graph(op, dict(keys)))
-        calls.append(Call(op, dict(keys), count, measured, predicted=_contest.predicted(op, dict(keys))))
+        expected = SEARCH_SECONDS + SECONDS_TO_VERIFY * _contest.memory_seconds(op, dict(keys))
+        calls.append(Call(op, dict(keys), count, measured, predicted=_contest.predicted(op, dict(keys)), search=expected))
     calls.sort(key=lambda call: -call.count * call.pytorch)
     _search_all(calls, begin + seconds, progress)
     forget()
