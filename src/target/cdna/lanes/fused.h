@@ -177,41 +177,6 @@ static inline __attribute__((always_inline)) void fuse_columns(const cdna_fused 
 }
 #endif
 
-#ifdef __AVX512F__
-/* Up to WIDTH of n dwords, and zeros after them. */
-static inline __m512i part_of(const void *v, int n) {
-  return n >= WIDTH ? _mm512_loadu_si512(v) : _mm512_maskz_loadu_epi32((__mmask16)((1u << n) - 1), v);
-}
-
-/* Exponents of all items: -126 for zero, `least` for subnormals; also the smallest and largest exponent of nonzero
- * items. */
-static void exponents(const float *v, int n, int least, int32_t *e, int *low, int *high) {
-  enum { FAR = 1000 };
-  __m512i smallest = _mm512_set1_epi32(FAR), most = _mm512_set1_epi32(-FAR);
-  for (int k = 0; k < n; k += WIDTH) {
-    const __m512i bits = part_of(v + k, n - k), kept = _mm512_max_epi32(exponents_of(bits), _mm512_set1_epi32(least));
-    const __mmask16 counts = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x7FFFFFFF));
-    smallest = _mm512_mask_min_epi32(smallest, counts, smallest, kept);
-    most = _mm512_mask_max_epi32(most, counts, most, kept);
-    _mm512_mask_storeu_epi32(e + k, n - k >= WIDTH ? 0xFFFF : (__mmask16)((1u << (n - k)) - 1),
-                             _mm512_mask_mov_epi32(_mm512_set1_epi32(-126), counts, kept));
-  }
-  *low = _mm512_reduce_min_epi32(smallest);
-  *high = _mm512_reduce_max_epi32(most);
-}
-
-/* Are n numbers, given as bits, 0 or between 2^-100 and 2^120? n is a multiple of WIDTH. */
-static bool are_near(const uint32_t *v, int n) {
-  __mmask16 far = 0;
-  for (int k = 0; k < n; k += WIDTH) {
-    const __m512i size = _mm512_and_si512(_mm512_loadu_si512(v + k), _mm512_set1_epi32(0x7FFFFFFF));
-    far |= _mm512_mask_cmpge_epu32_mask(_mm512_test_epi32_mask(size, size),
-                                        _mm512_sub_epi32(size, _mm512_set1_epi32(NEAR_LEAST)),
-                                        _mm512_set1_epi32(NEAR_END - NEAR_LEAST));
-  }
-  return !far;
-}
-#else
 /* Up to WIDTH of n dwords, and zeros after them. A copy of constant size is no call. */
 #define PART_OF(v_, n_)                                                                                                \
   ({                                                                                                                   \
@@ -259,7 +224,6 @@ static bool are_near(const uint32_t *v, int n) {
   for (int l = 0; l < WIDTH; l++) all |= far[l];
   return !all;
 }
-#endif
 
 /* Constant arguments: a loop for each. */
 static inline __attribute__((always_inline)) void fuse_groups(const cdna_fused *fused, int size, int group) {
