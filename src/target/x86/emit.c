@@ -337,16 +337,15 @@ static void emit_half_tiles(tw_text *t, const x86_variant *s) {
   const kind kinds[] = {{"half_stored", true, s->rows, 1, 0, true}, {"half_turned", false, s->rows, 1, 0, true}};
   tw_text_add(t, "#define NAME few_whole\n#include \"target/x86/runtime/few_units.h\"\n"
                  "#include \"target/x86/runtime/half_avx512.h\"\n"
-                 "#define NAME few_half\n#include \"target/x86/runtime/few_units.h\"\n\n");
+                 "#define NAME few_half\n#include \"target/x86/runtime/few_units.h\"\n"
+                 "#define NAME few_sums_half\n#include \"target/x86/runtime/few_sums.h\"\n\n");
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     emit_kind(t, s, &kinds[i], X86_UNIT * x86_isa_lanes(s->isa) / 2);
 }
 
 /* Products of few units of k: whole vectors of columns, then at most half of one. */
 static void emit_few_units(tw_text *t, int lanes) {
-  tw_text_add(t, "static void few_units(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_row, int64_t a_step, "
-                 "const void *b_start,\n    int64_t b_row, void *c_start, int64_t c_pitch, int into, "
-                 "const float *alpha_beta) {\n  const char *b = b_start;\n  char *c = c_start;\n  switch (k) {\n");
+  emit_few(t, "few_units", 'k');
   for (int k = 1; k <= X86_FEW_UNITS; k++)
     tw_text_add(t,
                 "  case %d:\n    for (; n > %d; n -= %d, b += %d, c += %d)\n"
@@ -357,12 +356,33 @@ static void emit_few_units(tw_text *t, int lanes) {
   tw_text_add(t, "  }\n}\n\n");
 }
 
+                 "#define NAME few_sums_whole\n#include \"target/x86/runtime/few_sums.h\"\n"
 bool x86_left_out(unsigned rows_left_out, int rows) { return rows_left_out >> (rows - 1) & 1; }
 
 void x86_emit_table(tw_text *t, const char *type, const char *which, int rows, unsigned rows_left_out) {
   tw_text_add(t, "static %s *const %s_tiles[] = {", type, which);
   for (int r = 1; r <= rows; r++) {
     tw_text_add(t, r > 1 ? ", " : "");
+/* The beginning of an x86_few that has a case for each k, or for each m. */
+static void emit_few(tw_text *t, const char *name, char by) {
+  tw_text_add(t,
+              "static void %s(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_row, int64_t a_step, "
+              "const void *b_start,\n    int64_t b_row, void *c_start, int64_t c_pitch, int into, "
+              "const float *alpha_beta) {\n  const char *b = b_start;\n  char *c = c_start;\n  switch (%c) {\n",
+              name, by);
+}
+
+static void emit_few_sums(tw_text *t, int lanes) {
+  emit_few(t, "few_sums", 'm');
+  for (int m = 1; m <= X86_FEW_SUMS_ROWS; m++)
+    tw_text_add(t,
+                "  case %d:\n    if (n > %d)\n      few_sums_whole(%d, n, k, a, a_row, a_step, b, b_row, c, c_pitch, "
+                "into, alpha_beta);\n    else\n      few_sums_half(%d, n, k, a, a_row, a_step, b, b_row, c, c_pitch, "
+                "into, alpha_beta);\n    break;\n",
+                m, lanes / 2, m, m);
+  tw_text_add(t, "  }\n}\n\n");
+}
+
     if (x86_left_out(rows_left_out, r))
       tw_text_add(t, "0");
     else
@@ -438,7 +458,8 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
         "    .stored = stored_tiles, .wide_stored = wide_stored_tiles, .narrow_stored = narrow_stored_tiles,\n"
         "    .turned = turned_tiles, .wide_turned = wide_turned_tiles, .narrow_turned = narrow_turned_tiles,\n"
         "    .half_columns = %d, .half_stored = half_stored_tiles, .half_turned = half_turned_tiles, .dots = dots,\n"
-        "    .few_units = few_units,\n",
+        "    .few_units = few_units, .few_sums = few_sums,\n",
+    emit_few_sums(t, lanes);
         lanes / 2);
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s%s};\n",

@@ -210,6 +210,9 @@ typedef struct x86_kernel {
   x86_tile *const *direct; /* likewise for rows in place */
   int wide_rows;           /* rows of the highest wide tile; 0: no wide tile */
   x86_tile *const *wide_packed, *const *wide_direct; /* likewise */
+/* Likewise for any k, at most X86_FEW_SUMS_ROWS rows, and at most the columns of one vector (runtime/few_sums.h). */
+enum { X86_FEW_SUMS_ROWS = 4 };
+
   int narrow_columns; /* columns of tiles on the beginning of a panel, for the last columns of B; 0: no narrow tile */
   x86_tile *const *narrow_packed, *const *narrow_direct; /* likewise */
   /* likewise, on rows in place and B in place, whose rows are `b_stride` apart; or NULL. */
@@ -219,10 +222,10 @@ typedef struct x86_kernel {
   /* likewise, on at most half_columns of B, which is less than narrow_columns */
   int half_columns;
   x86_tile *const *half_stored, *const *half_turned;
-  x86_dots *dots;               /* or NULL */
-  x86_few *few_units;           /* or NULL */
-  double operations_per_round;  /* multiplications and additions in a round of `spin` */
-  void (*spin)(int64_t rounds); /* multiply-adds on registers only: the peak rate */
+  x86_dots *dots;                /* or NULL */
+  x86_few *few_units, *few_sums; /* or NULL */
+  double operations_per_round;   /* multiplications and additions in a round of `spin` */
+  void (*spin)(int64_t rounds);  /* multiply-adds on registers only: the peak rate */
   void (*transpose)(void *to, const void *from, int64_t stride, int64_t rows, int64_t units); /* packs a strip of A */
   /* packs rows of elements of the kernel's own type, one element of k in each row; s16 has no such type */
   x86_pack *interleave;

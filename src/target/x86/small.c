@@ -76,6 +76,11 @@ static inline bool has_few_units(const tw_operands *x) {
   return !x->b_transposed && x->k <= (x->m < ROWS_LEAST ? FEWER_UNITS : X86_FEW_UNITS);
 }
 
+/* Products with so few sums that each has several vectors. With fewer columns than rows most lanes would be empty. */
+static inline bool has_few_sums(const tw_operands *x) {
+  return !x->b_transposed && x->m <= X86_FEW_SUMS_ROWS && x->m <= x->n && x->n <= LANES;
+}
+
 /* Products of rows with rows that need no estimate. With more sums it may be faster to transpose B. */
 static inline bool is_best_as_dots(const tw_operands *x) {
   enum { SUMS_MOST = 64 };
@@ -159,9 +164,10 @@ bool tw_product_compute_small(tw_operands *x, int threads) {
   if (x->n == 1 && x->ldc == 1 && (x->a_transposed || x->k >= LANES)) become_row(x);
   const float alpha_beta[] = {x->alpha, x->beta};
   const int64_t a_pitch = x->lda * X86_UNIT, b_pitch = x->ldb * X86_UNIT, c_pitch = x->ldc * X86_UNIT;
-  if (small && has_few_units(x)) {
+  x86_few *const few = has_few_units(x) ? kernel->few_units : has_few_sums(x) ? kernel->few_sums : NULL;
+  if (small && few) {
     const int64_t a_row = x->a_transposed ? X86_UNIT : a_pitch, a_step = x->a_transposed ? a_pitch : X86_UNIT;
-    kernel->few_units(x->m, x->n, x->k, x->a, a_row, a_step, x->b, b_pitch, x->c, c_pitch, into_of(x), alpha_beta);
+    few(x->m, x->n, x->k, x->a, a_row, a_step, x->b, b_pitch, x->c, c_pitch, into_of(x), alpha_beta);
     return true;
   }
   if (small && is_best_as_dots(x)) {
