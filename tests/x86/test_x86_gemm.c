@@ -7,6 +7,9 @@
 
 #include "amx.h"
 #include "op/gemm_problem.h"
+#include "target/x86/plan.h"
+#include "target/x86/tune/apply.h"
+#include "target/x86/tune/known.h"
 
 /* The kernels that this run is about: where AMX is emulated those of AMX, the others run without; else all. */
 static const char *kernel_at(size_t i) {
@@ -154,6 +157,40 @@ static void blocks_of_k_add_up(void **state) {
       e.rounds_weights = k->arithmetic == X86_BF16 && (b == TW_I8 || b == TW_I4 || b == TW_TERNARY);
       e.spec.m = c % 2 ? 3 : M; /* tiles on codes, and on panels */
       run_example(&e, c);
+    }
+  }
+}
+
+/* A strip of A passes panel after panel (`by_strips`), which the library chooses for products larger than L2: with each
+ * remainder of rows and columns, A in place and packed, sums in C and in the workspace, and k of several blocks. */
+static void strips_pass_panels(void **state) {
+  (void)state;
+  static const int64_t ks[] = {64, 100, 200, 5000};
+  const char *name;
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
+    const x86_kernel *k = kernel_named(name);
+    if (k->isa != X86_AMX) continue;
+    for (size_t c = 0; c < sizeof combinations / sizeof *combinations; c++) {
+      if (combinations[c].arithmetic != k->arithmetic) continue;
+      for (int64_t m = 33; m <= 97; m += is_emulated() ? 24 : 8) {
+        const int64_t depth = ks[(m / 8) % 4], n = 1 + (7 * m) % 130;
+        example e = {.at_end = 1, .spec = {.size = sizeof e.spec, .m = m, .n = n, .k = depth, .threads = 1}};
+        tw_gemm_spec *const s = &e.spec;
+        s->a = combinations[c].a, s->b = combinations[c].b, s->c = combinations[c].c;
+        s->lda = depth, s->ldb = s->ldc = n, s->alpha = 1;
+        if (has_scales(s)) continue;
+        const x86_tuned tuned = {.kernel = k,
+                                 .blocks = {.mc = m % 16 < 8 ? 32 : m,
+                                            .nc = 64,
+                                            .rho = m % 16 < 8 ? 1 : (int)((m + 31) / 32),
+                                            .a = m % 3 ? X86_CHOOSE_A : X86_PACK_A}};
+        assert_int_equal(x86_know(s, &tuned, NULL), TW_OK);
+        tw_gemm_plan *plan;
+        assert_int_equal(tw_gemm_plan_create(s, &plan, NULL), TW_OK);
+        assert_true(plan->by_strips);
+        tw_gemm_plan_destroy(plan);
+        run_example(&e, (uint64_t)m);
+      }
     }
   }
 }
@@ -433,6 +470,7 @@ int main(void) {
       cmocka_unit_test(every_number_of_rows_on_codes),
       cmocka_unit_test(packed_codes_take_their_bits),
       cmocka_unit_test(blocks_of_k_add_up),
+      cmocka_unit_test(strips_pass_panels),
       cmocka_unit_test(one_row_goes_over_panels),
       cmocka_unit_test(packed_weights_serve_every_m),
       cmocka_unit_test(large_shapes_are_computed),

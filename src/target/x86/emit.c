@@ -28,6 +28,8 @@ typedef struct tile {
   bool turned; /* A is stored by columns, `a_stride` apart, and read in place */
 } tile;
 
+static bool rounds(const x86_variant *s) { return s->arithmetic == X86_BF16 && s->isa != X86_AMX; }
+
 static tile tile_of(const x86_variant *s, int rows, bool direct, int vectors) {
   return (tile){.s = s, .rows = rows, .vectors = vectors, .vector = X86_UNIT * x86_isa_lanes(s->isa), .direct = direct};
 }
@@ -178,6 +180,24 @@ static void emit_parts(tw_text *t, const tile *k) {
     tw_text_add(t, "    const part part%d = first(columns - %d);\n", j, j * k->vector / X86_UNIT);
 }
 
+/* Pairs of vectors become one vector of bf16. */
+static void emit_rounded_stores(tw_text *t, const tile *k) {
+  tw_text_add(t, "  if (into & X86_ROUND) {\n");
+  emit_parts(t, k);
+  for (int i = 0; i < k->rows; i++) {
+    for (int j = 0, step; j < k->vectors; j += step) {
+      step = j + 1 < k->vectors ? 2 : 1;
+      if (step == 2)
+        tw_text_add(t, "    store_rounded_pair(c + %d, part%d, part%d, s%d_%d, s%d_%d);\n", j * k->vector / 2, j, j + 1,
+                    i, j, i, j + 1);
+      else
+        tw_text_add(t, "    store_rounded(c + %d, part%d, s%d_%d);\n", j * k->vector / 2, j, i, j);
+    }
+    tw_text_add(t, "    c += c_stride; one_by_one(c);\n");
+  }
+  tw_text_add(t, "  } else\n");
+}
+
 /* The code after the loops: stores complete sums, or at the right edge a part of them. Then `c` points to the next
  * strip. */
 static void emit_end(tw_text *t, const tile *k) {
@@ -188,6 +208,7 @@ static void emit_end(tw_text *t, const tile *k) {
     emit_stores_across(t, k);
     tw_text_add(t, "  } else\n");
   }
+  if (rounds(k->s)) emit_rounded_stores(t, k);
   tw_text_add(t, "  if (columns == %d) {\n", k->vectors * lanes);
   emit_accumulation(t, k, false);
   emit_stores(t, k, false);
@@ -336,6 +357,7 @@ static void emit_tiles(tw_text *t, const x86_variant *s) {
 static void emit_half_tiles(tw_text *t, const x86_variant *s) {
   const kind kinds[] = {{"half_stored", true, s->rows, 1, 0, true}, {"half_turned", false, s->rows, 1, 0, true}};
   tw_text_add(t, "#define NAME few_whole\n#include \"target/x86/runtime/few_units.h\"\n"
+                 "#define NAME few_sums_whole\n#include \"target/x86/runtime/few_sums.h\"\n"
                  "#include \"target/x86/runtime/half_avx512.h\"\n"
                  "#define NAME few_half\n#include \"target/x86/runtime/few_units.h\"\n"
                  "#define NAME few_sums_half\n#include \"target/x86/runtime/few_sums.h\"\n\n");
@@ -343,26 +365,6 @@ static void emit_half_tiles(tw_text *t, const x86_variant *s) {
     emit_kind(t, s, &kinds[i], X86_UNIT * x86_isa_lanes(s->isa) / 2);
 }
 
-/* Products of few units of k: whole vectors of columns, then at most half of one. */
-static void emit_few_units(tw_text *t, int lanes) {
-  emit_few(t, "few_units", 'k');
-  for (int k = 1; k <= X86_FEW_UNITS; k++)
-    tw_text_add(t,
-                "  case %d:\n    for (; n > %d; n -= %d, b += %d, c += %d)\n"
-                "      few_whole(%d, m, n, a, a_row, a_step, b, b_row, c, c_pitch, into, alpha_beta);\n"
-                "    if (n > 0) few_half(%d, m, n, a, a_row, a_step, b, b_row, c, c_pitch, into, alpha_beta);\n"
-                "    break;\n",
-                k, lanes / 2, lanes, lanes * X86_UNIT, lanes * X86_UNIT, k, k);
-  tw_text_add(t, "  }\n}\n\n");
-}
-
-                 "#define NAME few_sums_whole\n#include \"target/x86/runtime/few_sums.h\"\n"
-bool x86_left_out(unsigned rows_left_out, int rows) { return rows_left_out >> (rows - 1) & 1; }
-
-void x86_emit_table(tw_text *t, const char *type, const char *which, int rows, unsigned rows_left_out) {
-  tw_text_add(t, "static %s *const %s_tiles[] = {", type, which);
-  for (int r = 1; r <= rows; r++) {
-    tw_text_add(t, r > 1 ? ", " : "");
 /* The beginning of an x86_few that has a case for each k, or for each m. */
 static void emit_few(tw_text *t, const char *name, char by) {
   tw_text_add(t,
@@ -383,6 +385,25 @@ static void emit_few_sums(tw_text *t, int lanes) {
   tw_text_add(t, "  }\n}\n\n");
 }
 
+/* Products of few units of k: whole vectors of columns, then at most half of one. */
+static void emit_few_units(tw_text *t, int lanes) {
+  emit_few(t, "few_units", 'k');
+  for (int k = 1; k <= X86_FEW_UNITS; k++)
+    tw_text_add(t,
+                "  case %d:\n    for (; n > %d; n -= %d, b += %d, c += %d)\n"
+                "      few_whole(%d, m, n, a, a_row, a_step, b, b_row, c, c_pitch, into, alpha_beta);\n"
+                "    if (n > 0) few_half(%d, m, n, a, a_row, a_step, b, b_row, c, c_pitch, into, alpha_beta);\n"
+                "    break;\n",
+                k, lanes / 2, lanes, lanes * X86_UNIT, lanes * X86_UNIT, k, k);
+  tw_text_add(t, "  }\n}\n\n");
+}
+
+bool x86_left_out(unsigned rows_left_out, int rows) { return rows_left_out >> (rows - 1) & 1; }
+
+void x86_emit_table(tw_text *t, const char *type, const char *which, int rows, unsigned rows_left_out) {
+  tw_text_add(t, "static %s *const %s_tiles[] = {", type, which);
+  for (int r = 1; r <= rows; r++) {
+    tw_text_add(t, r > 1 ? ", " : "");
     if (x86_left_out(rows_left_out, r))
       tw_text_add(t, "0");
     else
@@ -438,13 +459,15 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
   if (has_stored(s)) {
     emit_half_tiles(t, s);
     emit_few_units(t, lanes);
+    emit_few_sums(t, lanes);
   }
   tw_text_add(t, "extern const x86_kernel %s;\nconst x86_kernel %s = {\n", c, c);
   tw_text_add(t, "    .name = \"%s\", .isa = %s, .arithmetic = %s, .rows = %d, .columns = %d,\n", name,
               isa_in_c[s->isa], arithmetic_in_c[s->arithmetic], s->rows, s->vectors * lanes);
   tw_text_add(t, "    .packed = packed_tiles, .direct = direct_tiles, .operations_per_round = %d, .spin = spin,\n",
               2 * group * lanes * s->rows * s->vectors * step);
-  tw_text_add(t, "    .step = %d,%s\n", step, amx ? " .begin = begin, .end = end," : "");
+  tw_text_add(t, "    .step = %d,%s%s\n", step, amx ? " .begin = begin, .end = end," : "",
+              rounds(s) ? " .rounds = true," : "");
   if (x86_wide_rows(s))
     tw_text_add(t, "    .wide_rows = %d, .wide_packed = wide_packed_tiles, .wide_direct = wide_direct_tiles,\n",
                 x86_wide_rows(s));
@@ -459,7 +482,6 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
         "    .turned = turned_tiles, .wide_turned = wide_turned_tiles, .narrow_turned = narrow_turned_tiles,\n"
         "    .half_columns = %d, .half_stored = half_stored_tiles, .half_turned = half_turned_tiles, .dots = dots,\n"
         "    .few_units = few_units, .few_sums = few_sums,\n",
-    emit_few_sums(t, lanes);
         lanes / 2);
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s%s};\n",

@@ -1,20 +1,15 @@
 /* emit_amx.c - kernels of AMX. The machine fixes the shape of their tile: runtime/tiles_amx.h contains it, and this
- * file instantiates it for each number of rows. Panels of codes are expanded as for AVX-512. */
+ * file names it for each number of rows. Panels of codes are expanded as for AVX-512. */
 #include "target/x86/emit.h"
 
 static void emit_rows(tw_text *t, int rows, bool direct) {
-  tw_text_add(
-      t,
-      "static void %s_%d(int64_t units, const void *a_first, int64_t a_stride, const void *b, int64_t b_stride, "
-      "void *c_first, int64_t c_stride,\n    int64_t columns, int into, const void *next_first, int64_t "
-      "next_step, "
-      "int64_t strips) {\n"
-      "  const char *a = a_first, *next = next_first;\n  char *c = c_first;\n  (void)b_stride;\n"
-      "  for (; strips > 0; strips--, a += %d * %s, c += %d * c_stride)\n"
-      "    next = run_tile(%s, %d, %s, units, a, a_stride, b, c, c_stride, columns, into, next, "
-      "next_step, strips);\n}\n\n",
-      direct ? "direct" : "packed", rows, rows, direct ? "a_stride" : "units * X86_UNIT", rows,
-      rows > X86_AMX_ROWS / 2 ? "true" : "false", rows, direct ? "true" : "false");
+  tw_text_add(t,
+              "static void %s_%d(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, "
+              "void *c, int64_t c_stride,\n    int64_t columns, int into, const void *next, int64_t next_step, "
+              "int64_t strips) {\n"
+              "  %s_strips(%d, units, a, a_stride, b, b_stride, c, c_stride, columns, into, next, next_step, strips);\n"
+              "}\n\n",
+              direct ? "direct" : "packed", rows, direct ? "direct" : "packed", rows);
 }
 
 void x86_emit_amx_tiles(const x86_variant *s, tw_text *t) {

@@ -68,14 +68,26 @@ typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_act
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
 /* What a tile does with its sums: C = or += sums. Tiles on B in place, and dots, combine flags: alpha * sums (SCALED),
- * plus beta * C (ADD), into a C stored by columns, `c_stride` apart (ACROSS). alpha and beta are floats at `next`. */
-typedef enum x86_into { X86_SET = 0, X86_ADD = 1, X86_ACROSS = 2, X86_SCALED = 4 } x86_into;
+ * plus beta * C (ADD), into a C stored by columns, `c_stride` apart (ACROSS). alpha and beta are floats at `next`. Kernels
+ * with `rounds` store sums as bf16 (ROUND). */
+typedef enum x86_into {
+  X86_SET = 0,
+  X86_ADD = 1,
+  X86_ACROSS = 2,
+  X86_SCALED = 4,
+  X86_ROUND = 8,
+  X86_BY_STRIPS = 16
+} x86_into;
 
 /* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in
  * place) and in C. `columns` <= the tile's: columns right of them are not touched. Strides are in bytes. C's elements
- * are the 32-bit sums. A wide tile covers two panels, the second `b_stride` bytes after the first. It is lower than
+ * are the 32-bit sums, or bf16 with X86_ROUND. A wide tile covers two panels, the second `b_stride` bytes after the first. It is lower than
  * other tiles, so that rows of A in place, which may all map to one set of L1, fit there. For each line of the panel,
- * in each strip, `next` advances by `next_step`; the lines that it passes are prefetched into L2. */
+ * in each strip, `next` advances by `next_step`; the lines that it passes are prefetched into L2.
+ *
+ * AMX has no wide tile. Its `b_stride` is the distance from C to the strip's following C, which is prefetched; 0: none. With
+ * X86_BY_STRIPS a strip passes the panels of all `columns`. `next` points to the following strip's rows, `a_stride` apart:
+ * while a panel passes, `next_step` of them are prefetched. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
                       int64_t c_stride, int64_t columns, int into, const void *next, int64_t next_step, int64_t strips);
 
@@ -198,21 +210,22 @@ enum { X86_FEW_UNITS = 8 };
 typedef void x86_few(int64_t m, int64_t n, int64_t k, const void *a, int64_t a_row, int64_t a_step, const void *b,
                      int64_t b_row, void *c, int64_t c_pitch, int into /* flags */, const float *alpha_beta);
 
+/* Likewise for any k, at most X86_FEW_SUMS_ROWS rows, and at most the columns of one vector (runtime/few_sums.h). */
+enum { X86_FEW_SUMS_ROWS = 4 };
+
 typedef struct x86_kernel {
   const char *name; /* "f32-gemm-14x32-avx512" */
   x86_isa isa;
   x86_arithmetic arithmetic;
   int rows, columns;       /* rows of the largest tile */
   int step;                /* units of k that the tile processes at once: blocks are multiples of it */
+  bool rounds;             /* tiles can store bf16 */
   void (*begin)(void);     /* a thread calls begin before its first tile ... */
   void (*end)(void);       /* ... and end after its last; NULL: not needed */
   x86_tile *const *packed; /* [r - 1]: the tile function for r packed rows */
   x86_tile *const *direct; /* likewise for rows in place */
   int wide_rows;           /* rows of the highest wide tile; 0: no wide tile */
   x86_tile *const *wide_packed, *const *wide_direct; /* likewise */
-/* Likewise for any k, at most X86_FEW_SUMS_ROWS rows, and at most the columns of one vector (runtime/few_sums.h). */
-enum { X86_FEW_SUMS_ROWS = 4 };
-
   int narrow_columns; /* columns of tiles on the beginning of a panel, for the last columns of B; 0: no narrow tile */
   x86_tile *const *narrow_packed, *const *narrow_direct; /* likewise */
   /* likewise, on rows in place and B in place, whose rows are `b_stride` apart; or NULL. */

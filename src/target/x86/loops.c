@@ -24,6 +24,7 @@ typedef struct job {
   float scale;                        /* factor of its elements */
   char *workspace;                    /* of this thread */
   int64_t row, rows, column, columns; /* the current block of C; `column` is the first of a panel */
+  int64_t end_row;                    /* of the part */
 } job;
 
 /* ---- one tile ---- */
@@ -41,6 +42,7 @@ typedef struct panel {
   const char *packed, *scales, *b, *next; /* b: the data that tiles read, units or codes */
   int64_t next_step, columns;             /* columns: of several panels for a wide tile or a tile on codes */
   int64_t stride, scales_stride;          /* bytes from one panel to the next, of units or codes; of scales */
+  int64_t next_c;                         /* AMX: bytes from a tile of C to the following one; 0: none is fetched */
 } panel;
 
 /* For a rounded A: scales of the current block's rows. */
@@ -117,8 +119,8 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
 
 /* Prefetches C while its sums are computed, if they are stored only at the end. The hardware prefetches rows within
  * one page. */
+enum { PAGE = 4096 };
 static void fetch_c(const job *j, const strip *t, int64_t column, int64_t columns) {
-  enum { PAGE = 4096 };
   const tw_gemm_plan *p = j->p;
   const int64_t element = tw_type_bits(p->spec.c) / 8;
   if (p->spec.ldc * element < PAGE) return;
@@ -131,7 +133,7 @@ static void fetch_c(const job *j, const strip *t, int64_t column, int64_t column
 /* For `columns` of C. */
 static x86_tile *tile_on(const tw_gemm_plan *p, int64_t rows, const panel *b, int64_t columns) {
   const x86_kernel *k = p->kernel;
-  const bool wide = b->columns > k->columns, direct = p->a_mode == X86_A_IN_PLACE;
+  const bool wide = k->wide_rows && b->columns > k->columns, direct = p->a_mode == X86_A_IN_PLACE;
   if (!wide && columns <= k->narrow_columns) return (direct ? k->narrow_direct : k->narrow_packed)[rows - 1];
   return (wide ? direct ? k->wide_direct : k->wide_packed : direct ? k->direct : k->packed)[rows - 1];
 }
@@ -143,22 +145,26 @@ static bool takes_strips(const tw_gemm_plan *p, int64_t block, bool plain) { ret
 static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {
   const tw_gemm_plan *p = j->p;
   const int64_t columns = x86_min(b->columns, j->column + j->columns - column);
+  const bool rounds = plain && p->rounds;
+  const int64_t element = rounds ? (int64_t)sizeof(uint16_t) : X86_UNIT;
   char *sums = j->workspace + p->tile_at;
   int64_t stride = b->columns * X86_UNIT;
   if (plain || (p->blocks > 1 && p->sums_in_c)) {
-    sums = (char *)j->o->c + (t->row * p->spec.ldc + column) * X86_UNIT;
-    stride = p->spec.ldc * X86_UNIT;
+    sums = (char *)j->o->c + (t->row * p->spec.ldc + column) * element;
+    stride = p->spec.ldc * element;
   } else if (p->blocks > 1) {
     stride = x86_ceil_div(p->nc, p->kernel->columns) * p->kernel->columns * X86_UNIT;
     sums = j->workspace + p->sums_at + (t->row - j->row) * stride + (column - j->column) * X86_UNIT;
   }
   if (!plain && p->blocks == 1) fetch_c(j, t, column, columns);
   const bool accumulate = block > 0 || (plain && p->adds);
+  const int into = accumulate ? X86_ADD : rounds ? X86_ROUND : X86_SET;
+  const bool amx = p->kernel->isa == X86_AMX;
   if (p->on_codes)
     run_coded(j, t, block, columns, b, sums, stride, accumulate);
   else
-    tile_on(p, t->rows, b, columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns,
-                                    accumulate ? X86_ADD : X86_SET, b->next, b->next_step, t->n);
+    tile_on(p, t->rows, b, columns)(t->units, t->a, t->stride, b->b, amx ? b->next_c : b->stride, sums, stride, columns,
+                                    p->by_strips ? into | X86_BY_STRIPS : into, b->next, b->next_step, t->n);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
 
@@ -196,11 +202,12 @@ static bool next_strips(const job *j, strips *s, int64_t block, int64_t most, st
   s->taller -= taller ? t->n : 0;
   s->next_row += t->n * t->rows;
   t->group_at = 0;
+  t->stride = p->a_stride;
   if (p->a_mode == X86_A_IN_PLACE) {
-    t->stride = p->a_stride, t->units = x86_block_units(p, block);
+    t->units = x86_block_units(p, block);
     t->a = (const char *)j->o->a + t->row * t->stride + block * p->layout.block * X86_UNIT;
   } else {
-    t->stride = 0, t->units = s->units;
+    t->units = s->units;
     t->a = j->workspace + p->strip_at + (size_t)s->packed_rows * x86_row_bytes(p, s->units);
     t->group_at = s->packed_rows * s->groups;
     s->packed_rows += t->n * t->rows;
@@ -279,6 +286,20 @@ static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, in
   b->next = b->b, b->next_step = 0; /* nothing */
 }
 
+/* The prefetch while the strip at `row` passes panels from `index` on, of `count`: the following strip, and its C. The
+ * sums of the last block of k come last if one strip has all blocks of k in turn (rho is 1). */
+static void fetch_next_strip(const job *j, panel *b, int64_t row, int64_t block, int64_t index, int64_t count,
+                             bool in_c) {
+  const tw_gemm_plan *p = j->p;
+  const bool same_rows = p->rho == 1 && block < p->blocks - 1;
+  const int64_t next = same_rows ? row : row + p->strip_rows, left = j->end_row - next;
+  const int64_t next_block = same_rows ? block + 1 : p->rho == 1 ? 0 : block;
+  const int64_t step = x86_ceil_div(p->strip_rows, count), first = step * index;
+  b->next_step = first < left && first < p->strip_rows && !x86_converts_a(p) ? step : 0;
+  b->next = (const char *)j->o->a + (next + first) * p->a_stride + next_block * p->layout.block * X86_UNIT;
+  b->next_c = in_c && left > 0 ? (next - row) * p->spec.ldc * X86_UNIT : 0;
+}
+
 /* Gives panels the form that tiles read. Codes are expanded, to units or, for tiles on codes, to 8-bit codes, unless
  * the tiles read them directly. */
 static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, int64_t scales) {
@@ -301,6 +322,7 @@ static void bring_units(const job *j, int64_t block, panel *b, int64_t bytes, in
  * them. A call for each panel costs a tenth of the time with ternary codes, which have short panels. */
 static int64_t panels_at_once(const tw_gemm_plan *p, int64_t rows, int64_t columns, bool plain) {
   const int64_t panels = x86_ceil_div(columns, p->kernel->columns);
+  if (p->by_strips) return plain || p->blocks > 1 ? panels : 1;
   if (p->on_codes && rows <= p->strip_rows && !p->expands && (plain || p->blocks > 1)) return panels;
   /* One and a half panels: two tiles, of which one is narrow, cost less than a wide one. */
   if (p->wide && columns <= p->kernel->columns + p->kernel->narrow_columns) return 1;
@@ -315,6 +337,7 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
   const char *first =
       p->packs_b ? j->workspace + p->b_at : (const char *)j->o->packed_b + x86_panel_at(p, block, j->column / width);
   const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
+  const bool in_c = plain || (p->blocks > 1 && p->sums_in_c); /* tiles store to C */
   panel b = {.packed = first, .scales_stride = scales};
   strips all = {0};
   int64_t before = 0; /* panels at once, for which `all` are the strips */
@@ -327,11 +350,15 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
     bring_units(j, block, &b, bytes, scales);
     const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
     const bool near = p->near && all.left >= PARTS_MOST;
+    b.next_c = in_c && all.left > 1 && p->spec.ldc * X86_UNIT >= PAGE ? p->strip_rows * p->spec.ldc * X86_UNIT : 0;
     strip t;
     int64_t index = 0; /* index of a strip: a run of strips ends with the prefetch */
     for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);
          index += t.n) {
-      fetch_ahead(j, &b, index, all.left, panels * bytes, near || column + b.columns >= end);
+      if (p->by_strips)
+        fetch_next_strip(j, &b, row, block, (column - j->column) / width, x86_ceil_div(j->columns, width), in_c);
+      else
+        fetch_ahead(j, &b, index, all.left, panels * bytes, near || column + b.columns >= end);
       run_tile(j, &t, block, column, &b, plain);
     }
     b.packed += panels * bytes, b.scales += panels * scales;
@@ -397,7 +424,7 @@ void x86_run_part_on(const tw_gemm_plan *p, const tw_gemm_operands *o, const voi
     end_column = x86_min(x86_part_start(panels, at_n + 1, p->parts_n) * width, p->spec.n);
   }
   job j = {.p = p, .o = o, .b = b, .scale = scale, .workspace = workspace, .row = first_row, .column = first_column};
-  j.rows = end_row - first_row, j.columns = end_column - first_column;
+  j.end_row = end_row, j.rows = end_row - first_row, j.columns = end_column - first_column;
   const bool in_place = p->reads_b && scale == 1;
   if (in_place || (p->turns_a && j.columns <= p->nc)) {
     run_in_place(&j, !in_place);

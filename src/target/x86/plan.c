@@ -217,9 +217,11 @@ static tw_status settle_layout(tw_gemm_plan *p, const x86_tuned *tuned, tw_error
 static void settle_finish(tw_gemm_plan *p) {
   const tw_gemm_spec *s = &p->spec;
   bool sums_are_c = s->c == (x86_sums_are_integers(p->kernel) && !p->has_codes ? TW_I32 : TW_F32);
+  const bool unchanged = s->alpha == 1 && s->activation == TW_ACTIVATION_LINEAR;
   p->output = output_of(s->c);
   p->adds = sums_are_c && s->beta == 1;
-  p->plain = sums_are_c && s->alpha == 1 && (s->beta == 0 || p->adds) && s->activation == TW_ACTIVATION_LINEAR;
+  p->rounds = p->kernel->rounds && s->c == TW_BF16 && unchanged && s->beta == 0 && p->blocks == 1 && !p->has_codes;
+  p->plain = p->rounds || (sums_are_c && unchanged && (s->beta == 0 || p->adds));
   p->sums_in_c = (s->c == TW_F32 || s->c == TW_I32) && s->beta == 0;
 }
 
@@ -260,6 +262,7 @@ tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, x86_b_m
   settle_finish(p);
   x86_choose_blocks(p);
   if (tuned) x86_tune_blocks(p, &tuned->blocks);
+  p->by_strips = x86_goes_by_strips(p);
   p->near = p->layout.block * (p->mc + p->nc) * X86_UNIT <= x86_this_cpu()->l2 / 2;
   if (tuned && !x86_has_heights(p))
     return tw_fail(error, TW_USAGE, "tw_gemm_plan_create: the kernel has no functions for these numbers of rows");

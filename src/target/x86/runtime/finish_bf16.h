@@ -10,19 +10,17 @@ static bool only_converts(const x86_finish *f) {
          f->beta == 0 && !f->row_scale && !f->column_scale && !f->bias;
 }
 
-/* The instruction takes subnormal numbers as zeros, which sums of bf16 instructions have become already. It rounds
- * others as bf16_of does. */
+/* Rounds as bf16_of does. */
 static void convert_sums(const x86_finish *f) {
   enum { HALF = 16, PAIR = 2 * HALF };
   for (int64_t at = 0; at < f->columns; at += PAIR) {
     const part left = first(f->columns - at), right = first(f->columns - at - HALF);
-    const __mmask32 both = (__mmask32)right << HALF | left;
     const char *from = (const char *)f->sums + at * X86_UNIT;
     char *c = (char *)f->c + at * (int64_t)sizeof(uint16_t);
     for (int64_t i = 0; i < f->rows; i++, from += f->sums_stride, c += f->c_stride) {
       const __m512 low = _mm512_maskz_loadu_ps(left, from);
       const __m512 high = _mm512_maskz_loadu_ps(right, from + HALF * X86_UNIT);
-      _mm512_mask_storeu_epi16(c, both, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+      store_rounded_pair(c, left, right, low, high);
     }
   }
 }

@@ -8,10 +8,13 @@
  * The shapes of tiles are a state of the thread. `begin` sets them for 32 rows, which costs as much as several
  * multiplications; a strip of fewer rows sets its own and sets them back.
  *
+ * There are two orders. One panel passes many strips: its lines are used again from L1, and those of A pass L1 by. Or one
+ * strip passes many panels (X86_BY_STRIPS): A stays in L1, and B passes it by.
+ *
  * Loads of tiles leave a third of the cycles to others, so what is fetched meanwhile is fetched once: not a line of `next`
- * for each of the panel, of which four may be the same, and of A nothing, whose rows below the hardware finds (measured at
- * 256 x 256 x 256: 1.04, 1.22 without the repeated lines, 1.71 TFLOP/s without those of A). C's rows for the strip below
- * are fetched, two for each step, if they lie far apart.
+ * for each of the panel, of which four may be the same. The hardware finds rows of A below (measured at 256 x 256 x 256:
+ * 1.04, 1.22 without the repeated lines, 1.71 TFLOP/s without those of A). The following tile of C is fetched, two rows for
+ * each step.
  *
  * Packed A (`transpose`): 16 units at a time, for each a row's 64 bytes after the other's; then what is left of k,
  * likewise. */
@@ -50,6 +53,12 @@ static void set_shapes(int rows) {
 static void begin(void) { set_shapes(TILE_ROWS); }
 static void end(void) { _tile_release(); }
 
+#if defined ARITHMETIC_S8S8
+enum { START = PANEL_ROW }; /* bytes of a panel before its units */
+#else
+enum { START = 0 };
+#endif
+
 #if defined ARITHMETIC_BF16
 #define multiply_tiles _tile_dpbf16ps
 #elif defined ARITHMETIC_U8S8
@@ -58,25 +67,26 @@ static void end(void) { _tile_release(); }
 #define multiply_tiles _tile_dpbssd
 #endif
 
-/* Rows of A pass L1 by: each line is used once for a panel, which stays in L1. Lines that are used twice, because rows
- * begin within them, do not. On an Intel server 1.03 times as fast at 256^3 and 1.08 at 384^3 of bf16, and without the
- * exception 0.97 at 112^3. */
-#define load_a(tile, streams, a, stride)                                                                               \
+/* Operands that pass L1 by. Lines that are used twice, because rows of A begin within them, do not: on an Intel server A
+ * that passes is 1.03 times as fast at 256^3 and 1.08 at 384^3 of bf16, and 0.97 at 112^3, whose lines are split. */
+typedef enum passing { NONE_PASSES, A_PASSES, B_PASSES } passing;
+
+#define load_tile(tile, passes, at, stride)                                                                            \
   do {                                                                                                                 \
-    if (streams)                                                                                                       \
-      _tile_stream_loadd(tile, a, stride);                                                                             \
+    if (passes)                                                                                                        \
+      _tile_stream_loadd(tile, at, stride);                                                                            \
     else                                                                                                               \
-      _tile_loadd(tile, a, stride);                                                                                    \
+      _tile_loadd(tile, at, stride);                                                                                   \
   } while (0)
 
 /* 16 units of k. */
-static inline __attribute__((always_inline)) void step(bool two, bool streams, const char *a, int64_t a_stride,
+static inline __attribute__((always_inline)) void step(bool two, passing p, const char *a, int64_t a_stride,
                                                        const char *b) {
-  _tile_loadd(6, b, PANEL_ROW);
-  load_a(4, streams, a, a_stride);
-  _tile_loadd(7, b + TILE_LINE, PANEL_ROW);
+  load_tile(6, p == B_PASSES, b, PANEL_ROW);
+  load_tile(4, p == A_PASSES, a, a_stride);
+  load_tile(7, p == B_PASSES, b + TILE_LINE, PANEL_ROW);
   multiply_tiles(0, 4, 6);
-  if (two) load_a(5, streams, a + SIDE * a_stride, a_stride);
+  if (two) load_tile(5, p == A_PASSES, a + SIDE * a_stride, a_stride);
   multiply_tiles(1, 4, 7);
   if (two) {
     multiply_tiles(2, 5, 6);
@@ -108,9 +118,9 @@ static inline __attribute__((always_inline)) void last_step(int rows, int64_t un
   stays_in_memory(a_filled);
   stays_in_memory(b_filled);
   if (rows > SIDE)
-    step(true, false, a_filled, TILE_LINE, b_filled);
+    step(true, NONE_PASSES, a_filled, TILE_LINE, b_filled);
   else
-    step(false, false, a_filled, TILE_LINE, b_filled);
+    step(false, NONE_PASSES, a_filled, TILE_LINE, b_filled);
 }
 
 static inline __attribute__((always_inline)) void load_sums_of(bool two, const char *c, int64_t stride) {
@@ -129,48 +139,44 @@ static inline __attribute__((always_inline)) void store_sums_of(bool two, char *
   _tile_stored(3, c + SIDE * stride + TILE_LINE, stride);
 }
 
-/* Rows of C that lie within a page of each other the hardware finds by itself. */
-enum { PAGE = 4096 };
+/* What is fetched into L2 during a tile: `lines` of `next` for each step, `distance` apart, and rows of C from `c` on. */
+typedef struct soon {
+  const char *next, *c;
+  int64_t lines, distance;
+} soon;
 
-/* A strip of the x86_tile of kernel.h, on `rows` rows, `strips` with those below; `two`: more than 16. Returns `next` as it
- * is then. */
-static inline __attribute__((always_inline)) const char *
-run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_t a_stride, const char *b, char *c,
-         int64_t c_stride, int64_t columns, int into, const char *next, int64_t next_step, int64_t strips) {
+/* A tile of `rows` rows; `two`: more than 16. Returns `next` as it is then. */
+static inline __attribute__((always_inline)) const char *run_tile(bool two, int rows, bool in_place, passing p,
+                                                                  int64_t units, const char *a, int64_t a_stride,
+                                                                  const char *b, char *c, int64_t c_stride,
+                                                                  int64_t columns, int into, soon s) {
   _Alignas(TILE_LINE) char edge[TILE_ROWS * PANEL_ROW];
-  const bool whole = columns == TILE_COLUMNS;
+  const bool whole = columns >= TILE_COLUMNS;
   char *const to = whole ? c : edge;
   const int64_t to_stride = whole ? c_stride : PANEL_ROW;
-#if defined ARITHMETIC_S8S8
-  b += PANEL_ROW; /* what vectors begin their sums with: here A's sign is the instruction's business */
-#endif
-  if (rows < TILE_ROWS) set_shapes(rows);
-  if (into == X86_SET) {
+  b += START; /* what vectors begin their sums with: here A's sign is the instruction's business */
+  if (into & X86_ADD) {
+    if (!whole) {
+      copy_part(rows, columns, edge, PANEL_ROW, c, c_stride);
+      stays_in_memory(edge);
+    }
+    load_sums_of(two, to, to_stride);
+  } else {
     _tile_zero(0);
     _tile_zero(1);
     if (two) {
       _tile_zero(2);
       _tile_zero(3);
     }
-  } else {
-    if (!whole) {
-      copy_part(rows, columns, edge, PANEL_ROW, c, c_stride);
-      stays_in_memory(edge);
-    }
-    load_sums_of(two, to, to_stride);
   }
-  const bool streams = !in_place || a_stride % TILE_LINE == 0;
   const int64_t stride = in_place ? a_stride : TILE_LINE, advance = in_place ? TILE_LINE : (int64_t)rows * TILE_LINE;
-  const char *below = c + rows * c_stride; /* a row of C */
-  const char *const below_end = strips > 1 && c_stride >= PAGE ? below + rows * c_stride : below;
+  const char *const end_of_c = s.c ? s.c + rows * c_stride : s.c;
   for (; units >= SIDE; units -= SIDE, a += advance, b += SIDE * PANEL_ROW) {
-    for (int64_t at = 0; at < 2 * SIDE * next_step; at += TILE_LINE, next += TILE_LINE) fetch_next(next);
-    for (int i = 0; i < 2 && below < below_end; i++, below += c_stride)
-      fetch_sums(below), fetch_sums(below + TILE_LINE);
-    if (streams)
-      step(two, true, a, stride, b);
-    else
-      step(two, false, a, stride, b);
+    const char *line = s.next;
+    for (int64_t i = 0; i < s.lines; i++, line += s.distance) fetch_next(line);
+    s.next = p == B_PASSES ? s.next + TILE_LINE : line;
+    for (int i = 0; i < 2 && s.c != end_of_c; i++, s.c += c_stride) fetch_sums(s.c), fetch_sums(s.c + TILE_LINE);
+    step(two, p, a, stride, b);
   }
   if (units) last_step(rows, units, a, in_place ? a_stride : units * X86_UNIT, b);
   store_sums_of(two, to, to_stride);
@@ -178,9 +184,58 @@ run_tile(bool two, int rows, bool in_place, int64_t units, const char *a, int64_
     stays_in_memory(edge);
     copy_part(rows, columns, c, c_stride, edge, PANEL_ROW);
   }
-  if (rows < TILE_ROWS) set_shapes(TILE_ROWS);
-  return next;
+  return s.next;
 }
+
+/* One strip passes all panels. It fetches each row of the next one once. */
+static inline __attribute__((always_inline)) void
+pass_panels(bool two, int rows, bool in_place, int64_t units, const char *a, int64_t a_stride, const char *b,
+            int64_t next_c, char *c, int64_t c_stride, int64_t columns, int into, const char *next, int64_t next_step) {
+  const char *const c_of_next = next_c ? c + next_c : NULL;
+  for (int64_t left = TILE_ROWS; columns > 0; columns -= TILE_COLUMNS, c += PANEL_ROW) {
+    const int64_t lines = next_step < left ? next_step : left;
+    run_tile(two, rows, in_place, B_PASSES, units, a, a_stride, b, c, c_stride, columns, into,
+             (soon){next, columns > TILE_COLUMNS ? c + PANEL_ROW : c_of_next, lines, a_stride});
+    left -= lines, next += lines * a_stride;
+    b += START + units * PANEL_ROW;
+  }
+}
+
+static inline __attribute__((always_inline)) void run_strips(bool two, int rows, bool in_place, int64_t units,
+                                                             const char *a, int64_t a_stride, const char *b,
+                                                             int64_t next_c, char *c, int64_t c_stride, int64_t columns,
+                                                             int into, const char *next, int64_t next_step,
+                                                             int64_t strips) {
+  if (rows < TILE_ROWS) set_shapes(rows);
+  if (into & X86_BY_STRIPS) {
+    pass_panels(two, rows, in_place, units, a, a_stride, b, next_c, c, c_stride, columns, into, next, next_step);
+  } else {
+    const bool is_split = in_place && a_stride % TILE_LINE != 0;
+    for (; strips > 0; strips--, a += rows * (in_place ? a_stride : units * X86_UNIT), c += rows * c_stride) {
+      const soon s = {next, next_c ? c + next_c : NULL, 2 * SIDE * next_step / TILE_LINE, TILE_LINE};
+      if (is_split)
+        next = run_tile(two, rows, in_place, NONE_PASSES, units, a, a_stride, b, c, c_stride, columns, into, s);
+      else
+        next = run_tile(two, rows, in_place, A_PASSES, units, a, a_stride, b, c, c_stride, columns, into, s);
+    }
+  }
+  if (rows < TILE_ROWS) set_shapes(TILE_ROWS);
+}
+
+/* The x86_tile of kernel.h for any number of rows, on packed strips and on rows in place. */
+#define STRIPS(name, in_place)                                                                                         \
+  static __attribute__((noinline, unused)) void name(                                                                  \
+      int rows, int64_t units, const void *a, int64_t a_stride, const void *b, int64_t next_c, void *c,                \
+      int64_t c_stride, int64_t columns, int into, const void *next, int64_t next_step, int64_t strips) {              \
+    if (rows > SIDE)                                                                                                   \
+      run_strips(true, rows, in_place, units, a, a_stride, b, next_c, c, c_stride, columns, into, next, next_step,     \
+                 strips);                                                                                              \
+    else                                                                                                               \
+      run_strips(false, rows, in_place, units, a, a_stride, b, next_c, c, c_stride, columns, into, next, next_step,    \
+                 strips);                                                                                              \
+  }
+STRIPS(packed_strips, false)
+STRIPS(direct_strips, true)
 
 /* Packs a strip of A. */
 static void transpose(void *to_start, const void *from_start, int64_t stride, int64_t rows, int64_t units) {

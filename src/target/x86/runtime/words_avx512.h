@@ -28,6 +28,16 @@ WORD void store_sums(void *p, sums x) { _mm512_storeu_ps(p, x); }
 WORD sums load_part(const void *p, part which) { return _mm512_maskz_loadu_ps(which, p); }
 WORD void store_part(void *p, part which, sums x) { _mm512_mask_storeu_ps(p, which, x); }
 
+#if defined ARITHMETIC_BF16
+/* The instruction takes subnormal numbers as zeros, which sums of bf16 instructions have become already. */
+WORD void store_rounded(void *p, part which, sums x) {
+  _mm256_mask_storeu_epi16(p, which, (__m256i)_mm512_cvtneps_pbh(x));
+}
+WORD void store_rounded_pair(void *p, part left, part right, sums x, sums y) {
+  _mm512_mask_storeu_epi16(p, (__mmask32)right << 16 | left, (__m512i)_mm512_cvtne2ps_pbh(y, x));
+}
+#endif
+
 /* Stores 128 bits of each of four vectors, `stride` bytes apart. GCC would make one instruction of the extraction and
  * the last line, which faults at bytes that its mask leaves out: `keep` prevents it. */
 #define STORE_LANES(lane)                                                                                              \
