@@ -264,6 +264,9 @@ static tw_status parse_workgroups(const char *text, tw_raw_launch *l, tw_error *
 /* The workgroups to execute, and to time. */
 static tw_status choose_parts(const cli *c, const tw_target *t, tw_raw_launch *l, tw_error *error) {
   const cli_options *o = &c->options;
+  if (o->trace || o->timeline)
+    return tw_fail(error, TW_USAGE, "--%s is unsupported for a launch without an op; give the op and its keys",
+                   o->trace ? "trace" : "timeline");
   l->untimed = o->no_timing;
   l->time_only = o->timing_only;
   if (!o->no_timing && !o->timing_only && !o->workgroups) return TW_OK;

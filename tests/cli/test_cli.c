@@ -1329,6 +1329,17 @@ static void kinds_without_a_published_time_are_marked(void **state) {
   expect_output(words, "accuracy      unknown: a launch without an op");
 }
 
+static void launches_without_an_op_have_no_timeline(void **state) {
+  static const char launch[] =
+      "$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --kernel vadd --grid 2 --block 256 -t cdna4";
+  char words[400];
+  (void)state;
+  snprintf(words, sizeof words, "%s --trace t.json", launch);
+  expect_failure(words, 2, "--trace is unsupported for a launch without an op");
+  snprintf(words, sizeof words, "%s --timeline t.svg", launch);
+  expect_failure(words, 2, "--timeline is unsupported for a launch without an op");
+}
+
 /* Launches without an op are timed on the machine of the file, too. */
 static void launches_use_the_machine_of_a_file(void **state) {
   (void)state;
@@ -1372,6 +1383,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(kinds_without_a_published_time_are_marked),
       cmocka_unit_test(launches_use_the_machine_of_a_file),
+      cmocka_unit_test(launches_without_an_op_have_no_timeline),
       cmocka_unit_test(no_share_of_the_bound_is_above_100_percent),
       cmocka_unit_test(views_answer_about_machines),
       cmocka_unit_test(help_and_version_are_printed),
