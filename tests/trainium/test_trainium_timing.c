@@ -696,6 +696,31 @@ static void small_instructions_of_iterations_become_one(void **state) {
   trn_program_free(&p);
 }
 
+/* Busy time of Vector for `n` iterations of a loop with products of `width` elements, `step` apart in one tensor. */
+static double busy_of_products(int n, int width, int step) {
+  trn_program p = {.is_older = true};
+  const int image = tensor(&p, TRN_SBUF, 4 * (n * step + width)), factor = tensor(&p, TRN_SBUF, 4 * n * width);
+  for (int i = 0; i < n; i++) {
+    const int product = tensor(&p, TRN_SBUF, 4 * width);
+    add(&p, TRN_TENSOR_TENSOR, TRN_VECTOR, width,
+        OPERANDS(out(part(product, 0, width)), part(image, i * step, width), part(factor, i * width, width)));
+    p.instruction[i].line = 1;
+    p.instruction[i].scope = trn_program_add_scope(&p, &(trn_scope){.loop = 1, .iteration = i});
+  }
+  trn_timing t = timed(&p, (trn_compiler){.merge_iterations = true, .look_ahead = 1});
+  const double busy = t.busy[TRN_VECTOR];
+  trn_timing_free(&t);
+  trn_program_free(&p);
+  return busy;
+}
+
+static void windows_become_one_instruction_if_the_loop_fits(void **state) {
+  (void)state;
+  near(busy_of_products(128, 3, 1), (128 * 3 + 60) / 0.96);
+  near(busy_of_products(256, 3, 1), 256 * (3 + 60) / 0.96);
+  near(busy_of_products(1024, 3, 3), (1024 * 3 + 7 * 60) / 0.96); /* 170 iterations an instruction: neighbours */
+}
+
 /* Nine stores of 128 columns: 4096 bytes of each partition are one transfer. Columns that are neighbours make long packets. */
 static void small_transfers_of_iterations_become_one(void **state) {
   for (int apart = 0; apart < 2; apart++) {
@@ -913,6 +938,7 @@ int main(void) {
       cmocka_unit_test(a_product_that_each_iteration_repeats_is_computed_once),
       cmocka_unit_test(each_slice_of_a_copied_tensor_is_judged_alone),
       cmocka_unit_test(small_instructions_of_iterations_become_one),
+      cmocka_unit_test(windows_become_one_instruction_if_the_loop_fits),
       cmocka_unit_test(small_transfers_of_iterations_become_one),
       cmocka_unit_test(what_is_in_sbuf_is_not_loaded_again),
       cmocka_unit_test(operands_that_a_loop_loads_again_stay_as_far_as_they_fit),

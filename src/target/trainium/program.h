@@ -81,6 +81,7 @@ typedef struct trn_instruction {
   /* for an activation: static text such as "exp"; NULL: none. Another set of functions needs a table load */
   const char *function;
   bool is_transpose, is_software_dma; /* is_software_dma: descriptors are written by GpSimd */
+  bool is_spill;                      /* moves a tensor that does not fit; it was added after loops were merged */
   bool is_spread;                     /* a copy of a broadcast row, which is not in the source */
   bool is_first, is_last;             /* first or last of a group that accumulates in PSUM */
   int n_operands;

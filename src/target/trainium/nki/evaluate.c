@@ -98,7 +98,7 @@ static nki_value name(nki_run *r, const nki_node *n) {
   nki_fail(r, "unknown name '%s'", n->text);
 }
 
-static nki_value tuple_of_sizes(nki_run *r, const nki_view *v) {
+nki_value nki_sizes_of(nki_run *r, const nki_view *v) {
   nki_value size[TRN_VIEW_DIMS];
   for (int d = 0; d < v->n; d++) size[d] = nki_int(v->size[d]);
   return nki_sequence_of(r, NKI_V_TUPLE, (size_t)v->n, size);
@@ -106,7 +106,7 @@ static nki_value tuple_of_sizes(nki_run *r, const nki_view *v) {
 
 static nki_value view_attribute(nki_run *r, nki_value self, const nki_node *n) {
   const nki_view *v = nki_view_of(self);
-  if (strcmp(n->text, "shape") == 0) return tuple_of_sizes(r, v);
+  if (strcmp(n->text, "shape") == 0) return nki_sizes_of(r, v);
   if (strcmp(n->text, "dtype") == 0) return (nki_value){.type = NKI_V_DTYPE, .as.i = v->type};
   if (strcmp(n->text, "ndim") == 0) return nki_int(v->n);
   if (strcmp(n->text, "itemsize") == 0) return nki_int(trn_type_bytes(v->type));
@@ -126,6 +126,14 @@ static bool is_class(nki_value v) {
   return v.type == NKI_V_FUNCTION && ((nki_function *)v.as.o)->node->kind == NKI_CLASS;
 }
 
+static nki_value method_of(nki_run *r, nki_value self, nki_function *f, const nki_builtin *builtin) {
+  nki_method *m = nki_new(r, NKI_V_METHOD, sizeof *m);
+  m->self = self;
+  m->function = f;
+  m->builtin = builtin;
+  return nki_of(m);
+}
+
 /* What a class defines, asked of the class or of an object: a method is bound to its object, a property evaluated. */
 static nki_value bound(nki_run *r, nki_value self, nki_value v) {
   nki_function *f = v.type == NKI_V_FUNCTION && !is_class(v) ? (nki_function *)v.as.o : NULL;
@@ -135,10 +143,7 @@ static nki_value bound(nki_run *r, nki_value self, nki_value v) {
     nki_fail(r, "unsupported decorator '%s' of a method; expected staticmethod or property", how);
   if (!f || is_static || self.type != NKI_V_FRAME) return v;
   if (is_property) return nki_call_function(r, f, 1, &self, 0, NULL, NULL);
-  nki_method *m = nki_new(r, NKI_V_METHOD, sizeof *m);
-  m->self = self;
-  m->function = f;
-  return nki_of(m);
+  return method_of(r, self, f, NULL);
 }
 
 static nki_value object_attribute(nki_run *r, nki_value self, const nki_node *n) {
@@ -161,18 +166,14 @@ static nki_value attribute(nki_run *r, const nki_node *n) {
   if (self.type == NKI_V_DTYPE && strcmp(n->text, "type") == 0) v = self;
   if (self.type == NKI_V_SLICE) {
     const nki_slice *s = (nki_slice *)self.as.o;
-    v = strcmp(n->text, "start") == 0  ? s->start
-        : strcmp(n->text, "stop") == 0 ? s->stop
-        : strcmp(n->text, "step") == 0 ? s->step
-                                       : v;
+    if (strcmp(n->text, "start") == 0) v = s->start;
+    if (strcmp(n->text, "stop") == 0) v = s->stop;
+    if (strcmp(n->text, "step") == 0) v = s->step;
   }
   if (v.type != NKI_V_MISSING) return v;
   const nki_builtin *builtin = nki_method_find(n->text);
   if (!builtin) nki_fail(r, "%s has no attribute '%s'", nki_type_name(self), n->text);
-  nki_method *m = nki_new(r, NKI_V_METHOD, sizeof *m);
-  m->self = self;
-  m->builtin = builtin;
-  return nki_of(m);
+  return method_of(r, self, NULL, builtin);
 }
 
 /* ---- calls ---- */
@@ -227,12 +228,9 @@ static void bind_parameters(nki_run *r, const nki_function *f, nki_frame *frame,
   bool only_named = false;
   for (size_t i = 0; i < n->n_items; i++) {
     const nki_node *p = n->item[i];
-    if (p->op == '/') {
-      only_named = true;
-      continue;
-    }
+    only_named |= p->op == '/' || p->op == '*';
+    if (p->op == '/') continue;
     if (p->op == '*') {
-      only_named = true;
       const size_t rest = g->n > next ? g->n - next : 0;
       nki_set(r, frame, p->symbol, nki_sequence_of(r, NKI_V_TUPLE, rest, g->positional + next));
       next = g->n;
@@ -268,8 +266,8 @@ static void bind_parameters(nki_run *r, const nki_function *f, nki_frame *frame,
 }
 
 static void add_self(nki_run *r, given *g, nki_value self) {
-  if (g->n == POSITIONAL_MAX) nki_fail(r, "the call has more than %d arguments", POSITIONAL_MAX);
-  memmove(g->positional + 1, g->positional, g->n++ * sizeof *g->positional);
+  add_positional(r, g, self);
+  memmove(g->positional + 1, g->positional, (g->n - 1) * sizeof *g->positional);
   g->positional[0] = self;
 }
 

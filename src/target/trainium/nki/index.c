@@ -87,10 +87,7 @@ static int add_dim(nki_run *r, nki_view *out, int64_t size, int64_t partitions, 
 
 static void add_limit(nki_run *r, nki_view *out, int axis, int64_t offset, int64_t limit) {
   if (out->n_limits == TRN_VIEW_DIMS) nki_fail(r, "a tensor has more than %d dimensions", TRN_VIEW_DIMS);
-  memset(&out->limit[out->n_limits], 0, sizeof out->limit[0]);
-  out->limit[out->n_limits].axis = axis;
-  out->limit[out->n_limits].offset = offset;
-  out->limit[out->n_limits++].limit = limit;
+  out->limit[out->n_limits++] = (struct nki_limit){.axis = axis, .offset = offset, .limit = limit};
 }
 
 static void take_slice(nki_run *r, nki_view *out, const nki_view *v, int axis, const nki_slice *s) {

@@ -381,14 +381,12 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
   trn_view dst = nki_data(r, to), in = nki_data(r, ordered);
   if (keeps_dims) { /* reduced dimensions of one element are left out of the walk */
     int k = 0;
-    trn_view squeezed = dst;
     for (int d = 0; d < dst.n; d++) {
       if (d < tile->n && (axes >> d & 1)) continue;
-      squeezed.size[k] = dst.size[d];
-      squeezed.stride[k++] = dst.stride[d];
+      dst.size[k] = dst.size[d];
+      dst.stride[k++] = dst.stride[d];
     }
-    squeezed.n = k;
-    dst = squeezed;
+    dst.n = k;
   }
   if (dst.array) trn_reduce(&dst, &in, reduced, op, is_negated);
   return whole;
@@ -407,8 +405,7 @@ nki_view *nki_do_scan(nki_run *r, nki_view *a, nki_view *b, nki_scalar initial, 
   nki_emit_pass(r, TRN_SCAN, result.engine, nki_free_elements(operand[0]), initial.pointer ? 4 : 3, operand);
   if (initial.pointer) r->program->instruction[r->program->n_instructions - 1].operand[3].is_pointer = true;
   const trn_view dst = nki_data(r, operand[0]), x = nki_data(r, operand[1]), y = nki_data(r, operand[2]);
-  trn_view start = {0};
-  if (initial.pointer) start = nki_data(r, operand[3]);
+  const trn_view start = initial.pointer ? nki_data(r, operand[3]) : (trn_view){0};
   if (dst.array) trn_scan(&dst, &x, &y, initial.pointer ? &start : NULL, initial.value, op0, op1);
   return whole;
 }
@@ -481,13 +478,9 @@ nki_view *nki_do_transpose(nki_run *r, nki_view *src, nki_result result) {
     nki_fail(r, "the Tensor engine transposes from SBUF; expected a tile in SBUF");
   nki_view *whole = destination(r, &result, by_tensor ? TRN_PSUM : TRN_SBUF, src->type, 2, (int64_t[]){columns, rows});
   if (bounds.is_empty) return whole;
-  nki_bounds turned = {.n = 2, .hi = {columns, rows}};
-  if (s->n == 2) {
-    turned.lo[0] = bounds.lo[1];
-    turned.hi[0] = bounds.hi[1];
-  }
-  turned.lo[1] = bounds.lo[0];
-  turned.hi[1] = bounds.hi[0];
+  const bool is_flat = s->n == 2;
+  const nki_bounds turned = {
+      .n = 2, .lo = {is_flat ? bounds.lo[1] : 0, bounds.lo[0]}, .hi = {is_flat ? bounds.hi[1] : columns, bounds.hi[0]}};
   nki_view *from = nki_cut(r, s, &bounds), *to = nki_cut(r, whole, &turned);
   trn_instruction i = {.opcode = by_tensor ? TRN_PE_TRANSPOSE : TRN_TRANSPOSE,
                        .engine = by_tensor ? TRN_TENSOR : TRN_VECTOR,

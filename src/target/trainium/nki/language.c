@@ -65,11 +65,9 @@ NKI_CALL(do_zeros) { return filled(r, a->at[0], a->at[1], a->at[2], *b->name == 
 NKI_CALL(do_full) { return filled(r, a->at[0], a->at[2], a->at[3], nki_number(r, a->at[1], b->name)); }
 
 NKI_CALL(do_zeros_like) {
-  nki_value size[TRN_VIEW_DIMS];
   const nki_view *v = nki_operand(r, a->at[0], "a");
-  for (int d = 0; d < v->n; d++) size[d] = nki_int(v->size[d]);
   const nki_value dtype = nki_given(a->at[1]) ? a->at[1] : (nki_value){.type = NKI_V_DTYPE, .as.i = v->type};
-  return filled(r, nki_sequence_of(r, NKI_V_TUPLE, (size_t)v->n, size), dtype, a->at[2], *b->name == 'o');
+  return filled(r, nki_sizes_of(r, v), dtype, a->at[2], *b->name == 'o');
 }
 
 NKI_CALL(do_par_dim) { return (nki_value){.type = NKI_V_PAR_DIM, .as.i = nki_integer(r, a->at[0], b->name)}; }

@@ -335,20 +335,13 @@ static nki_node *call(parser *p, nki_node *callee) {
   n->a = callee;
   next(p);
   while (!at(p, ")")) {
-    nki_node *item;
-    if (at(p, "**")) {
-      item = node(p, NKI_KEYWORD);
+    nki_node *item = at(p, "**") ? node(p, NKI_KEYWORD) : starred(p);
+    if (item->kind == NKI_KEYWORD || (item->kind == NKI_NAME && at(p, "="))) {
+      item->kind = NKI_KEYWORD;
       next(p);
       item->a = expression(p);
-    } else {
-      item = starred(p);
-      if (item->kind == NKI_NAME && at(p, "=")) {
-        item->kind = NKI_KEYWORD;
-        next(p);
-        item->a = expression(p);
-      } else if (at(p, "for") && !items.n) {
-        item = comprehension(p, item);
-      }
+    } else if (at(p, "for") && !items.n) {
+      item = comprehension(p, item);
     }
     add(p, &items, item);
     if (!take(p, ",")) break;

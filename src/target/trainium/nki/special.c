@@ -173,14 +173,12 @@ NKI_CALL(do_bn_aggregate) {
     double count = 0, mean = 0, squares = 0;
     bool is_defined = true;
     for (int64_t i = 0; i < n; i += 3) {
-      double c, m, s;
-      is_defined = get(&from, p, i, &c) && is_defined;
-      is_defined = get(&from, p, i + 1, &m) && is_defined;
-      is_defined = get(&from, p, i + 2, &s) && is_defined;
-      if (c <= 0) continue;
-      const double difference = m - mean, total = count + c;
-      squares += s + difference * difference * count * c / total;
-      mean += difference * c / total;
+      double of[3]; /* count, mean, squares */
+      for (int k = 0; k < 3; k++) is_defined = get(&from, p, i + k, &of[k]) && is_defined;
+      if (of[0] <= 0) continue;
+      const double difference = of[1] - mean, total = count + of[0];
+      squares += of[2] + difference * difference * count * of[0] / total;
+      mean += difference * of[0] / total;
       count = total;
     }
     set(&to, p, 0, mean, is_defined);

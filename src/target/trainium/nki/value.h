@@ -165,7 +165,7 @@ struct nki_view {
   int64_t partition, column;
   /* Index expressions that must stay below a limit and not be negative: checked when the mask is known. */
   int n_limits;
-  struct {
+  struct nki_limit {
     int64_t factor[TRN_VIEW_DIMS], offset, limit;
     int axis;
   } limit[TRN_VIEW_DIMS];
@@ -310,6 +310,7 @@ nki_mask *nki_mask_new(nki_run *);
 nki_view *nki_view_whole(nki_run *, nki_tensor *, int n, const int64_t size[], int partition_axis);
 nki_view *nki_view_copy(nki_run *, const nki_view *);
 void nki_set_dim(nki_view *, int d, int64_t size, int64_t along_partitions, int64_t along_columns);
+nki_value nki_sizes_of(nki_run *, const nki_view *); /* a tuple */
 nki_view *nki_reshape(nki_run *, const nki_view *, int n, const int64_t size[]);
 /* The elements at offset + sum i[d] step[d], in the order of the tensor's elements. In tiles, the first step is over
  * partitions. */

@@ -273,22 +273,12 @@ static void add_lines(tw_text *t, const lines *s, size_t from, size_t to, int le
   }
 }
 
-/* Appends the text up to `at`, which is in line i. */
-static void add_up_to(tw_text *t, const lines *s, size_t i, const char *at) {
-  tw_text_add(t, "%*s%.*s", s->line[i].indent, "", (int)(at - s->line[i].text), s->line[i].text);
-}
-
 static bool apply_engine(const lines *s, size_t i, const char *engine, const char *source, tw_text *t) {
   const char *engines, *call = movable(s, i, &engines);
   if (!call || !mentions(engines, engines + strlen(engines), engine, strlen(engine))) return false;
   const char *close = closing(call, end_of(s, i)), *given = find(call, close, "engine=");
-  if (given) {
-    tw_text_add_bytes(t, source, (size_t)(given - source));
-    tw_text_add(t, "engine=nisa.%s_engine%s", engine, given + strcspn(given, ",)"));
-  } else {
-    tw_text_add_bytes(t, source, (size_t)(close - source));
-    tw_text_add(t, ", engine=nisa.%s_engine%s", engine, close);
-  }
+  tw_text_add_bytes(t, source, (size_t)((given ? given : close) - source));
+  tw_text_add(t, "%sengine=nisa.%s_engine%s", given ? "" : ", ", engine, given ? given + strcspn(given, ",)") : close);
   return true;
 }
 
@@ -302,8 +292,8 @@ static bool apply(const lines *s, const char *source, const char *step, tw_text 
     if (!digits || word_length(s->line[i].text) != strlen(name) || strncmp(s->line[i].text, name, strlen(name)))
       return false;
     add_lines(t, s, 0, i, 0);
-    add_up_to(t, s, i, digits);
-    tw_text_add(t, "%lld%s", value, digits + strspn(digits, "0123456789"));
+    tw_text_add(t, "%*s%.*s%lld%s", s->line[i].indent, "", (int)(digits - s->line[i].text), s->line[i].text, value,
+                digits + strspn(digits, "0123456789"));
     return true;
   }
   if (sscanf(step, "engine %15[a-z] line %zu", engine, &number) == 2 && number - 1 < s->n)

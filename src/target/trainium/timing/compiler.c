@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MERGED_MAX = 16, LONG_LIFE = 16 };
+enum { MERGED_MAX = 512, LONG_LIFE = 16 };
 
 const trn_compiler trn_compiler_usual = {.allocate = true,
                                          .remove_copies = true,
@@ -380,8 +380,7 @@ static bool repeats(const trn_compiled *c, const uses *u, int i, int before) {
  * so other instructions stay. False without memory. */
 static bool remove_invariants(trn_compiled *c, const uses *u) {
   const trn_program *p = c->program;
-  if (!p->n_scopes) return true;                   /* trn_spill drops them */
-  int *first = calloc(p->n_scopes, sizeof *first); /* instruction of an iteration, counted from 1 */
+  int *first = calloc(p->n_scopes + 1, sizeof *first); /* instruction of an iteration, counted from 1 */
   if (!first) return false;
   for (int i = 0; i < (int)p->n_instructions; i++) {
     const int scope = p->instruction[i].scope;
@@ -652,7 +651,7 @@ static tw_status order_and_allocate(const trn_config *config, const trn_compiler
   for (; status != TW_OK && how < fits; how++) status = allocate(config, c, (fit)how, error);
   if (status != TW_OK || !compiler->merge_iterations || !c->program->is_older) return status;
   status = trn_find_hazards(c, &h, error);
-  for (int at_most = MERGED_MAX; status == TW_OK && at_most > 0; at_most /= 2) {
+  for (int at_most = MERGED_MAX; status == TW_OK && at_most > 0; at_most /= at_most > 16 ? 32 : 2) {
     status = trn_merge_iterations(c, &h, at_most, error);
     if (status != TW_OK || !compiler->allocate || allocate(config, c, (fit)(how - 1), error) == TW_OK) break;
   }
@@ -690,8 +689,9 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
   if (status == TW_OK && compiler->allocate && c.look_ahead == TRN_WHOLE_PROGRAM && !rename_tiles(&c))
     status = tw_no_memory(error, "the timing of a kernel");
   uses u = {0};
-  if (status == TW_OK && (!find_uses(p, &u) || (reused_bytes && !remove_loads(&c, &u, reused_bytes)) ||
-                          (compiler->remove_copies && p->is_older && !remove_invariants(&c, &u))))
+  if (status == TW_OK &&
+      (!find_uses(p, &u) || (reused_bytes && !remove_loads(&c, &u, reused_bytes)) ||
+       (compiler->remove_copies && p->is_older && !compiler->always_rotate && !remove_invariants(&c, &u))))
     status = tw_no_memory(error, "the timing of a kernel");
   if (status == TW_OK && compiler->remove_copies) remove_copies(&c, &u);
   free(u.first);

@@ -13,9 +13,9 @@ void trn_compiled_free(trn_compiled *);
 /* Merges small instructions of several iterations of a loop: sets `order`, `leader` and `members` of a program whose
  * hazards are known, with at most `at_most` instructions in a group. */
 tw_status trn_merge_iterations(trn_compiled *, const trn_hazards *, int at_most, tw_error *);
-/* A program without scopes whose tensors need at most `limit` bytes of a partition of a memory at a time: tensors of PSUM
- * move to SBUF and back, tensors of SBUF to HBM and back. *moved grows by the bytes of the added transfers. TW_FAILED if
- * a single instruction needs more, or tensors with addresses do. */
+/* A program whose tensors need at most `limit` bytes of a partition of a memory at a time: tensors of PSUM move to SBUF
+ * and back, tensors of SBUF to HBM and back. *moved grows by the bytes of the added transfers. TW_FAILED if a single
+ * instruction needs more, or tensors with addresses do. */
 tw_status trn_spill(const trn_program *, trn_memory, int64_t limit, trn_program *out, int64_t *moved, tw_error *);
 
 #endif

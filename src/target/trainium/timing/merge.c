@@ -5,26 +5,32 @@
  * Candidates have one line of the source. Two instructions may be merged if no path leads from one to the other: then
  * they have the same depth, the number of candidates of the line on the longest path to them. After each line the order
  * is made anew, by the least number in the program first, so that what comes next sees paths through merged
- * instructions. */
+ * instructions.
+ *
+ * Iterations that continue each other in every operand are a longer instruction. Others, such as overlapping windows and
+ * reductions, need a dimension of it: all iterations of the innermost loop must fit, as a published profile shows. */
 #include "target/trainium/timing/compiler.h"
 
 #include <string.h>
 
 #include "base/blocks.h"
+#include "base/heap.h"
 
 enum {
   ELEMENTS_MAX = 512,        /* elements of a partition that one instruction steps over: a bank of PSUM */
   TRANSFER_BYTES_MAX = 4096, /* bytes of a partition that one transfer moves: the traces have 8 x 512 and 2 x 2048 */
   KEYS_MAX = 64,
-  INSTRUCTIONS_MAX = 1 << 16, /* longer programs are not merged, because each line costs a walk over the program */
+  INSTRUCTIONS_MAX = 1 << 18, /* longer programs are not merged, because each line costs a walk over the program */
 };
 
 typedef struct merger {
   trn_compiled *c;
   const trn_hazards *h;
-  size_t n;
+  size_t n, n_loops;
   uint8_t *key; /* 0: no candidate */
-  int *depth, *next /* member */, *waiting, *heap;
+  int *pieces;  /* candidates of the line in a loop that do not continue the one before */
+  int *depth, *next /* member */, *waiting, *open;
+  tw_heap ready; /* nodes */
   size_t *first_successor;
   int *successor;
 } merger;
@@ -42,7 +48,7 @@ static int64_t most_of(const trn_compiled *c, const trn_instruction *in) {
 
 static bool is_candidate(const trn_compiled *c, size_t i) {
   const trn_instruction *in = &c->program->instruction[i];
-  if (c->is_removed[i] || in->line <= 0 || in->first_wait >= 0 || most_of(c, in) < 2) return false;
+  if (c->is_removed[i] || in->is_spill || in->line <= 0 || in->first_wait >= 0 || most_of(c, in) < 2) return false;
   for (int k = 0; k < in->n_operands; k++)
     if (in->operand[k].is_pointer) return false; /* the scalar operand differs between iterations */
   return in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE && in->opcode != TRN_MEMSET;
@@ -51,6 +57,33 @@ static bool is_candidate(const trn_compiled *c, size_t i) {
 static bool are_alike(const trn_instruction *a, const trn_instruction *b) {
   return a->line == b->line && a->opcode == b->opcode && a->elements == b->elements && a->engine == b->engine &&
          a->n_operands == b->n_operands;
+}
+
+/* Whether each operand of an iteration begins where that of the iteration before ends, or in a tensor of its own. */
+static bool continues(const trn_instruction *before, const trn_instruction *in) {
+  bool all = in->opcode != TRN_REDUCE; /* its iterations always need a dimension */
+  for (int k = 0; k < in->n_operands; k++) {
+    const trn_region *a = &before->operand[k], *b = &in->operand[k];
+    all &= a->tensor != b->tensor || b->offset == a->offset + trn_region_elements(a) * trn_element_bytes(a->type);
+  }
+  return all;
+}
+
+/* Drops the candidates of a line whose loops would need a dimension of the instruction and do not fit into it. */
+static void drop_long_loops(merger *m, int key) {
+  const trn_program *p = m->c->program;
+  memset(m->pieces, 0, m->n_loops * sizeof *m->pieces);
+  for (int pass = 0; pass < 2; pass++)
+    for (size_t i = 0, before = 0; i < m->n; i++) {
+      const trn_instruction *in = &p->instruction[i];
+      if (m->key[i] != key || !in->scope || in->opcode == TRN_DMA) continue;
+      int *pieces = &m->pieces[p->scope[in->scope].loop];
+      if (!pass)
+        *pieces += !*pieces || !continues(&p->instruction[before], in);
+      else if (*pieces > most_of(m->c, in))
+        m->key[i] = 0;
+      before = i;
+    }
 }
 
 /* Numbers the lines with candidates from 1; returns their number. */
@@ -87,7 +120,7 @@ static void find_depths(merger *m, int key) {
 
 /* Merges neighbours of the same depth; true if it merged any. */
 static bool join(merger *m, int key, int at_most) {
-  int *last = m->heap, *count = m->waiting; /* for each depth the last open node, and its number of members */
+  int *last = m->open, *count = m->waiting; /* for each depth the last open node, and its number of members */
   bool joined = false;
   for (size_t d = 0; d <= m->n; d++) last[d] = -1;
   for (size_t p = 0; p < m->n; p++) {
@@ -110,43 +143,21 @@ static bool join(merger *m, int key, int at_most) {
   return joined;
 }
 
-static void push(int *heap, size_t *n, int value) {
-  size_t i = (*n)++;
-  for (; i > 0 && heap[(i - 1) / 2] > value; i = (i - 1) / 2) heap[i] = heap[(i - 1) / 2];
-  heap[i] = value;
-}
-
-static int pop(int *heap, size_t *n) {
-  const int least = heap[0], value = heap[--*n];
-  size_t i = 0;
-  for (;;) {
-    size_t child = 2 * i + 1;
-    if (child >= *n) break;
-    if (child + 1 < *n && heap[child + 1] < heap[child]) child++;
-    if (heap[child] >= value) break;
-    heap[i] = heap[child];
-    i = child;
-  }
-  heap[i] = value;
-  return least;
-}
-
 /* Orders instructions by the least possible number, with the members of a group together. */
 static void make_order(merger *m) {
-  size_t waiting_nodes = 0, placed = 0;
   memset(m->waiting, 0, m->n * sizeof *m->waiting);
   for (size_t i = 0; i < m->n; i++)
     for (size_t k = m->h->first[i]; k < m->h->end[i]; k++)
       if (m->c->leader[m->h->edge[k].instruction] != m->c->leader[i]) m->waiting[m->c->leader[i]]++;
   for (size_t i = 0; i < m->n; i++)
-    if (m->c->leader[i] == (int)i && !m->waiting[i]) push(m->heap, &waiting_nodes, (int)i);
-  while (waiting_nodes) {
-    const int node = pop(m->heap, &waiting_nodes);
+    if (m->c->leader[i] == (int)i && !m->waiting[i]) tw_heap_push(&m->ready, (tw_heap_entry){0, 0, (int)i});
+  for (size_t placed = 0; placed < m->n;) { /* no group waits for itself */
+    const int node = tw_heap_pop(&m->ready).value;
     EACH_MEMBER(m, i, node) m->c->order[placed++] = i;
     EACH_MEMBER(m, i, node)
     for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++) {
       const int to = m->c->leader[m->successor[k]];
-      if (to != node && --m->waiting[to] == 0) push(m->heap, &waiting_nodes, to);
+      if (to != node && --m->waiting[to] == 0) tw_heap_push(&m->ready, (tw_heap_entry){0, 0, to});
     }
   }
 }
@@ -169,20 +180,23 @@ tw_status trn_merge_iterations(trn_compiled *c, const trn_hazards *h, int at_mos
   if (at_most < 2 || m.n > INSTRUCTIONS_MAX) return TW_OK;
   tw_blocks memory = {0};
   m.key = tw_blocks_take(&memory, m.n + 1);
-  m.depth = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.depth);
-  m.next = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.next);
-  m.waiting = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.waiting);
-  m.heap = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.heap);
+  for (size_t k = 0; k < c->program->n_scopes; k++)
+    if ((size_t)c->program->scope[k].loop >= m.n_loops) m.n_loops = (size_t)c->program->scope[k].loop + 1;
+  m.pieces = tw_blocks_take(&memory, (m.n_loops + 1) * sizeof *m.pieces);
+  m.ready.entry = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.ready.entry);
+  int *each = tw_blocks_take(&memory, 4 * (m.n + 1) * sizeof *each);
   m.first_successor = tw_blocks_take(&memory, (m.n + 2) * sizeof *m.first_successor);
   m.successor = tw_blocks_take(&memory, (h->n + 1) * sizeof *m.successor);
   tw_status status = TW_OK;
-  if (!m.key || !m.depth || !m.next || !m.waiting || !m.heap || !m.first_successor || !m.successor) {
+  if (!m.key || !m.pieces || !m.ready.entry || !each || !m.first_successor || !m.successor) {
     status = tw_no_memory(error, "the timing of a kernel");
   } else {
+    m.depth = each, m.next = each + m.n + 1, m.waiting = m.next + m.n + 1, m.open = m.waiting + m.n + 1;
     for (size_t i = 0; i < m.n; i++) m.next[i] = -1;
     find_successors(&m);
     const int keys = find_keys(&m);
     for (int key = 1; key <= keys; key++) {
+      drop_long_loops(&m, key);
       find_depths(&m, key);
       if (join(&m, key, at_most)) make_order(&m);
     }

@@ -45,6 +45,7 @@ static bool add_transfer(spiller *s, int to, int from, const trn_instruction *at
   return trn_program_add(s->out, &(trn_instruction){.opcode = by_dma ? TRN_DMA : TRN_COPY,
                                                     .engine = by_dma ? TRN_SYNC : TRN_ENGINE_ANY,
                                                     .line = at->line,
+                                                    .is_spill = true,
                                                     .elements = bytes / trn_element_bytes(t[to].type),
                                                     .partitions = by_dma ? 1 : t[to].partitions,
                                                     .n_operands = 2,
@@ -129,6 +130,8 @@ tw_status trn_spill(const trn_program *p, trn_memory memory_of, int64_t limit, t
     s.tensor[t] = (state){.place = -1, .copy = -1, .next = SIZE_MAX, .used = SIZE_MAX};
     if (trn_program_add_tensor(out, &p->tensor[t]) < 0) status = tw_no_memory(error, NULL);
   }
+  for (size_t k = 1; k < p->n_scopes && status == TW_OK; k++)
+    if (trn_program_add_scope(out, &p->scope[k]) < 0) status = tw_no_memory(error, NULL);
   for (size_t i = p->n_instructions; i-- > 0 && status == TW_OK;) {
     const trn_instruction *in = &p->instruction[i];
     for (int k = 0; k < in->n_operands; k++)
