@@ -106,6 +106,48 @@ static char *with_directives(const measurement *m, const char *source) {
   return out;
 }
 
+/* Adds the instructions to `out` that lead to a sum in an activation; the number of them is 0 if there is no such sum. */
+static tw_status leads_to_sums(const trn_program *p, trn_program *out, tw_error *error) {
+  trn_hazards h = {0};
+  *out = (trn_program){.is_older = p->is_older};
+  bool *leads = calloc(p->n_instructions + 1, sizeof *leads);
+  if (!leads) return tw_no_memory(error, NULL);
+  tw_status status = trn_find_program_hazards(p, &h, error);
+  for (size_t i = p->n_instructions; i-- > 0 && status == TW_OK;) {
+    const trn_instruction *in = &p->instruction[i];
+    leads[i] |= in->opcode == TRN_ACCUMULATOR_READ && in->engine == TRN_SCALAR;
+    for (size_t k = h.first[i]; k < h.end[i]; k++) {
+      const int from = h.edge[k].instruction;
+      leads[from] |=
+          leads[i] && (!h.edge[k].is_order || p->instruction[from].operand[0].tensor == in->operand[0].tensor);
+    }
+  }
+  for (size_t t = 0; t < p->n_tensors && status == TW_OK; t++)
+    if (trn_program_add_tensor(out, &p->tensor[t]) < 0) status = tw_no_memory(error, NULL);
+  for (size_t k = 1; k < p->n_scopes && status == TW_OK; k++)
+    if (trn_program_add_scope(out, &p->scope[k]) < 0) status = tw_no_memory(error, NULL);
+  for (size_t i = 0; i < p->n_instructions && status == TW_OK; i++)
+    if (leads[i] && trn_program_add(out, &p->instruction[i]) < 0) status = tw_no_memory(error, NULL);
+  trn_hazards_free(&h);
+  free(leads);
+  return status;
+}
+
+/* Both cores compute what leads to a sum in an activation, and divide the rest: in two kernels counters of products, of copies
+ * and of bytes read are those of the whole, and once more of this part. */
+static tw_status add_repeated(const trn_config *config, const trn_program *p, const trn_compiler *compiler,
+                              measurement *m, tw_error *error) {
+  trn_program part;
+  trn_timing t = {0};
+  tw_status status = leads_to_sums(p, &part, error);
+  if (status == TW_OK && part.n_instructions) status = trn_time(config, &part, compiler, &t, error);
+  m->simulated += t.device / 1000 / m->cores;
+  m->read += t.hbm_read;
+  trn_timing_free(&t);
+  trn_program_free(&part);
+  return status;
+}
+
 static tw_status time_case(measurement *m, const char *folder, trn_timing *t, tw_error *error) {
   static tw_operand operand[OPERANDS_MAX];
   nki_request request = {.operand = operand};
@@ -145,6 +187,7 @@ static tw_status time_case(measurement *m, const char *folder, trn_timing *t, tw
     m->simulated = (total / n + config.launch_ns) / 1000 / m->cores;
     m->read = t->hbm_read;
     m->spilled = t->spilled_bytes;
+    if (status == TW_OK && m->cores > 1) status = add_repeated(&config, &program, &compiler, m, error);
     trn_program_free(&program);
   }
   free(source);
