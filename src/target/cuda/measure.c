@@ -245,8 +245,8 @@ static void compare_one(void *context, size_t which) {
   case LAST_RESULT: compare_kept(c, 1); break;
   case TIMED_PIECES:
     if (s->timed)
-      c->status =
-          cuda_timed_check(s->inputs, s->timed, (const char(*)[CUDA_PIECES][CUDA_PIECE_BYTES])s->pieces, &c->error);
+      c->status = cuda_timed_check(s->inputs, s->timed, (const char(*)[CUDA_PIECES][CUDA_PIECE_BYTES])s->pieces,
+                                   c->effort->threads, &c->error);
     break;
   default:
     if (s->timed) c->status = cuda_timed_check_whole(s->inputs, s->timed, s->whole, c->effort, &c->coverage, &c->error);

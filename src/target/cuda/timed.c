@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/strings.h"
 #include "op/exact.h"
 #include "op/gemm_problem.h"
@@ -176,21 +177,60 @@ static tw_status check_in_place(room *m, const cuda_timed *t, uint32_t launch,
   return m->x->problem.op->compare(&m->x->problem, data->buffer, actual, error);
 }
 
-tw_status cuda_timed_check(const cuda_inputs *x, const cuda_timed *t,
-                           const char pieces[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES], tw_error *error) {
+/* A part of the launches: those of one thread. */
+typedef struct part {
+  tw_status status;
+  uint32_t launch; /* the first that is wrong */
+  tw_error why;
+} part;
+
+typedef struct pieces_check {
+  const cuda_inputs *x;
+  const cuda_timed *t;
+  const char (*pieces)[CUDA_PIECES][CUDA_PIECE_BYTES];
+  uint32_t parts;
+  part *of_part;
+} pieces_check;
+
+static tw_status check_launch(room *m, const pieces_check *p, uint32_t launch, tw_error *error) {
+  const cuda_timed *t = p->t;
+  if (!p->x->problem.op->exact) return check_in_place(m, t, launch, p->pieces[launch], error);
+  tw_status status = TW_OK;
+  for (uint32_t j = 0; status == TW_OK && j < t->command.n_pieces; j++) {
+    tw_mismatch found = {0};
+    status = check_piece(m, t, launch, j, p->pieces[launch][j], &found, error);
+    if (status == TW_OK) status = tw_mismatch_status(&p->x->operand[t->operand[j]], &found, error);
+  }
+  return status;
+}
+
+static void check_part(void *context, size_t index) {
+  const pieces_check *p = context;
+  part *own = &p->of_part[index];
   room m;
-  tw_status status = make_room(x, &m) ? TW_OK : tw_no_memory(error, "the comparison");
-  for (uint32_t i = 0; status == TW_OK && i < t->command.n; i++) {
-    tw_error why = {0};
-    if (!x->problem.op->exact) status = check_in_place(&m, t, i, pieces[i], &why);
-    for (uint32_t j = 0; x->problem.op->exact && status == TW_OK && j < t->command.n_pieces; j++) {
-      tw_mismatch found = {0};
-      status = check_piece(&m, t, i, j, pieces[i][j], &found, &why);
-      if (status == TW_OK) status = tw_mismatch_status(&x->operand[t->operand[j]], &found, &why);
-    }
-    if (status != TW_OK) tw_fail(error, status, "in launch %u of %u: %.1500s", i + 1, t->command.n, why.text);
+  own->status = make_room(p->x, &m) ? TW_OK : tw_no_memory(&own->why, "the comparison");
+  for (uint32_t i = (uint32_t)index; own->status == TW_OK && i < p->t->command.n; i += p->parts) {
+    own->launch = i;
+    own->status = check_launch(&m, p, i, &own->why);
   }
   free_room(&m);
+}
+
+tw_status cuda_timed_check(const cuda_inputs *x, const cuda_timed *t,
+                           const char pieces[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES], int threads,
+                           tw_error *error) {
+  const uint32_t parts = threads > 1 ? (uint32_t)threads : 1;
+  pieces_check p = {x, t, pieces, parts, tw_new(parts, sizeof *p.of_part)};
+  if (!p.of_part) return tw_no_memory(error, "the comparison");
+  for (uint32_t i = 0; i < parts; i++) /* until the part is done */
+    p.of_part[i].status = tw_fail(&p.of_part[i].why, TW_INTERRUPTED, "interrupted while it is compared");
+  tw_parallel_for(threads, parts, check_part, &p);
+  const part *wrong = NULL;
+  for (uint32_t i = 0; i < parts; i++)
+    if (p.of_part[i].status != TW_OK && (!wrong || p.of_part[i].launch < wrong->launch)) wrong = &p.of_part[i];
+  const tw_status status = wrong ? wrong->status : TW_OK;
+  if (wrong) tw_fail(error, status, "in launch %u of %u: %.1500s", wrong->launch + 1, t->command.n, wrong->why.text);
+  free(p.of_part);
   return status;
 }
 

@@ -17,7 +17,7 @@ typedef struct cuda_timed {
 void cuda_timed_draw(const cuda_inputs *, tw_random *, uint32_t n, cuda_timed *out);
 /* Are the pieces that the launches kept right? `pieces` has the form of cuda_results. */
 tw_status cuda_timed_check(const cuda_inputs *, const cuda_timed *,
-                           const char pieces[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES], tw_error *);
+                           const char pieces[CUDA_TIMED_MAX][CUDA_PIECES][CUDA_PIECE_BYTES], int threads, tw_error *);
 /* Are the outputs of launch `command.whole` right? */
 tw_status cuda_timed_check_whole(const cuda_inputs *, const cuda_timed *, void *const actual[], const tw_effort *,
                                  tw_coverage *, tw_error *);
