@@ -130,8 +130,9 @@ static void begin_tile(const void *with, void *plan) {
 
 static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
   PLAN *p = plan;
-  (void)with, (void)given, (void)error;
-  if (p->groups != 2 * PINNED_GROUPS) p->groups = PINNED_GROUPS;
+  const tw_tile_context *c = with;
+  (void)given, (void)error;
+  if (p->groups != 2 * PINNED_GROUPS || tw_attention_of(c->problem).d != 128) p->groups = PINNED_GROUPS;
   p->keys = PINNED_KEYS / p->groups, p->queries = PINNED_QUERIES;
   p->stages = 2, p->product = PINNED_SIDE;
   p->ahead = p->registers = false;
