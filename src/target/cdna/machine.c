@@ -70,7 +70,6 @@ static const tw_config_key keys[] = {
     RATE(code_line, POWER, 32, 1024),
     RATE(code_lines, INT, 2, 64),
     RATE(l1_ns, REAL, 0, 100000),
-    RATE(l2_bandwidth, REAL, 1, 1e6),
     RATE(l2_gbs, REAL, 1, 1e7),
     RATE(l2_ns, REAL, 0, 100000),
     RATE(llc_gbs, REAL, 1, 1e7),

@@ -15,9 +15,9 @@ static cdna_share share_at(const cdna_timing *t, double mhz) {
   const cdna_rates *r = t->rates;
   const cdna_cache_machine *c = &t->machine->caches;
   /* CUs that work at the same time share everything beyond L1 */
-  const double active = fmin((double)t->groups, (double)(c->xcds * c->cus)), of_xcd = fmin((double)t->of_xcd, c->cus);
+  const double active = fmin((double)t->groups, (double)(c->xcds * c->cus));
   const double ns = mhz * 1e-3, bytes = 1e9 / (mhz * 1e6); /* cycles per ns; bytes per cycle for 1 GB/s */
-  return (cdna_share){.l2 = fmin(fmin(r->l1_bandwidth, r->l2_bandwidth / of_xcd), r->l2_gbs * bytes / active),
+  return (cdna_share){.l2 = fmin(r->l1_bandwidth, r->l2_gbs * bytes / active),
                       .llc = fmin(r->l1_bandwidth, r->llc_gbs * bytes / active),
                       .memory = fmin(r->l1_bandwidth, t->machine->memory_tbs * 1e3 * r->memory_use * bytes / active),
                       .l1_cycles = r->l1_ns * ns,
