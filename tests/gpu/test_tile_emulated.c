@@ -124,6 +124,15 @@ static const kernel_case cases[] = {
     {"h200", "gemm m=2 n=70 k=1536 a=bf16 b=ternary c=f32 acc=f32 packed=1", "sliced_k n=64 rows=16 warps=3"},
     {"h200", "gemm m=17 n=40 k=1304 a=bf16 b=ternary c=bf16 acc=f32 packed=1",
      "sliced_k n=32 rows=32 warps=2;register_prefetch 6"},
+    {"h200", "gemm m=5 n=100 k=1280 a=bf16 b=i4 c=f32 acc=f32 group=128 packed=1 bias=row",
+     "swap_ab n=64 k=512 consumers=2;stages 2"},
+    {"h200", "gemm m=13 n=70 k=1056 a=bf16 b=i4 c=bf16 acc=f32 packed=1",
+     "swap_ab n=64 k=256 consumers=1;stages 3;prefetch_weights 1"},
+    {"h200", "gemm m=32 n=200 k=1536 a=bf16 b=i4 c=bf16 acc=f32 group=256 packed=1",
+     "swap_ab n=128 k=512 consumers=4;stages 2"},
+    {"h200", "gemm m=9 n=70 k=632 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "swap_ab n=64 k=256 consumers=2;stages 2"},
+    {"h200", "gemm m=17 n=130 k=1104 a=bf16 b=ternary c=bf16 acc=f32 packed=1",
+     "swap_ab n=128 k=512 consumers=2;stages 2"},
     {"h200", "gemm m=13 n=70 k=1056 a=bf16 b=i4 c=bf16 acc=f32 group=96 packed=1",
      "skinny n=64 k=768 rows=32 warps=2;stages 2"},
     {"h200", "gemm m=3 n=100 k=704 a=bf16 b=i4 c=f32 acc=f32 packed=1 bias=row",
@@ -166,7 +175,7 @@ static void write_headers(const char *directory) {
   const tw_embedded *e;
   for (size_t i = 0; (e = tw_embedded_at(i)); i++) {
     const char *name = cuda_header(e);
-    if (!name || strcmp(name, "tile_warp_instructions.cuh") == 0) continue;
+    if (!name || strstr(name, "_instructions.cuh")) continue;
     if (strcmp(name, "tile_core.cuh") != 0) {
       write_text(directory, name, (const char *)e->data, e->size);
       continue;

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "gpu/nvidia/gemm_skinny.h"
 #include "gpu/nvidia/gemm_sliced_k.h"
+#include "gpu/nvidia/gemm_swap_ab.h"
 #include "gpu/nvidia/gemm_warp_specialized.h"
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
@@ -314,6 +315,37 @@ static void kernels_of_slices_compile(void **state) {
   free(source);
 }
 
+/* Swap-AB: the launch is the plan's, and nothing is spilled or serialized. */
+static void kernels_of_swap_ab_compile(void **state) {
+  static const struct {
+    const char *problem, *schedule;
+  } cases[] = {
+      {"m=32 n=8192 k=8192 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", "swap_ab n=64 k=512 consumers=2"},
+      {"m=8 n=8192 k=8192 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 bias=row", "swap_ab n=64 k=512 consumers=4"},
+      {"m=9 n=1000 k=4104 a=bf16 b=ternary c=bf16 acc=f32 packed=1",
+       "swap_ab n=64 k=512 consumers=2;prefetch_weights 1"},
+  };
+  (void)state;
+  tw_error error;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const tw_problem p = gemm_of(cases[i].problem);
+    const tw_schedule s = schedule_of(cases[i].schedule);
+    tw_tile_swap_ab_plan plan;
+    tw_launch l;
+    char *source;
+    if (tw_tile_emit(&tw_tile_swap_ab, &machine, &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+    assert_int_equal(cuda_launch_of(config, &p, source, strlen(source), &l, &error), TW_OK);
+    assert_int_equal(tw_tile_plan_of(&tw_tile_swap_ab, &machine, &p, &s, &plan, &error), TW_OK);
+    assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
+    assert_int_equal(l.kernel[0].block[0], plan.threads);
+    assert_int_equal(l.kernel[0].grid[0],
+                     plan.rest ? config->multiprocessors : tw_problem_int(&p, "n") / plan.n * plan.split);
+    assert_int_equal(l.map[1].box[1], plan.n);
+    compiles_without_spills(&p, source);
+    free(source);
+  }
+}
+
 static void refused(const tw_tile_family *family, const char *problem, const char *schedule, const char *words) {
   const tw_problem p = gemm_of(problem);
   const tw_schedule s = schedule_of(schedule);
@@ -327,6 +359,20 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   const char *i4 = "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=96";
+  const char *groups = "m=4 n=512 k=4608 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=384";
+  refused(&tw_tile_swap_ab, mx, "swap_ab n=96", "multiple of the 64 rows");
+  refused(&tw_tile_swap_ab, mx, "swap_ab n=64 k=300", "multiple of the 256 weights");
+  refused(&tw_tile_swap_ab, mx, "swap_ab n=128 k=512 consumers=3", "expected a multiple of 2");
+  refused(&tw_tile_swap_ab, mx, "swap_ab n=64 k=256 consumers=4", "divides the 2 slices");
+  refused(&tw_tile_swap_ab, mx, "swap_ab n=64 k=512;stages 20", "bytes of shared memory");
+  refused(&tw_tile_swap_ab, mx, "swap_ab n=256 k=512 consumers=4;blocks_per_sm 3", "exceed a multiprocessor");
+  refused(&tw_tile_swap_ab, mx, "swap_ab n=64;split_k 2;prefetch_weights 1", "no split_k");
+  refused(&tw_tile_swap_ab, mx, "swap_ab n=64 k=1024;split_k 8", "exceeds the stages");
+  refused(&tw_tile_swap_ab, groups, "swap_ab n=64 k=512", "one must be a multiple of the other");
+  refused(&tw_tile_swap_ab, i4, "swap_ab n=64", "multiples of 128");
+  refused(&tw_tile_swap_ab, "m=4 n=512 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "swap_ab n=64", "a row has 90");
+  refused(&tw_tile_swap_ab, "m=4 n=512 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1", "swap_ab n=64",
+          "packed weights");
   refused(&tw_tile_skinny, mx, "blocks_per_sm 2", "requires 'skinny n=64 k=256 rows=32 warps=4' before it");
   refused(&tw_tile_skinny, mx, "", "the first step of a tile kernel must be");
   refused(&tw_tile_skinny, mx, "skinny n=24", "multiples of 16");
@@ -488,6 +534,7 @@ int main(void) {
       cmocka_unit_test(sums_and_factors_in_parts_compile),
       cmocka_unit_test(kernels_of_few_rows_compile),
       cmocka_unit_test(kernels_of_slices_compile),
+      cmocka_unit_test(kernels_of_swap_ab_compile),
       cmocka_unit_test(what_few_rows_cannot_be_is_refused),
       cmocka_unit_test(what_slices_cannot_be_is_refused),
       cmocka_unit_test(menus_offer_few_rows),

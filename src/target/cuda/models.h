@@ -22,7 +22,7 @@ typedef struct cuda_model {
 
 static inline double cuda_ceil_div(double a, double b) { return ceil(a / b); }
 
-tw_tile_predictor cuda_predict_skinny, cuda_predict_sliced_k; /* skinny_model.c */
+tw_tile_predictor cuda_predict_skinny, cuda_predict_sliced_k, cuda_predict_swap_ab; /* skinny_model.c */
 tw_tile_predictor cuda_predict_rows, cuda_predict_rows_split, cuda_predict_reduce, cuda_predict_pool; /* rows_model.c */
 tw_tile_predictor cuda_predict_attention, cuda_predict_attention_backward; /* attention_model.c */
 tw_tile_predictor cuda_predict_attention_mma, cuda_predict_attention_mma_backward, cuda_predict_attention_decode;

@@ -13,6 +13,7 @@
 #include "gpu/nvidia/gemm_mma_sync.h"
 #include "gpu/nvidia/gemm_skinny.h"
 #include "gpu/nvidia/gemm_sliced_k.h"
+#include "gpu/nvidia/gemm_swap_ab.h"
 #include "gpu/nvidia/pool.h"
 #include "gpu/nvidia/reduce.h"
 #include "gpu/nvidia/rows_split.h"
@@ -90,8 +91,12 @@ static bool is_skinny(const tw_problem *p, const tw_schedule *s) {
 static bool is_sliced_k(const tw_problem *p, const tw_schedule *s) {
   return (void)p, !s->n || begins(s, &tw_tile_sliced_k);
 }
+static bool is_swap_ab(const tw_problem *p, const tw_schedule *s) {
+  return (void)p, !s->n || begins(s, &tw_tile_swap_ab);
+}
 static bool is_tile(const tw_problem *p, const tw_schedule *s) {
-  return s->n ? !begins(s, &tw_tile_skinny) && !begins(s, &tw_tile_sliced_k) : !tw_tile_skinny_only(p);
+  if (!s->n) return !tw_tile_skinny_only(p);
+  return !begins(s, &tw_tile_skinny) && !begins(s, &tw_tile_sliced_k) && !begins(s, &tw_tile_swap_ab);
 }
 static bool is_backward(const tw_problem *p, const tw_schedule *s) { return (void)s, tw_attention_of(p).backward; }
 static bool is_decode(const tw_problem *p, const tw_schedule *s) {
@@ -140,6 +145,7 @@ static const tw_tile_kind table[] = {
     {"gemm", MMA_SYNC, NULL, &tw_tile_gemm_mma_sync, predict_gemm_mma, {"tile m=64 n=64"}},
     {"gemm", HOPPER, is_skinny, &tw_tile_skinny, cuda_predict_skinny, {"skinny n=32", "skinny n=16"}},
     {"gemm", HOPPER, is_sliced_k, &tw_tile_sliced_k, cuda_predict_sliced_k, {NULL}},
+    {"gemm", HOPPER, is_swap_ab, &tw_tile_swap_ab, cuda_predict_swap_ab, {NULL}},
     {"attention",
      HOPPER,
      is_backward_of_wgmma,

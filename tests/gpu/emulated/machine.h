@@ -61,7 +61,16 @@ struct arrivals {
 };
 inline std::map<unsigned, arrivals> barriers; /* by address */
 inline long events;                           /* arrivals and ends of threads: whether anything moves */
-inline bool late, falling;                    /* copies; order of warps */
+inline bool late, falling;                    /* copies and products of groups; order of warps */
+/* wgmma: a thread's sums and operand, which are in use until the product has been waited for. */
+struct product_of_group {
+  float *d;
+  const unsigned *a;
+  unsigned long long b; /* descriptor */
+  int cols, more;
+};
+inline std::vector<product_of_group> batch[THREADS_MAX];                /* issued since the last commit */
+inline std::vector<std::vector<product_of_group>> batches[THREADS_MAX]; /* committed, the oldest first */
 alignas(1024) inline unsigned char memory[SHARED];
 
 [[noreturn]] inline void wrong(const char *why) {
@@ -193,6 +202,8 @@ inline void run_block() {
     t.done = false;
     t.open.clear();
     t.groups.clear();
+    batch[i].clear();
+    batches[i].clear();
     getcontext(&t.context);
     t.context.uc_stack.ss_sp = t.stack;
     t.context.uc_stack.ss_size = STACK;

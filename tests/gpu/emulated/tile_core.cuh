@@ -134,6 +134,11 @@ struct barrier {
   TW_FN void init(int count) const { emulated::barriers[at] = {count, count, 0, 0}; }
   TW_FN void arrive() const { emulated::arrive(at, 1, 0); }
   TW_FN void expect(u32 bytes) const { emulated::arrive(at, 1, bytes); }
+  TW_FN void arrive_after_copies() const {
+    emulated::commit();
+    emulated::wait(0);
+    emulated::arrive(at, 1, 0);
+  }
   TW_FN void wait(u32 parity) const { emulated::wait_phase(at, parity); }
 };
 template <int Count> struct barriers {

@@ -5,3 +5,4 @@
 #include "tile_mma.cuh"
 #include "tile_rows.cuh"
 #include "tile_slices.cuh"
+#include "tile_swap.cuh"
