@@ -195,6 +195,24 @@ static void strips_pass_panels(void **state) {
   }
 }
 
+/* A block of rows that a schedule sets is still divided into whole strips. */
+static void a_lower_block_keeps_whole_strips(void **state) {
+  (void)state;
+  enum { ROWS = 256 };
+  const tw_gemm_spec s = {
+      .size = sizeof s, .m = 1 << 16, .n = 512, .k = 512, .a = TW_BF16, .b = TW_BF16, .c = TW_F32, .threads = 1};
+  const char *name;
+  for (size_t i = 0; (name = kernel_at(i)); i++) {
+    const x86_tuned tuned = {.kernel = kernel_named(name), .blocks = {.mc = ROWS}};
+    tw_gemm_plan p;
+    if (tuned.kernel->isa != X86_AMX || tuned.kernel->arithmetic != X86_BF16) continue;
+    assert_int_equal(x86_describe(&s, &tuned, X86_B_PACKED, &p, NULL), TW_OK);
+    assert_true(p.by_strips);
+    assert_int_equal(p.mc, ROWS);
+    assert_int_equal(p.rho * p.strip_rows, ROWS);
+  }
+}
+
 /* A row goes over all panels in one call of its tile, if its sums find room in C or the workspace: the last panel is
  * cut off. */
 static void one_row_goes_over_panels(void **state) {
@@ -471,6 +489,7 @@ int main(void) {
       cmocka_unit_test(packed_codes_take_their_bits),
       cmocka_unit_test(blocks_of_k_add_up),
       cmocka_unit_test(strips_pass_panels),
+      cmocka_unit_test(a_lower_block_keeps_whole_strips),
       cmocka_unit_test(one_row_goes_over_panels),
       cmocka_unit_test(packed_weights_serve_every_m),
       cmocka_unit_test(large_shapes_are_computed),

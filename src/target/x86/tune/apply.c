@@ -31,7 +31,7 @@ void x86_tune_blocks(tw_gemm_plan *p, const x86_blocks *b) {
     p->a_mode = b->a == X86_PACK_A ? X86_A_PACKED : X86_A_IN_PLACE;
   if (b->mc > 0) p->mc = x86_ceil_div(x86_min(b->mc, p->spec.m), rows) * rows;
   if (b->nc > 0) p->nc = x86_ceil_div(x86_min(b->nc, p->spec.n), columns) * columns;
-  if (b->rho > 0) p->rho = (int)x86_min(b->rho, x86_ceil_div(p->mc, rows));
+  p->rho = (int)x86_min(b->rho > 0 ? b->rho : p->rho, x86_ceil_div(p->mc, rows)); /* the buffer is a strip at least */
   if (b->ahead > 0) p->ahead = b->ahead;
 }
 
