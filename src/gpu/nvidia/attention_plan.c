@@ -42,8 +42,8 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   if (without != TW_OK) return without;
   if ((a.type == TW_BF16 || a.type == TW_F16) && (a.d == 64 || a.d == 128) && a.scale > 0) return TW_OK;
   return tw_fail(error, TW_USAGE,
-                 "tile kernels support attention with a=bf16 or f16, d=64 or 128 and scale >= 0 (found a=%s d=%" PRId64
-                 ")",
+                 "tile kernels support attention's backward pass with a=bf16 or f16, d=32, 64 or 128 and scale >= 0 "
+                 "(found a=%s d=%" PRId64 ")",
                  tw_type_name(a.type), a.d);
 }
 

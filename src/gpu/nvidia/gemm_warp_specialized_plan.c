@@ -303,7 +303,7 @@ static tw_status settle_gemm_warp_specialized(const tw_tile_machine *machine, co
 
 /* ---- steps ---- */
 
-/* A new tile keeps rasterize, epilogue_stages and products, which fit any tile. All other fields are reset. */
+/* A new tile keeps rasterize, epilogue_stages, products, promote and repack. All other fields are reset. */
 static void begin_tile(const void *with, void *plan) {
   const tw_gemm gemm = tw_gemm_of(((const tw_tile_context *)with)->problem), *g = &gemm;
   const bool parts = g->a == TW_F32 && g->b == TW_F32 && g->arithmetic != TW_ARITHMETIC_TF32;
