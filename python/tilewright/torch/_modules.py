@@ -154,7 +154,8 @@ def has_operator(module: torch.nn.Module) -> bool:
 
 
 def replace(model: torch.nn.Module, *, pack: bool = False) -> torch.nn.Module:
-    """Makes this package compute the model's Linear, LayerNorm, RMSNorm, Softmax and convolution modules, in place; parameters and hooks stay. Returns the model.
+    """Makes this package compute the model's modules of linear layers, norms, Softmax, convolutions and pools, in place; parameters and hooks stay.
+    Returns the model.
 
     `pack`: weights of Linear on the CPU stay packed between calls, which doubles their memory. A change is seen by the version that
     PyTorch counts for a tensor; one through `.data` is not, and needs `replace` again.
