@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/pages.h"
 #include "base/parallel.h"
 #include "base/per_cpu.h"
 #include "base/strings.h"
@@ -73,29 +73,23 @@ static bool are_small(const double *x, int64_t k) {
   return p == k;
 }
 
-/* Reads COLUMNS neighbours if more than one has a place: they share lines of the cache. */
+/* Reads neighbours with places together: they share lines of the cache, and their values are adjacent. */
 static void lay_out(void *context, size_t index) {
   job *j = context;
   const int64_t k = j->v.g.k, first = (int64_t)index * COLUMNS,
-                n = j->width - first < COLUMNS ? j->width - first : COLUMNS;
-  column *c = &j->column[first];
-  int64_t wanted = 0;
-  for (int64_t i = 0; i < n; i++) wanted += c[i].value != NULL;
-  double *together = wanted > 1 ? tw_new((size_t)(n * k), sizeof *together) : NULL;
-  if (together) tw_gemm_column_run(&j->v, j->first + first, n, together);
-  for (int64_t i = 0; i < n; i++) {
-    if (!c[i].value) continue;
-    if (together)
-      memcpy(c[i].value, together + i * k, (size_t)k * sizeof *together);
-    else
-      tw_gemm_column(&j->v, j->first + first + i, c[i].value);
-    sums s;
-    sums_of(c[i].value, k, &s);
-    c[i].whole = are_small(c[i].value, k);
-    c[i].norm = sqrt(s.square);
-    c[i].sum = s.size;
+                end = j->width - first < COLUMNS ? j->width : first + COLUMNS;
+  for (int64_t i = first, n = 1; i < end; i += n, n = 1) {
+    if (!j->column[i].value) continue;
+    while (i + n < end && j->column[i + n].value) n++;
+    tw_gemm_column_run(&j->v, j->first + i, n, j->column[i].value);
+    for (column *c = &j->column[i]; c < &j->column[i + n]; c++) {
+      sums s;
+      sums_of(c->value, k, &s);
+      c->whole = are_small(c->value, k);
+      c->norm = sqrt(s.square);
+      c->sum = s.size;
+    }
   }
-  free(together);
 }
 
 static void make_element(const job *j, size_t at, const double *row, tw_gemm_sizes s) {
@@ -146,7 +140,12 @@ static void make_panel(job *j, size_t n, double *room, int threads) {
   for (int64_t c = 0; c < j->width; c++) j->column[c] = (column){0};
   for (size_t i = 0; i < n; i++) {
     const int64_t c = j->place[i].column - j->first;
-    if (c >= 0 && c < j->width) j->column[c].value = room + c * k;
+    if (c >= 0 && c < j->width) j->column[c].value = room; /* has a place */
+  }
+  for (int64_t c = 0; c < j->width; c++) {
+    if (!j->column[c].value) continue;
+    j->column[c].value = room;
+    room += k;
   }
   tw_parallel_for(threads, (size_t)((j->width + COLUMNS - 1) / COLUMNS), lay_out, j);
   tw_parallel_for(threads, (j->n_rows + ROWS - 1) / ROWS, make_rows, j);
@@ -159,7 +158,9 @@ tw_status tw_gemm_exact_values(const tw_gemm_values *v, size_t n, const tw_place
   const int64_t room_for = PANEL_BYTES / (g.k * (int64_t)sizeof(double));
   j.width = room_for < 1 ? 1 : room_for > g.n ? g.n : room_for;
   size_t *begin = tw_new(n + 1, sizeof *begin);
-  double *room = tw_new((size_t)(j.width * g.k), sizeof *room);
+  const int64_t columns = (int64_t)n < j.width ? (int64_t)n : j.width; /* a few places need little memory */
+  double *room = tw_new((size_t)(columns * g.k), sizeof *room);
+  if (room) tw_wish_large_pages(room, (size_t)(columns * g.k) * sizeof *room);
   j.column = tw_new((size_t)j.width, sizeof *j.column);
   j.failed = !begin || !room || !j.column;
   for (size_t i = 0; begin && i < n; i++) {
