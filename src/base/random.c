@@ -19,19 +19,6 @@ void tw_random_seed_stream(tw_random *r, uint64_t seed, uint64_t stream) {
   tw_random_seed(r, splitmix64(&mixed));
 }
 
-static inline uint64_t rotate(uint64_t x, int n) { return x << n | x >> (64 - n); }
-
-uint64_t tw_random_next(tw_random *r) {
-  uint64_t *s = r->s, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
-  s[2] ^= s[0];
-  s[3] ^= s[1];
-  s[1] ^= s[2];
-  s[0] ^= s[3];
-  s[2] ^= t;
-  s[3] = rotate(s[3], 45);
-  return result;
-}
-
 /* D. Lemire, "Fast random integer generation in an interval", 2019: multiply, and reject the biased rest. */
 uint64_t tw_random_below(tw_random *r, uint64_t n) {
   unsigned __int128 product = (unsigned __int128)tw_random_next(r) * n;

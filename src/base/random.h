@@ -24,7 +24,17 @@ void tw_random_seed(tw_random *, uint64_t seed);
 void tw_random_seed_stream(tw_random *, uint64_t seed, uint64_t stream);
 /* An unpredictable number of 63 bits, from the system: for seeds. */
 uint64_t tw_random_system(void);
-uint64_t tw_random_next(tw_random *);
+static inline uint64_t tw_random_rotated(uint64_t x, int n) { return x << n | x >> (64 - n); }
+static inline uint64_t tw_random_next(tw_random *r) {
+  uint64_t *s = r->s, result = tw_random_rotated(s[1] * 5, 7) * 9, t = s[1] << 17;
+  s[2] ^= s[0];
+  s[3] ^= s[1];
+  s[1] ^= s[2];
+  s[0] ^= s[3];
+  s[2] ^= t;
+  s[3] = tw_random_rotated(s[3], 45);
+  return result;
+}
 uint64_t tw_random_below(tw_random *, uint64_t n);                       /* 0..n-1 without bias; n >= 1 */
 int64_t tw_random_between(tw_random *, int64_t low, int64_t high);       /* both included */
 double tw_random_real(tw_random *);                                      /* [0, 1), 53 bits */

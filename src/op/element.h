@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "tilewright/format.h"
 
 /* Code i of an array of codes of 6 bits: four fill three bytes, the first in the lowest bits. */
@@ -80,6 +81,19 @@ static inline void tw_element_row(tw_type type, const void *data, int64_t at, in
     for (int64_t i = 0; i < n; i++) out[i] = x[i * step];
   } else {
     for (int64_t i = 0; i < n; i++) out[i] = tw_element(type, data, at + i * step);
+  }
+}
+
+/* The reverse: tw_set_element for n elements. */
+static inline void tw_set_element_row(tw_type type, void *data, int64_t at, int64_t step, int64_t n, const double *x) {
+  if (type == TW_F32) {
+    float *to = (float *)data + at;
+    for (int64_t i = 0; i < n; i++) to[i * step] = (float)x[i];
+  } else if (type == TW_BF16) {
+    uint16_t *to = (uint16_t *)data + at;
+    for (int64_t i = 0; i < n; i++) to[i * step] = (uint16_t)(tw_round_to_bf16(tw_bits_of((float)x[i])) >> 16);
+  } else {
+    for (int64_t i = 0; i < n; i++) tw_set_element(type, data, at + i * step, x[i]);
   }
 }
 

@@ -9,7 +9,8 @@
 #include "base/strings.h"
 #include "op/element.h"
 
-enum { ROWS = 256, SMALL = 1 << 16 }; /* rows of a piece of work; elements that are not worth threads */
+/* rows of a piece of work; elements that are not worth threads; elements that are converted together */
+enum { ROWS = 32, SMALL = 1 << 16, PART = 256 };
 
 typedef struct filling {
   uint64_t seed;
@@ -29,9 +30,14 @@ static void fill_piece(void *context, size_t index) {
     const int64_t at = tw_operand_row_at(f->o, row);
     tw_random r;
     tw_random_seed_stream(&r, f->seed, (uint64_t)(f->operand + 8) << 32 | (uint64_t)row);
-    for (int64_t i = 0; i < columns; i++) {
-      const double value = s.middle + (double)tw_random_between(&r, -0xffffff, 0xffffff) * unit;
-      tw_set_element(f->o->type, f->data, at + i * step, f->signs && tw_random_below(&r, 2) ? -value : value);
+    for (int64_t first = 0; first < columns; first += PART) {
+      const int64_t n = columns - first < PART ? columns - first : PART;
+      double x[PART];
+      for (int64_t i = 0; i < n; i++) {
+        const double value = s.middle + (double)tw_random_between(&r, -0xffffff, 0xffffff) * unit;
+        x[i] = f->signs && tw_random_below(&r, 2) ? -value : value;
+      }
+      tw_set_element_row(f->o->type, f->data, at + first * step, step, n, x);
     }
   }
 }
@@ -75,36 +81,42 @@ typedef struct scaling {
   const tw_terms *terms;
   const tw_operand *o;
   void *data;
-  const signed char *exponent; /* exponent of each term; NULL: computed each time */
+  const double *factor; /* of each term; NULL: computed each time */
 } scaling;
 
-static int exponent_of(const scaling *s, int64_t term) {
-  return s->exponent ? s->exponent[term] : tw_term_exponent(s->terms->seed, term, s->terms->n);
+static double factor_of(const tw_terms *t, int64_t term) {
+  const int exponent = tw_term_exponent(t->seed, term, t->n);
+  return ldexp(1, t->inverse ? -exponent : exponent);
+}
+
+static void scale_row(const scaling *s, int64_t row, int64_t columns, int64_t step) {
+  const tw_terms *t = s->terms;
+  const int64_t at = tw_operand_row_at(s->o, row), term = t->run ? row / t->run % t->n : 0;
+  const double shared = !t->run ? 0 : s->factor ? s->factor[term] : factor_of(t, term);
+  double x[PART];
+  for (int64_t first = 0; first < columns && shared != 1; first += PART) {
+    const int64_t n = columns - first < PART ? columns - first : PART;
+    tw_element_row(s->o->type, s->data, at + first * step, step, n, x);
+    for (int64_t i = 0; i < n; i++)
+      x[i] *= t->run ? shared : s->factor ? s->factor[first + i] : factor_of(t, first + i);
+    tw_set_element_row(s->o->type, s->data, at + first * step, step, n, x);
+  }
 }
 
 static void scale_piece(void *context, size_t index) {
   const scaling *s = context;
-  const tw_terms *t = s->terms;
   const int64_t rows = tw_operand_rows(s->o), columns = tw_operand_columns(s->o), step = s->o->stride[s->o->rank - 1];
-  for (int64_t row = (int64_t)index * ROWS; row < rows && row < ((int64_t)index + 1) * ROWS; row++) {
-    const int64_t at = tw_operand_row_at(s->o, row);
-    const int shared = t->run ? exponent_of(s, row / t->run % t->n) : 0;
-    for (int64_t i = 0; i < columns && (shared || !t->run); i++) {
-      const int exponent = t->run ? shared : exponent_of(s, i);
-      if (!exponent) continue;
-      const double element = tw_element(s->o->type, s->data, at + i * step);
-      tw_set_element(s->o->type, s->data, at + i * step, ldexp(element, t->inverse ? -exponent : exponent));
-    }
-  }
+  for (int64_t row = (int64_t)index * ROWS; row < rows && row < ((int64_t)index + 1) * ROWS; row++)
+    scale_row(s, row, columns, step);
 }
 
 void tw_scale_terms(const tw_terms *t, const tw_operand *o, void *data) {
   const int64_t rows = tw_operand_rows(o);
-  signed char *exponent = tw_new((size_t)t->n, 1);
-  for (int64_t i = 0; exponent && i < t->n; i++) exponent[i] = (signed char)tw_term_exponent(t->seed, i, t->n);
-  scaling s = {t, o, data, exponent};
+  double *factor = tw_new((size_t)t->n, sizeof *factor);
+  for (int64_t i = 0; factor && i < t->n; i++) factor[i] = factor_of(t, i);
+  scaling s = {t, o, data, factor};
   tw_parallel_for(rows * tw_operand_columns(o) < SMALL ? 1 : 0, (size_t)((rows + ROWS - 1) / ROWS), scale_piece, &s);
-  free(exponent);
+  free(factor);
 }
 
 /* A run of lines that is small beside other lines. */
@@ -141,13 +153,13 @@ static line line_of(const lines *l, int64_t index) {
                         (l->wide ? block_factor(l->seed, l->operand, index, n_lines) / (1 << (x >> 3 & 3)) : 1)};
 }
 
-static double draw(tw_random *r, line l) {
-  const uint64_t x = tw_random_next(r), low = x >> 32 & 0xffffff, upper = low | 0x800000;
-  const double size = l.is == UNIFORM   ? (double)low
-                      : l.is == UPPER   ? (double)upper
-                      : l.is == BINADES ? (double)upper / (double)(1 << (x >> 20 & 3))
-                                        : (double)upper / (x >> 20 & 3 ? 4 : 1);
-  return (x >> 63 ? -l.unit : l.unit) * size;
+static double element_of(uint64_t x, line l) {
+  static const double part[MANNERS][4] = {[UNIFORM] = {1, 1, 1, 1},
+                                          [UPPER] = {1, 1, 1, 1},
+                                          [BINADES] = {1, 0.5, 0.25, 0.125},
+                                          [FEW] = {1, 0.25, 0.25, 0.25}};
+  const int64_t size = (int64_t)((x >> 32 & 0xffffff) | (l.is == UNIFORM ? 0 : 0x800000));
+  return (x >> 63 ? -l.unit : l.unit) * ((double)size * part[l.is][x >> 20 & 3]);
 }
 
 static void fill_line_piece(void *context, size_t index) {
@@ -158,9 +170,14 @@ static void fill_line_piece(void *context, size_t index) {
     line own = line_of(l, row);
     tw_random r;
     tw_random_seed_stream(&r, l->seed, (uint64_t)(l->operand + 8) << 32 | (uint64_t)row);
-    for (int64_t i = 0; i < columns; i++) {
-      if (l->lines == TW_LINES_COLUMNS) own = l->column ? l->column[i] : line_of(l, i);
-      tw_set_element(l->o->type, l->data, at + i * step, draw(&r, own));
+    for (int64_t first = 0; first < columns; first += PART) {
+      const int64_t n = columns - first < PART ? columns - first : PART;
+      double x[PART];
+      for (int64_t i = 0; i < n; i++) {
+        if (l->lines == TW_LINES_COLUMNS) own = l->column ? l->column[first + i] : line_of(l, first + i);
+        x[i] = element_of(tw_random_next(&r), own);
+      }
+      tw_set_element_row(l->o->type, l->data, at + first * step, step, n, x);
     }
   }
 }
