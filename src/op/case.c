@@ -23,27 +23,42 @@ static tw_status check_room(const tw_case *c, tw_error *error) {
       text, bytes * 1e-9, room * 1e-9);
 }
 
-tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case *out, tw_error *error) {
-  tw_case made = {.problem = problem, .seed = seed};
-  const tw_op *op = problem->op;
-  tw_status status = op->validate(problem, error);
+/* Operands whose memory is not written yet. */
+static tw_status new_operands(const tw_problem *problem, uint64_t seed, tw_case *made, tw_error *error) {
+  *made = (tw_case){.problem = problem, .seed = seed};
+  tw_status status = problem->op->validate(problem, error);
   if (status != TW_OK) return status;
-  made.n_operands = op->operands(problem, made.operand);
-  status = check_room(&made, error);
-  if (status != TW_OK) return status;
-  for (size_t i = 0; i < made.n_operands && !tw_is_stop_asked(); i++) {
-    size_t bytes = made.operand[i].bytes;
-    made.buffer[i] = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-    if (!made.buffer[i]) {
-      tw_case_free(&made);
-      return tw_fail(error, TW_NO_MEMORY, "out of memory: %zu MB for operand %s", bytes / 1000000,
-                     made.operand[i].name);
-    }
-    tw_wish_large_pages(made.buffer[i], bytes);
-    memset(made.buffer[i], TW_POISON, bytes); /* gaps between the rows of outputs stay poisoned */
+  made->n_operands = problem->op->operands(problem, made->operand);
+  status = check_room(made, error);
+  for (size_t i = 0; status == TW_OK && i < made->n_operands; i++) {
+    size_t bytes = made->operand[i].bytes;
+    made->buffer[i] = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    if (made->buffer[i])
+      tw_wish_large_pages(made->buffer[i], bytes);
+    else
+      status =
+          tw_fail(error, TW_NO_MEMORY, "out of memory: %zu MB for operand %s", bytes / 1000000, made->operand[i].name);
   }
+  if (status != TW_OK) tw_case_free(made);
+  return status;
+}
+
+tw_status tw_case_copy(const tw_case *from, const tw_problem *problem, tw_case *out, tw_error *error) {
+  const tw_status status = new_operands(problem, from->seed, out, error);
+  for (size_t i = 0; status == TW_OK && i < out->n_operands; i++)
+    memcpy(out->buffer[i], from->buffer[i], out->operand[i].bytes);
+  out->has_expected = status == TW_OK && from->has_expected;
+  return status;
+}
+
+tw_status tw_case_make_inputs(const tw_problem *problem, uint64_t seed, tw_case *out, tw_error *error) {
+  tw_case made;
+  const tw_status status = new_operands(problem, seed, &made, error);
+  if (status != TW_OK) return status;
+  for (size_t i = 0; i < made.n_operands && !tw_is_stop_asked(); i++)
+    memset(made.buffer[i], TW_POISON, made.operand[i].bytes); /* gaps between the rows of outputs stay poisoned */
   const tw_stop *before = tw_parallel_until(tw_stop_of_thread());
-  if (!tw_is_stop_asked()) op->inputs(problem, seed, made.buffer);
+  if (!tw_is_stop_asked()) problem->op->inputs(problem, seed, made.buffer);
   tw_parallel_until(before);
   if (tw_is_stop_asked()) {
     tw_case_free(&made);

@@ -27,6 +27,9 @@ tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void
 #define TW_REAL_KEY(name_, fallback_, help_)                                                                           \
   { .name = (name_), .kind = TW_KEY_REAL, .fallback = (fallback_), .help = (help_) }
 
+/* A case with its own copy of all operands; `problem` is an equal problem that lives as long as the copy. */
+tw_status tw_case_copy(const tw_case *from, const tw_problem *problem, tw_case *out, tw_error *);
+
 /* TW_UNSUPPORTED unless key `a` is f32, f16 or bf16. */
 tw_status tw_expect_real(const tw_problem *, tw_error *);
 

@@ -12,6 +12,7 @@
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "op/ops.h"
 
 enum { KEPT = 2, ALIGNMENT = 4096 };
 static const uint64_t SEED_STEP =
@@ -29,28 +30,30 @@ static bool same_problem(const tw_problem *a, const tw_problem *b) {
 }
 
 static void free_inputs(cuda_inputs *x) {
-  for (int s = 0; s < CUDA_INPUT_SETS; s++) {
+  for (int s = 0; s < x->n_sets; s++) {
     tw_case_free(&x->set[s]);
     if (x->file[s] >= 0) close(x->file[s]);
   }
   free(x);
 }
 
-/* Writes the inputs to a file that is then read-only. */
+static bool write_at(int file, const char *from, size_t bytes, uint64_t at) {
+  for (ssize_t n; bytes; bytes -= (size_t)n, from += n, at += (uint64_t)n)
+    if ((n = pwrite(file, from, bytes, (off_t)at)) <= 0) return false;
+  return true;
+}
+
+/* Writes the inputs to a file that is then read-only. Through a mapping, each page would be a page fault. */
 static tw_status write_file(cuda_inputs *x, int s, uint64_t bytes, tw_error *error) {
   char path[64];
   const int file = memfd_create("tilewright inputs", MFD_CLOEXEC);
-  char *to = file >= 0 && ftruncate(file, (off_t)bytes) == 0
-                 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-                 : MAP_FAILED;
-  if (to != MAP_FAILED) {
-    for (size_t i = 0; i < x->n_operands; i++) {
-      const tw_operand *o = &x->operand[i];
-      const char *from = x->set[s].buffer[i];
-      if (!o->is_output) memcpy(to + x->at[i], from, o->bytes);
-      if (o->is_output && o->given_bytes) memcpy(to + x->at[i] + o->given_at, from + o->given_at, o->given_bytes);
-    }
-    munmap(to, bytes);
+  bool written = file >= 0 && ftruncate(file, (off_t)bytes) == 0;
+  for (size_t i = 0; written && i < x->n_operands; i++) {
+    const tw_operand *o = &x->operand[i];
+    const size_t given_at = o->is_output ? o->given_at : 0, given = o->is_output ? o->given_bytes : o->bytes;
+    written = write_at(file, (const char *)x->set[s].buffer[i] + given_at, given, x->at[i] + given_at);
+  }
+  if (written) {
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     const int only = open(path, O_RDONLY | O_CLOEXEC);
     x->file[s] = only < 0 ? -1 : fcntl(only, F_DUPFD_CLOEXEC, CUDA_FILES_HIGH);
@@ -62,6 +65,7 @@ static tw_status write_file(cuda_inputs *x, int s, uint64_t bytes, tw_error *err
 
 typedef struct drawing {
   cuda_inputs *inputs;
+  const tw_case *first;
   uint64_t bytes; /* of a file */
   tw_status status[CUDA_INPUT_SETS];
   tw_error error[CUDA_INPUT_SETS];
@@ -70,32 +74,36 @@ typedef struct drawing {
 static void draw_set(void *context, size_t set) {
   drawing *d = context;
   cuda_inputs *x = d->inputs;
+  const tw_problem *p = &x->problem;
   tw_error *error = &d->error[set];
   /* kinds of inputs: the sets of a problem are all of one kind */
   const uint64_t of_kind = x->seed & TW_SEED_WHOLE ? TW_SEED_KIND : TW_SEED_WHOLE,
                  seed = ((x->seed + set * SEED_STEP) & ~of_kind) | (x->seed & of_kind);
-  tw_status status = x->problem.op->exact ? tw_case_make_inputs(&x->problem, seed, &x->set[set], error)
-                                          : tw_case_make(&x->problem, seed, tw_cores(), &x->set[set], error);
+  const bool known = set == 0 && (p->op->exact || d->first->has_expected);
+  tw_status status = known          ? tw_case_copy(d->first, p, &x->set[set], error)
+                     : p->op->exact ? tw_case_make_inputs(p, seed, &x->set[set], error)
+                                    : tw_case_make(p, seed, tw_cores(), &x->set[set], error);
   if (status == TW_OK) status = write_file(x, (int)set, d->bytes, error);
   d->status[set] = status;
 }
 
-static tw_status make(const tw_case *data, cuda_inputs **out, tw_error *error) {
+static tw_status make(const tw_case *data, int n_sets, cuda_inputs **out, tw_error *error) {
   cuda_inputs *x = calloc(1, sizeof *x);
-  drawing d = {.inputs = x};
+  drawing d = {.inputs = x, .first = data};
   if (!x) return tw_no_memory(error, NULL);
   x->id = ++last_id;
   x->problem = *data->problem;
   x->seed = data->seed;
+  x->n_sets = n_sets;
   x->n_operands = x->problem.op->operands(&x->problem, x->operand);
   for (size_t i = 0; i < x->n_operands; i++) {
     x->at[i] = d.bytes;
     d.bytes += (x->operand[i].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   }
-  for (int s = 0; s < CUDA_INPUT_SETS; s++) x->file[s] = -1;
-  tw_parallel_for(CUDA_INPUT_SETS, CUDA_INPUT_SETS, draw_set, &d);
+  for (int s = 0; s < n_sets; s++) x->file[s] = -1;
+  tw_parallel_for(n_sets, (size_t)n_sets, draw_set, &d);
   tw_status status = TW_OK;
-  for (int s = 0; status == TW_OK && s < CUDA_INPUT_SETS; s++)
+  for (int s = 0; status == TW_OK && s < n_sets; s++)
     if ((status = d.status[s]) != TW_OK && error) *error = d.error[s];
   if (status == TW_OK)
     *out = x;
@@ -104,14 +112,18 @@ static tw_status make(const tw_case *data, cuda_inputs **out, tw_error *error) {
   return status;
 }
 
-tw_status cuda_inputs_take(const tw_case *data, cuda_inputs **out, tw_error *error) {
+static bool serves(const cuda_inputs *x, const tw_case *data, int n_sets) {
+  return x && x->n_sets >= n_sets && x->seed == data->seed && same_problem(&x->problem, data->problem);
+}
+
+tw_status cuda_inputs_take(const tw_case *data, int n_sets, cuda_inputs **out, tw_error *error) {
   tw_status status = TW_OK;
   pthread_mutex_lock(&lock); /* held while the results are computed: other threads that need them wait */
   size_t i = 0;
-  while (i < KEPT && !(kept[i] && kept[i]->seed == data->seed && same_problem(&kept[i]->problem, data->problem))) i++;
+  while (i < KEPT && !serves(kept[i], data, n_sets)) i++;
   if (i == KEPT) {
     cuda_inputs *made = NULL, *last = kept[KEPT - 1];
-    status = make(data, &made, error);
+    status = make(data, n_sets, &made, error);
     if (status == TW_OK) {
       memmove(kept + 1, kept, (KEPT - 1) * sizeof *kept);
       kept[0] = made;

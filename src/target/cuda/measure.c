@@ -162,11 +162,12 @@ static tw_status find_process(const tw_artefact *a, bool fresh, session *s, tw_e
 }
 
 /* Prepares inputs and the driver first: they need cores of the host, not the device. */
-static tw_status open_session(const tw_artefact *a, const tw_case *data, bool fresh, session *s, tw_error *error) {
+static tw_status open_session(const tw_artefact *a, const tw_case *data, int n_sets, bool fresh, session *s,
+                              tw_error *error) {
   double bytes = 0;
   *s = (session){.lease.lock = -1, .keeps = a->trust};
   tw_status status = need_device(a, error);
-  if (status == TW_OK) status = cuda_inputs_take(data, &s->inputs, error);
+  if (status == TW_OK) status = cuda_inputs_take(data, n_sets, &s->inputs, error);
   for (size_t i = 0; status == TW_OK && i < s->inputs->n_operands; i++) bytes += (double)s->inputs->operand[i].bytes;
   s->launch_limit = 2 * a->problem.op->operations(&a->problem) / SLOWEST + bytes / COPIES;
   s->copy_limit = ALLOWANCE + bytes / COPIES;
@@ -296,9 +297,11 @@ static bool is_doubtful(const session *s, tw_status status) {
   return s->is_used && (status == TW_FAILED || tw_status_group(status) == TW_MISSING);
 }
 
+/* A case after the first is not timed, so a check of it needs fewer sets. */
 static tw_status check(tw_artefact *a, const tw_case *data, bool fresh, bool *again, tw_error *error) {
   session s;
-  tw_status status = open_session(a, data, fresh, &s, error);
+  const int n_sets = a->checked.is_any && !is_known(&a->checked, data) ? CUDA_CHECKED_SETS : CUDA_INPUT_SETS;
+  tw_status status = open_session(a, data, n_sets, fresh, &s, error);
   if (status == TW_OK) status = run_and_keep(&s, 0, NULL, error);
   if (status == TW_OK) status = run_and_keep(&s, 1, "on new inputs (does it keep results between launches?)", error);
   free_device(&s, status == TW_OK);
@@ -534,7 +537,7 @@ static tw_status measure(tw_artefact *a, const tw_case *data, bool fresh, tw_mea
   cuda_ceilings top = {0};
   double idle = 0, expected = 0;
   bool is_slow = false;
-  tw_status status = open_session(a, data, fresh, &s, error);
+  tw_status status = open_session(a, data, CUDA_INPUT_SETS, fresh, &s, error);
   if (status == TW_OK && cuda_measure_ceilings_of(s.lease.device, a->config, &top, NULL) != TW_OK)
     top = (cuda_ceilings){0}; /* unknown: the result is then not compared with them */
   if (status == TW_OK) status = time_idle(&s, &idle, error);

@@ -59,7 +59,7 @@ static void lay_out(cuda_process *p, const cuda_config *c, const cuda_kernel *k,
                      .size = sizeof *o,
                      .keeps = keeps,
                      .n_operands = (uint32_t)p->inputs->n_operands,
-                     .n_sets = CUDA_INPUT_SETS,
+                     .n_sets = (uint32_t)p->inputs->n_sets,
                      .launch = k->launch,
                      .flush_bytes = 4 * (uint64_t)c->l2_bytes,
                      .cubin_at = round_up(sizeof *o, 64),
@@ -130,7 +130,7 @@ static tw_status start(cuda_process *p, tw_error *error) {
   posix_spawn_file_actions_init(&actions);
   for (int i = 0; i < 3; i++) posix_spawn_file_actions_addopen(&actions, i, "/dev/null", O_RDWR, 0);
   for (int i = 0; i < 3; i++) posix_spawn_file_actions_adddup2(&actions, p->file[i], CUDA_ORDERS + i);
-  for (int i = 0; i < CUDA_INPUT_SETS; i++)
+  for (int i = 0; i < p->inputs->n_sets; i++)
     posix_spawn_file_actions_adddup2(&actions, p->inputs->file[i], CUDA_SETS + i);
   const int failed = posix_spawn(&p->pid, runner, &actions, NULL, argv, environment);
   posix_spawn_file_actions_destroy(&actions);

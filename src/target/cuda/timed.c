@@ -49,10 +49,10 @@ static uint64_t draw_turn(const cuda_inputs *x, tw_random *r) {
 /* Copies the rotated elements of a row of op(A) to their places. */
 static void turn_row(const tw_gemm *g, const char *from, size_t size, uint64_t turn, int64_t row, char *to) {
   const int64_t all = g->m * g->k, ahead = (int64_t)(turn / size), step = g->a_transposed ? g->m : 1;
-  const int64_t first = g->a_transposed ? row : row * g->k;
-  for (int64_t p = 0; p < g->k; p++) {
-    const int64_t at = first + p * step;
-    memcpy(to + (size_t)at * size, from + (size_t)((at + ahead) % all) * size, size);
+  const int64_t end = g->a_transposed ? all : (row + 1) * g->k;
+  for (int64_t at = g->a_transposed ? row : row * g->k; at < end; at += step) {
+    const int64_t source = at + ahead < all ? at + ahead : at + ahead - all;
+    memcpy(to + (size_t)at * size, from + (size_t)source * size, size);
   }
 }
 
