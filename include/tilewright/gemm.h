@@ -118,7 +118,7 @@ TW_API size_t tw_gemm_plan_print(const tw_gemm_plan *, char *buffer, size_t size
 TW_API const char *tw_gemm_plan_kernel(const tw_gemm_plan *); /* "f32-gemm-14x32-avx512" */
 
 /* Names of the kernels that this CPU can run, by index; NULL after the last. The environment variable
- * TILEWRIGHT_GEMM_ISA = portable, avx2, avxvnni, avx512, avx512vnni or avx512bf16 limits the instruction set; it is
+ * TILEWRIGHT_GEMM_ISA = portable, avx2, avxvnni, avx512, avx512vnni, avx512bf16 or amx limits the instruction set; it is
  * read once. */
 TW_API const char *tw_gemm_kernel_at(size_t index);
 
