@@ -9,7 +9,7 @@
 #include "target/cuda/runner/protocol.h"
 #include "tilewright/extend/op.h"
 
-/* Sets of a check and of a measurement. CUDA_FILES_HIGH: our descriptors are above those of other processes. */
+/* Sets of a check and of a measurement. CUDA_FILES_HIGH: our descriptors are above other processes' descriptors. */
 enum { CUDA_CHECKED_SETS = 2, CUDA_INPUT_SETS = 3, CUDA_FILES_HIGH = 20 };
 
 typedef struct cuda_inputs {

@@ -177,7 +177,7 @@ static tw_status check_in_place(room *m, const cuda_timed *t, uint32_t launch,
   return m->x->problem.op->compare(&m->x->problem, data->buffer, actual, error);
 }
 
-/* A part of the launches: those of one thread. */
+/* The launches that one thread compares. */
 typedef struct part {
   tw_status status;
   uint32_t launch; /* the first that is wrong */

@@ -258,7 +258,7 @@ enum { WHOLE_BITS = 9, NOT_WHOLE = 1000 };
 typedef int32_t packed_bits __attribute__((vector_size(sizeof(packed))));
 
 /* The larger of the magnitudes of `most` and v; a NaN does not count. `differences` has all bits in which a and b differ,
- * and those of `rest`. */
+ * and the bits of `rest`. */
 #ifdef __AVX512F__
 static inline packed larger(packed most, packed v) { return _mm512_range_ps(most, v, 11); }
 static inline packed differences(packed rest, packed a, packed b) {

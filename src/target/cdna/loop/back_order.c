@@ -185,7 +185,7 @@ static void place_weights(back_order *w) {
     place(w, (back_op){SCALAR, HIDE_NEXT, n + 1, 0, 0, BACK_NOTHING}, 1, 3);
   }
   int line_end[4] = {0}, scaled[BACK_TILES][8];
-  /* first of all where registers are few: then those of LSE are free */
+  /* first of all where registers are few: then LSE's registers are free */
   for (int pair = 0; pair < 8 && in_place; pair++) scaled[0][pair] = place_scale(w, 0, pair, line_end);
   for (int depth = 0; depth < 2; depth++)
     for (int t = 0; t < w->tiles; t++)

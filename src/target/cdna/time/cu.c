@@ -739,7 +739,7 @@ static rotation *turns_at(cu *c, port p) {
   return p == LDS_PORT ? &c->lds_turns : p == VMEM_PORT ? &c->vmem_turns : NULL;
 }
 
-/* SIMDs use a shared unit in turn: one that was refused comes before those that have used it since. */
+/* SIMDs use a shared unit in turn: a SIMD that was refused comes before SIMDs that have used it since. */
 static bool is_its_turn(const rotation *t, int simd) {
   for (int s = (t->last + 1) % SIMDS; s != simd; s = (s + 1) % SIMDS)
     if (t->asks[s]) return false;

@@ -9,7 +9,7 @@
  *   - Vector instructions take a slot, transcendental ones more. A matrix instruction takes its passes of 4 cycles on
  *     its SIMD's matrix unit, while vector instructions continue. Its result is available as C of the next matrix
  *     instruction after its passes, and for other uses some passes later.
- *   - SIMDs use LDS and vector memory in turn: one that was refused comes before those that have used the unit since.
+ *   - SIMDs use LDS and vector memory in turn: a SIMD that was refused comes before SIMDs that have used the unit since.
  *   - A scalar or memory instruction waits valu_to_scalar for a scalar register that a vector instruction writes; another
  *     vector instruction does not.
  *   - LDS serves instructions in order. An LDS instruction takes the maximum of three times: the turns for the phases and banks of its addresses, the transfer of 64 addresses, and the transfer of its data through the port that two SIMDs share (half of the LDS's width).

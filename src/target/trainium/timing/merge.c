@@ -28,7 +28,7 @@ typedef struct merger {
   const trn_hazards *h;
   size_t n, n_loops;
   uint8_t *key; /* 0: no candidate */
-  int *pieces;  /* candidates of the line in a loop that do not continue the one before */
+  int *pieces;  /* candidates of the line in a loop that do not continue the previous candidate */
   int *depth, *next /* member */, *waiting, *open;
   tw_heap ready; /* nodes */
   size_t *first_successor;
