@@ -474,11 +474,12 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna3", "gemm m=16 n=64 k=512 a=mxfp4 b=mxfp4 packed=1", ""}, "requires gfx950"},
       {{"cdna4", "gemm m=32 n=64 k=512 a=mxfp4 b=mxfp4 packed=1", "share_a"}, "at least 2 waves (found 1 waves)"},
       {{"cuda-h200", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 packed=1 shuffle=aiter", ""}, "shuffle is not supported"},
+      {{"cuda-h200", "gemm m=8 n=64 k=264 group=264 a=bf16 b=i4 packed=1", ""}, "unsupported k=264"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp6 b=mxfp4", "tile m=128 n=128;hand_scheduled"},
        "both operands as mxfp4"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp4 b=mxfp4", "tile m=64 n=128;hand_scheduled"}, "multiples of 128 rows"},
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "register_prefetch 3"},
-       "exceeds the steps of k"},
+       "use a smaller register_prefetch or split_k"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -234,6 +234,8 @@ static void what_cannot_be_is_refused(void **state) {
   refused("reduce outer=1 n=64 a=f32", "lanes 3", "power of 2");
   refused("reduce outer=1 n=64 a=f32", "threads 96", "power of 2");
   refused("reduce outer=1 n=64 a=f32", "split 17", "only 16 pieces");
+  refused("gemm m=64 n=64 k=256 a=bf16 b=mxfp4 c=bf16 packed=1 b_transposed=1", "tile m=64 n=64",
+          "(found m=64); for more");
   refused("mpc_forward states=4 inputs=2 horizon=10 type=f32", "tile keys=128", "no tile kernels");
 }
 

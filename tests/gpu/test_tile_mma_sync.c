@@ -214,6 +214,8 @@ static void refused(const cuda_config *c, const char *problem, const char *sched
 static void what_cannot_be_is_refused(void **state) {
   (void)state;
   refused(&a100, NT, "stages 4", "requires 'tile");
+  refused(&a100, "gemm m=8 n=64 k=256 a=bf16 b=mxfp4 c=bf16 packed=1 b_transposed=1", "tile m=64 n=64",
+          "packed weights require");
   refused(&a100, NT, "tile m=128 n=256;stages 4", "registers per thread");
   refused(&a100, NT, "tile m=128 n=128;blocks_per_sm 4", "registers per thread");
   refused(&a100, NT, "tile m=128 n=128 k=64;stages 4;blocks_per_sm 2", "fewer stages or smaller tiles");

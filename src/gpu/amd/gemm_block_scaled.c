@@ -110,9 +110,11 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
                "a tile of %d x %d for %d waves with register_prefetch %d needs %d registers per thread, which exceeds "
                "%d; use a smaller tile",
                p->m, p->n, p->groups, p->ahead, need, have);
-  TW_REJECT_IF(p->ahead > p->deep / STEP / p->split,
-               "register_prefetch %d exceeds the steps of k=%d for each of %d workgroups; use a smaller number",
-               p->ahead, STEP, p->split);
+  TW_REJECT_IF(
+      p->ahead > p->deep / STEP / p->split,
+      "register_prefetch %d exceeds the steps of k=%d for each of %d workgroups; use a smaller register_prefetch or "
+      "split_k",
+      p->ahead, STEP, p->split);
   return TW_OK;
 }
 

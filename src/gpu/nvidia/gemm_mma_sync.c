@@ -29,7 +29,9 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
   const bool sums =
       g.a == TW_I8 || g.a == TW_U8 ? g.acc == TW_I32 && g.c != TW_BFP16 : tw_is_real(g.c) && g.acc == TW_F32;
   TW_REJECT_IF(g.glu, "mma.sync kernels do not support glu; use sm_90a");
-  TW_REJECT_IF(!machine->multiplies(g.a, g.b) || !sums || g.packed || g.a_rounding != TW_GEMM_A_EXACT,
+  TW_REJECT_IF(g.packed,
+               "packed weights require an NVIDIA GPU of architecture sm_90a; decode the weights and multiply b=bf16");
+  TW_REJECT_IF(!machine->multiplies(g.a, g.b) || !sums || g.a_rounding != TW_GEMM_A_EXACT,
                "tile kernels support a=b=bf16, f16 or f32, 8-bit floats from sm_89, and a=i8 or u8 with b=i8 (found "
                "a=%s b=%s c=%s); use the empty schedule, which is the plain kernel",
                tw_type_name(g.a), tw_type_name(g.b), tw_type_name(g.c));

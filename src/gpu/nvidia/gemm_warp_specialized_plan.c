@@ -37,6 +37,10 @@ static share usual_share(const tw_tile_gemm_plan *p) {
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   (void)machine;
   const tw_gemm g = tw_gemm_of(problem);
+  TW_REJECT_IF(g.packed,
+               "kernels of packed weights are for few rows and begin with skinny, sliced_k or swap_ab (found m=%" PRId64
+               "); for more rows, decode the weights once and multiply b=bf16",
+               g.m);
   const bool real = tw_is_real(g.a) && tw_is_real(g.b) && tw_is_real(g.c) && g.acc == TW_F32;
   const bool float8 = tw_is_float8(g.a) && tw_is_float8(g.b) && tw_is_real(g.c) && g.acc == TW_F32;
   const bool integer = (g.a == TW_I8 || g.a == TW_U8) && g.b == TW_I8 && g.acc == TW_I32 && g.c != TW_BFP16;

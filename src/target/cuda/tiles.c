@@ -217,6 +217,8 @@ tw_status cuda_tiles_plainest(const cuda_config *c, const tw_problem *p, tw_sche
     for (int j = 0; j < TW_TILE_PLAINEST && table[i].plainest[j]; j++) {
       double cost;
       if (strcmp(table[i].op, p->op->name) != 0) continue;
+      /* kernels of few rows say why they reject packed weights */
+      if (table[i].family == &tw_tile_gemm && tw_tile_skinny_only(p)) continue;
       const tw_status status = tw_schedule_parse(table[i].plainest[j], out, error);
       if (status != TW_OK) return status;
       const bool is = tw_tile_kind_is(&table[i], generation(c), p, out);
