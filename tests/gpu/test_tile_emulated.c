@@ -198,10 +198,11 @@ static void write_source(const char *directory, const tw_launch *l, const char *
   }
   tw_text_add(&t, "%s\n", source);
   for (size_t i = 0; i < l->n_kernels; i++)
-    tw_text_add(&t,
-                "extern \"C\" void emulate_%s(void **arguments, int blocks, int threads, int late, int falling) {\n"
-                "  emulated::run(%s, arguments, blocks, threads, late, falling);\n}\n",
-                l->kernel[i].name, l->kernel[i].name);
+    tw_text_add(
+        &t,
+        "extern \"C\" const char *emulate_%s(void **arguments, int blocks, int threads, int late, int falling) {\n"
+        "  return emulated::run(%s, arguments, blocks, threads, late, falling);\n}\n",
+        l->kernel[i].name, l->kernel[i].name);
   char *text = tw_text_take(&t);
   write_text(directory, "kernel.cpp", text, strlen(text));
   free(text);
@@ -239,7 +240,8 @@ static void *compiled(const kernel_case *c, const char *directory) {
   return library;
 }
 
-typedef void emulate(void **arguments, int blocks, int threads, int late, int falling);
+/* The fault of the launch; empty: none. */
+typedef const char *emulate(void **arguments, int blocks, int threads, int late, int falling);
 
 static matrix matrix_of(const tw_launch_map *m, void *const operands[]) {
   assert_true(m->rank == 2 && m->operand != TW_LAUNCH_NO_OPERAND);
@@ -253,8 +255,8 @@ static matrix matrix_of(const tw_launch_map *m, void *const operands[]) {
                   .swizzle = m->swizzle};
 }
 
-static void start(void *library, const tw_launch *l, const tw_launch_kernel *k, void *const operands[], char *workspace,
-                  bool late, bool falling) {
+static tw_status start(void *library, const tw_launch *l, const tw_launch_kernel *k, void *const operands[],
+                       char *workspace, bool late, bool falling, tw_error *error) {
   char name[TW_LAUNCH_NAME + 16];
   _Alignas(64) char value[TW_LAUNCH_ARGUMENTS][ARGUMENT];
   void *arguments[TW_LAUNCH_ARGUMENTS];
@@ -282,7 +284,8 @@ static void start(void *library, const tw_launch *l, const tw_launch_kernel *k, 
   snprintf(name, sizeof name, "emulate_%s", k->name);
   *(void **)&run = dlsym(library, name);
   assert_non_null(run);
-  run(arguments, (int)k->grid[0], (int)k->block[0], late, falling);
+  const char *fault = run(arguments, (int)k->grid[0], (int)k->block[0], late, falling);
+  return *fault ? tw_fail(error, TW_FAILED, "%s: %s", k->name, fault) : TW_OK;
 }
 
 static tw_status judge(void *library, const tw_launch *l, const tw_problem *p, bool late, bool falling,
@@ -298,10 +301,12 @@ static tw_status judge(void *library, const tw_launch *l, const tw_problem *p, b
     buffers[i] = aligned_alloc(64, (bytes + 63) / 64 * 64);
     memcpy(buffers[i], inputs.buffer[i], bytes);
   }
-  for (size_t i = 0; i < l->n_kernels; i++)
-    start(library, l, &l->kernel[i], buffers, (char *)(((uintptr_t)workspace + 255) / 256 * 256), late, falling);
+  tw_status status = TW_OK;
+  for (size_t i = 0; status == TW_OK && i < l->n_kernels; i++)
+    status = start(library, l, &l->kernel[i], buffers, (char *)(((uintptr_t)workspace + 255) / 256 * 256), late,
+                   falling, error);
   const tw_effort effort = {.seed = 1, .threads = 1};
-  const tw_status status = tw_case_check(&inputs, buffers, &effort, &coverage, error);
+  if (status == TW_OK) status = tw_case_check(&inputs, buffers, &effort, &coverage, error);
   for (size_t i = 0; i < inputs.n_operands; i++) free(buffers[i]);
   free(workspace);
   tw_case_free(&inputs);
@@ -353,23 +358,36 @@ static void kernels_are_right(void **state) {
   }
 }
 
+static const kernel_case *case_of(const char *schedule) {
+  for (int i = 0; i < CASES; i++)
+    if (strcmp(cases[i].schedule, schedule) == 0) return &cases[i];
+  fail_msg("no case has the schedule '%s'", schedule);
+  return NULL;
+}
+
+/* The verdict's words; empty: any words, because values are wrong. */
 static void a_missing_wait_or_barrier_is_found(void **state) {
+  static const char *const gemm = "tile m=64 n=32 k=32 warps_m=2 warps_n=2;stages 3;rasterize n=2",
+                           *const swap_ab = "swap_ab n=128 k=512 consumers=4;stages 2", *const deadlock = "for ever";
   static const struct {
-    int of;
-    const char *from, *to;
+    const char *of, *from, *to, *words;
   } faults[] = {
-      {0, "sync_block();\n        read_a", "read_a"},
-      {5, "sync_block();\n    if (j - STAGES >= 0)", "if (j - STAGES >= 0)"},
-      {7, "sync_block(); \n    warp_acc<DQ_ROWS", "warp_acc<DQ_ROWS"},
-      {CASES - 4, "ready[at.slot].wait(at.parity);", ""},
-      {CASES - 4, "arrived[at.slot].wait(at.parity);\n      sync_warp();\n      prepare_few", "prepare_few"},
+      {gemm, "sync_block();\n        read_a", "read_a", ""},
+      {"tile queries=64 keys=32 warps=4;stages 2", "sync_block();\n    if (j - STAGES >= 0)", "if (j - STAGES >= 0)",
+       ""},
+      {"tile queries=32 keys=64", "sync_block(); \n    warp_acc<DQ_ROWS", "warp_acc<DQ_ROWS", ""},
+      {swap_ab, "ready[at.slot].wait(at.parity);", "", ""},
+      {swap_ab, "arrived[at.slot].wait(at.parity);\n      sync_warp();\n      prepare_swapped", "prepare_swapped", ""},
+      {swap_ab, "ready[at.slot].arrive();", ";", deadlock},
+      {swap_ab, "empty[at.slot].arrive();", ";", deadlock},
   };
   (void)state;
   need_compiler();
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     tw_error error = {0};
-    if (run(&cases[faults[i].of], faults[i].from, faults[i].to, &error) == TW_OK)
+    if (run(case_of(faults[i].of), faults[i].from, faults[i].to, &error) == TW_OK)
       fail_msg("right without '%s'", faults[i].from);
+    if (!strstr(error.text, faults[i].words)) fail_msg("without '%s': %s", faults[i].from, error.text);
   }
 }
 

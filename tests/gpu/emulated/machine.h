@@ -5,7 +5,7 @@
  * instructions, at barriers. Blocks run one after the other. What a program must not rely on can be chosen:
  * asynchronous copies happen when they are issued or when they are waited for, and a warp runs as far as it can before
  * the next one does, in rising or falling order. A kernel with a missing barrier or wait gives another result in one of
- * these. Shared memory begins as NaN. */
+ * these. Shared memory begins as NaN. A deadlock is a fault, which the launch returns. */
 #pragma once
 #include <math.h>
 #include <stdio.h>
@@ -73,12 +73,15 @@ inline std::vector<product_of_group> batch[THREADS_MAX];                /* issue
 inline std::vector<std::vector<product_of_group>> batches[THREADS_MAX]; /* committed, the oldest first */
 alignas(1024) inline unsigned char memory[SHARED];
 
-[[noreturn]] inline void wrong(const char *why) {
-  fprintf(stderr, "block %d, thread %d: %s\n", block, current, why);
-  exit(3);
-}
+inline char fault[200]; /* the first fault of a launch, which ends there; empty: none */
 
 inline void yield() { swapcontext(&threads[current].context, &scheduler); }
+
+/* Ends the launch: the scheduler runs no thread after a fault. */
+[[noreturn]] inline void wrong(const char *why) {
+  snprintf(fault, sizeof fault, "block %d, thread %d: %s", block, current, why);
+  for (;;) yield();
+}
 
 /* All lanes of a warp call; the last one runs f(arguments of all lanes). */
 template <class F> void together(const char *what, void *argument, F f) {
@@ -218,17 +221,23 @@ inline void run_block() {
       for (long seen = -1; seen != events;) {
         seen = events;
         for (current = first; current < first + LANES && current < count; current++)
-          if (!threads[current].done) swapcontext(&scheduler, &threads[current].context);
+          if (!threads[current].done && !*fault) swapcontext(&scheduler, &threads[current].context);
       }
     }
+    if (*fault) return;
     left = 0;
     for (int i = 0; i < count; i++) left += !threads[i].done;
-    if (left && events == before) wrong("threads wait for each other for ever");
+    if (left && events == before) {
+      snprintf(fault, sizeof fault, "block %d: %d threads wait for each other for ever", block, left);
+      return;
+    }
   }
 }
 
+/* The fault of the launch; empty: none. */
 template <class... A>
-void run(void (*f)(A...), void **arguments, int blocks, int block_threads, bool copies_late, bool order_falling) {
+const char *run(void (*f)(A...), void **arguments, int blocks, int block_threads, bool copies_late,
+                bool order_falling) {
   struct launch {
     void (*f)(A...);
     void **arguments;
@@ -239,7 +248,9 @@ void run(void (*f)(A...), void **arguments, int blocks, int block_threads, bool 
   grid = blocks;
   late = copies_late;
   falling = order_falling;
-  for (block = 0; block < blocks; block++) run_block();
+  *fault = 0;
+  for (block = 0; block < blocks && !*fault; block++) run_block();
+  return fault;
 }
 
 } // namespace emulated
