@@ -16,8 +16,7 @@ enum {
   STAGES_MAX = 24,
   ALIGNMENT = 1024,
   BARRIER_BYTES = 8,
-  GAP = 8,      /* floats between rows of sums */
-  COPYING = 32, /* threads */
+  GAP = 8, /* floats between rows of sums */
   REGISTERS_BESIDE = 28,
   BOX_MAX = 256
 };
@@ -67,12 +66,8 @@ static int64_t common(int64_t a, int64_t b) { return b ? common(b, a % b) : a; }
 static int64_t stage_bytes(const PLAN *p) { return (int64_t)p->few * p->k * 2 + (int64_t)p->n * p->bytes; }
 
 static int64_t shared_bytes(const PLAN *p, int stages) {
-  const int64_t sums = p->hoist ? 2 * BARRIER_BYTES + p->k / PIECE / p->unit * p->few * 4 : 0;
-  return ALIGNMENT + stages * (stage_bytes(p) + 2 * BARRIER_BYTES + sums);
+  return ALIGNMENT + stages * (stage_bytes(p) + 2 * BARRIER_BYTES);
 }
-
-/* Threads of the warps that do not multiply: one copies; with hoist_zero_point, each eight rows of A have one more. */
-static int copying_threads(const PLAN *p) { return p->hoist ? COPYING * (1 + p->few / 8) : COPYING; }
 
 tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,
                               tw_error *error) {
@@ -110,13 +105,9 @@ static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_pro
   TW_REJECT_IF(p->count > 1 && p->together != group / PIECE,
                "warps=%d of k=%d have %d weights each and groups have %d; one must be a multiple of the other",
                p->warps, p->k, p->pieces * PIECE, (int)group);
-  p->unit = p->together ? p->together : p->pieces;
-  TW_REJECT_IF(p->hoist && (!g->packed || g->b == TW_MXFP4),
-               "hoist_zero_point requires codes with an offset: packed=1 and b=i4 or ternary (found b=%s)",
-               tw_type_name(g->b));
   TW_REJECT_IF(p->rest && (!g->packed || p->split > 1),
                "prefetch_weights requires packed=1, because other weights may be a kernel's results, and no split_k");
-  p->threads = p->n / p->rows * p->warps * machine->warp_threads + copying_threads(p);
+  p->threads = (p->n / p->rows * p->warps + 1) * machine->warp_threads; /* one warp copies */
   const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
   const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
   const tw_status status = tw_tile_skinny_fits(machine, p->blocks, p->threads, need, p->split, error);
@@ -165,11 +156,6 @@ static const tw_verb verbs[] = {
                  16),
      .offers = "1, 2, 3, 4, 5, 6, 7, 8", .why = "blocks that share k keep every processor busy with few columns"},
     TW_TILE_PREFETCH_WEIGHTS(PLAN),
-    {TW_FLAG("hoist_zero_point",
-             "Subtract the offset of codes once per group, by sums of A. More warps compute them, and reorder A for "
-             "the codes.",
-             PLAN, hoist),
-     .why = "five instructions make eight weights, in place of eleven; A is reordered once for all columns"},
 };
 static const tw_language language = {TW_LANGUAGE("skinny gemm on NVIDIA GPUs", verbs), .begun = TW_FIELD(PLAN, n)};
 
@@ -198,8 +184,6 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_tile_result_slots(s, g, g);
   tw_slots_number(s, "few", p->few);
   tw_slots_flag(s, "cluster", p->split > 1);
-  tw_slots_number(s, "copying", copying_threads(p));
-  tw_slots_number(s, "unit", p->unit);
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_flag(s, "packed", g->packed);
   tw_slots_flag(s, "mxfp4", g->b == TW_MXFP4);

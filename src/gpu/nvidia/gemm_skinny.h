@@ -12,9 +12,7 @@
  *   split_k 4                            blocks of a cluster divide k and add their partial sums
  *   prefetch_weights 1                   packed weights are constant across launches, so their first stages load before the previous
  *                                        kernel has ended (PDL). This many blocks on each multiprocessor, some without work,
- *                                        keep the blocks of every launch in the same places
- *   hoist_zero_point                     codes are multiplied with their offset. More warps sum A, and the sums subtract it. They also put
- *                                        A into the order of the codes, once for all columns */
+ *                                        keep the blocks of every launch in the same places */
 #ifndef TW_TILE_GEMM_SKINNY_H
 #define TW_TILE_GEMM_SKINNY_H
 
@@ -22,11 +20,10 @@
 
 typedef struct tw_tile_skinny_plan {
   int n, k, rows, warps, stages, blocks, split, rest; /* n = 0: no step yet; `rest` is prefetch_weights */
-  bool hoist;                                         /* hoist_zero_point */
   int few;                                            /* m rounded up to the rows of a product */
   int bytes;                                          /* bytes of a row of B in a stage */
-  /* pieces of 32 along k: of a warp in a stage; that share a scale; number of their scales; of a sum of A */
-  int pieces, together, count, unit;
+  /* pieces of 32 along k: of a warp in a stage; that share a scale; number of their scales */
+  int pieces, together, count;
   int threads;
   int64_t shared_bytes;
 } tw_tile_skinny_plan;

@@ -16,8 +16,6 @@
 
 /* FIT: share of four instructions per cycle at the highest clock; i4 and ternary, m=1, H200 */
 static const double MADE = 0.55;
-/* FIT: cycles in which warps prepare A for 32 weights of a row; i4, m=8, 4096 x 4096, H200 */
-static const double PREPARED = 77;
 static const double BEGIN = 2.0e-6,
                     TEAMS = 1.0e-6; /* seconds: before the first data arrive, and after the last; sums of a cluster */
 
@@ -48,14 +46,6 @@ static double flow(const cuda_model *m, const spread *s, double under_way, doubl
   return fmax(move, make) * s->uneven;
 }
 
-/* Instructions that hoist_zero_point saves for each 32 weights, counted in the source. It saves 6 of the 11 for a
- * thread's eight weights, and 4 for each eight rows of A of a piece. It adds 1 for each sum of a unit, and 12 in the
- * warps that prepare A. */
-static double hoisted_of(const tw_tile_skinny_plan *p) {
-  const double eights = p->few / 8.0;
-  return 6.0 / 8 + 4 * eights / p->rows - eights / 4 / p->unit - 12 * eights / p->n;
-}
-
 double cuda_predict_skinny(const void *with, const void *plan) {
   const cuda_model *m = with;
   const tw_tile_skinny_plan *p = plan;
@@ -67,12 +57,11 @@ double cuda_predict_skinny(const void *with, const void *plan) {
                          : g.b == TW_MXFP4               ? 2.5
                          : g.b == TW_I4                  ? 2.0
                                                          : 1.5) +
-                        0.25 * p->few / 8 - (p->hoist ? hoisted_of(p) : 0);
+                        0.25 * p->few / 8;
   const double clock = (double)m->config->clock_mhz * 1e6;
   const double pieces = 12.0 * stages / clock / s.resident; /* waits, arrivals */
-  const double prepare = p->hoist ? PREPARED * (double)g.k / 32 / p->split * s.waves / clock : 0;
   const double flows = flow(m, &s, fmin(p->stages, stages) * stage * s.resident, weight, 1);
-  return BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(flows, prepare) + pieces;
+  return BEGIN + (p->split > 1 ? TEAMS : 0) + flows + pieces;
 }
 
 /* ---- the model of sliced-K ----

@@ -145,14 +145,6 @@ template <> struct in_place<ternary> { /* piece q: 1 + x in bits 7 - 2 q and bel
   }
 };
 constexpr float in_place_whole = 0x1p69f;
-/* Weights of codes in place, for multiply_few. */
-template <class Type> struct hoisted;
-template <class Type> struct weights<hoisted<Type>> : weights<Type> {
-  static TW_FN void numbers(const typename weights<Type>::some &x, int q, u32, u32 (&to)[4]) { in_place<Type>::numbers(x, q, to); }
-  static TW_FN void arrange(const vec16 &x, u32 (&to)[4]) { weights<bf16>::arrange(x, to); } /* prepare_few has put A into the codes' order */
-};
-template <class Type> constexpr bool is_hoisted = false;
-template <class Type> inline constexpr bool is_hoisted<hoisted<Type>> = true;
 
 /* Sums of a warp: Rows rows of B, Few of A. */
 template <int Rows, int Few> struct sums_few {
@@ -193,51 +185,12 @@ template <class Type, int Pieces, class A, class B> struct places_few {
   }
 };
 
-struct no_zero {
-  TW_FN two operator()(int, int) const { return {0, 0}; }
-};
-/* For hoisted<Type>: prepares eight rows of A, from `row` on, once for all warps that multiply. In place, numbers are multiplied by `lift`
- * and put into the order of the codes. For each `Unit` of `Pieces` pieces, A's products with `minus` are stored at `to`, Few numbers of a
- * unit, where multiply_few's `zero` reads them. A whole warp calls this function. The other warps wait for it. So it loads up to eight pieces
- * (`together` units) before it uses the first, and each sum has two parts, which are added at the end. */
-template <class Type, int Pieces, int Unit, int Few, class A> TW_FN void prepare_few(A a, int row, u32 to) {
-  constexpr int units = Pieces / Unit, together = Unit > 4 ? 1 : units % (8 / Unit) ? 1 : 8 / Unit, count = together * Unit;
-  const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
-#pragma unroll 1
-  for (int u = 0; u < units; u += together) {
-    u32 at[count];
-    vec16 x[count];
-#pragma unroll
-    for (int p = 0; p < count; p++) x[p] = load_shared16(at[p] = a.chunk(row + row_of_a(down), (u * Unit + p) * 4 + right));
-    float sum[together][2][4] = {};
-#pragma unroll
-    for (int p = 0; p < count; p++) {
-      constexpr u32 w = in_place<Type>::minus;
-#pragma unroll
-      for (int i = 0; i < 4; i += 2) mma_few<bf16>(sum[p / Unit][i / 2], w, w, w, w, x[p].word[i], x[p].word[i + 1]);
-    }
-#pragma unroll
-    for (int p = 0; p < count; p++) {
-      u32 y[4];
-      weights<Type>::arrange(x[p], y);
-#pragma unroll
-      for (int i = 0; i < 4; i++) y[i] = fma_two(y[i], in_place<Type>::lift(p % weights<Type>::pieces, i), 0x80008000u);
-      store_shared16(at[p], y[0], y[1], y[2], y[3]);
-    }
-#pragma unroll
-    for (int v = 0; v < together; v++)
-      if (down == 0) store_shared(to + (u32)((u + v) * Few + row + 2 * right) * 4, packed<float>::of(sum[v][0][0] + sum[v][1][0], sum[v][0][1] + sum[v][1][1]));
-  }
-}
-
-/* Adds the products of `Pieces` pieces of `a` (rows of A; of hoisted types, prepared) and `b`, at `at`. `Together` pieces share a scale:
+/* Adds the products of `Pieces` pieces of `a` (rows of A) and `b`, at `at`. `Together` pieces share a scale:
  * factor(i, j) for the thread's i-th row (8 i + thread / 4) and the j-th scale. Together = 0: scales are multiplied
- * into weights, by the word factor(i, piece). Of hoisted types, zero(unit, f) is what the thread's two columns of the f-th eight add to
- * the sums of a unit: Together pieces, or all. */
-template <class Type, int Pieces, int Together, int Rows, int Few, class A, class B, class Places, class Factor, class Zero = no_zero>
-TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, Factor factor, Zero zero = {}) {
+ * into weights, by the word factor(i, piece). */
+template <class Type, int Pieces, int Together, int Rows, int Few, class A, class B, class Places, class Factor>
+TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, Factor factor) {
   using w = weights<Type>;
-  constexpr int unit = Together ? Together : Pieces;
   static_assert(Pieces % w::pieces == 0, "a load's pieces are multiplied together");
   sums_few<Rows, Few> some;
 #pragma unroll
@@ -266,16 +219,6 @@ TW_FN void multiply_few(sums_few<Rows, Few> &sums, A a, B b, const Places &at, F
 #pragma unroll
           for (int f = 0; f < Few / 8; f++)
             mma_few<Type>(to.value[r][f], x[2 * r][i], x[2 * r + 1][i], x[2 * r][i + 1], x[2 * r + 1][i + 1], x_of[f][i], x_of[f][i + 1]);
-      if constexpr (is_hoisted<Type>)
-        if ((p + q + 1) % unit == 0)
-#pragma unroll
-          for (int f = 0; f < Few / 8; f++) {
-            const two z = zero((p + q) / unit, f);
-#pragma unroll
-            for (int r = 0; r < Rows / 16; r++)
-#pragma unroll
-              for (int i = 0; i < 4; i++) to.value[r][f][i] += i % 2 ? z.high : z.low;
-          }
       if constexpr (Together)
         if ((p + q + 1) % Together == 0)
 #pragma unroll
