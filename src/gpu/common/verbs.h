@@ -30,6 +30,15 @@
         .offers = "1, 2", .why = "weights load before the previous kernel ends (PDL)"                                  \
   }
 
+/* Split-K over the blocks of a cluster, in the plan's `split`. */
+#define TW_TILE_SPLIT_K(plan, offers_)                                                                                 \
+  {                                                                                                                    \
+    TW_NUMBERED("split_k|split", "split_k 4",                                                                          \
+                "Split k over the blocks of a cluster (split-K); the first adds the partial sums.", plan, split, 1,    \
+                16),                                                                                                   \
+        .offers = (offers_), .why = "blocks that share k keep every processor busy with few columns"                   \
+  }
+
 /* Threads of a block, in the plan's `threads`. */
 #define TW_TILE_THREADS(plan, offers_, why_)                                                                           \
   {                                                                                                                    \

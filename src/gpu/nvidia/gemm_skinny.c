@@ -13,7 +13,6 @@
 enum {
   FEW_MAX = 32, /* rows of A */
   PIECE = 32,   /* elements of k that four threads read together */
-  STAGES_MAX = 24,
   ALIGNMENT = 1024,
   BARRIER_BYTES = 8,
   GAP = 8, /* floats between rows of sums */
@@ -63,20 +62,33 @@ static int64_t group_of(const tw_gemm *g) {
 
 static int64_t common(int64_t a, int64_t b) { return b ? common(b, a % b) : a; }
 
-static int64_t stage_bytes(const PLAN *p) { return (int64_t)p->few * p->k * 2 + (int64_t)p->n * p->bytes; }
-
-static int64_t shared_bytes(const PLAN *p, int stages) {
-  return ALIGNMENT + stages * (stage_bytes(p) + 2 * BARRIER_BYTES);
-}
-
-tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int blocks, int threads, int registers, int split,
-                              tw_error *error) {
-  TW_REJECT_IF(threads > machine->block_threads || registers * threads * blocks > machine->registers || registers > 255,
+tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int64_t k, const tw_tile_skinny_block *b, int blocks,
+                              int split, int *stages, int64_t *shared_bytes, tw_error *error) {
+  TW_REJECT_IF(b->threads > machine->block_threads || b->registers * b->threads * blocks > machine->registers ||
+                   b->registers > 255,
                "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks", blocks,
-               threads, registers);
+               b->threads, b->registers);
   TW_REJECT_IF(split > machine->blocks_together,
                "unsupported split_k %d; at most %d blocks of a cluster can add their sums", split,
                machine->blocks_together);
+  TW_REJECT_IF(split > 1 && k < (int64_t)split * b->step,
+               "split_k %d exceeds the stages of k=%" PRId64 " (%d each); use a smaller number", split, k, b->step);
+  const int64_t steps = (k + b->step - 1) / b->step, most = (steps + split - 1) / split;
+  const int64_t stage = b->tile_bytes + b->barriers * BARRIER_BYTES;
+  const int64_t have = tw_tile_shared_of_block(machine, blocks), fit = (have - ALIGNMENT) / stage;
+  if (!*stages) {
+    *stages = (int)(most < fit ? most : fit);
+    if (*stages > TW_TILE_SKINNY_STAGES) *stages = TW_TILE_SKINNY_STAGES;
+    if (*stages < 2) *stages = 2;
+  }
+  *shared_bytes = ALIGNMENT + *stages * stage;
+  TW_REJECT_IF(*shared_bytes > have,
+               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
+               " for each of %d blocks; use fewer stages",
+               *stages, *shared_bytes, have, blocks);
+  TW_REJECT_IF((int64_t)b->sums * (b->columns + GAP) * 4 > *stages * b->tile_bytes,
+               "the accumulators need more shared memory than the stages, where they are added; use fewer warps or "
+               "consumers");
   return TW_OK;
 }
 
@@ -110,28 +122,14 @@ static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_pro
   p->threads = (p->n / p->rows * p->warps + 1) * machine->warp_threads; /* one warp copies */
   const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
   const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
-  const tw_status status = tw_tile_skinny_fits(machine, p->blocks, p->threads, need, p->split, error);
-  if (status != TW_OK) return status;
-  TW_REJECT_IF(p->split > 1 && g->k < (int64_t)p->split * p->k,
-               "split_k %d exceeds the stages of k=%" PRId64 " (%d each); use a smaller number", p->split, g->k, p->k);
-  const int64_t steps = (g->k + p->k - 1) / p->k, most = (steps + p->split - 1) / p->split;
-  const int64_t have = tw_tile_shared_of_block(machine, p->blocks);
-  const int64_t sums_bytes = (int64_t)p->warps * p->few * (p->n + GAP) * 4;
-  if (!p->stages) {
-    p->stages = most < STAGES_MAX ? (int)most : STAGES_MAX;
-    if (p->stages < 2) p->stages = 2;
-    while (p->stages > 2 && shared_bytes(p, p->stages) > have) p->stages--;
-  }
-  p->shared_bytes = shared_bytes(p, p->stages);
-  TW_REJECT_IF(p->shared_bytes > have,
-               "%d stages need %" PRId64 " bytes of shared memory, which exceeds %" PRId64
-               " for each of %d blocks; use fewer stages",
-               p->stages, p->shared_bytes, have, p->blocks);
-  TW_REJECT_IF(
-      sums_bytes > p->stages * stage_bytes(p),
-      "the accumulators of %d warps exceed the shared memory of the stages, where they are added; use fewer warps",
-      p->warps);
-  return TW_OK;
+  const tw_tile_skinny_block block = {.threads = p->threads,
+                                      .registers = need,
+                                      .step = p->k,
+                                      .barriers = 2,
+                                      .tile_bytes = (int64_t)p->few * p->k * 2 + (int64_t)p->n * p->bytes,
+                                      .sums = p->warps * p->few,
+                                      .columns = p->n};
+  return tw_tile_skinny_fits(machine, g->k, &block, p->blocks, p->split, &p->stages, &p->shared_bytes, error);
 }
 
 /* ---- steps ---- */
@@ -149,12 +147,9 @@ static const tw_verb verbs[] = {
      .argument = {TW_NUMBER("n", PLAN, n, 16, 256), TW_NUMBER("k", PLAN, k, 64, 4096),
                   TW_NUMBER("rows", PLAN, rows, 16, 64), TW_NUMBER("warps", PLAN, warps, 1, 16)},
      .first = begin},
-    TW_TILE_STAGES(PLAN, 2, STAGES_MAX, "2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24"),
+    TW_TILE_STAGES(PLAN, 2, TW_TILE_SKINNY_STAGES, "2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24"),
     TW_TILE_BLOCKS(PLAN, "1, 2, 3, 4, 5, 6", "one block reads while another starts or finishes"),
-    {TW_NUMBERED("split_k|split", "split_k 4",
-                 "Split k over the blocks of a cluster (split-K); the first adds the partial sums.", PLAN, split, 1,
-                 16),
-     .offers = "1, 2, 3, 4, 5, 6, 7, 8", .why = "blocks that share k keep every processor busy with few columns"},
+    TW_TILE_SPLIT_K(PLAN, "1, 2, 3, 4, 5, 6, 7, 8"),
     TW_TILE_PREFETCH_WEIGHTS(PLAN),
 };
 static const tw_language language = {TW_LANGUAGE("skinny gemm on NVIDIA GPUs", verbs), .begun = TW_FIELD(PLAN, n)};

@@ -31,8 +31,22 @@ typedef struct tw_tile_skinny_plan {
 /* True if no other structure supports the problem: its weights are packed. */
 bool tw_tile_skinny_only(const tw_problem *);
 extern const tw_tile_family tw_tile_skinny;
-/* Can a multiprocessor hold `blocks` blocks, and can `split` of them add their sums? The error gives the reason if
- * not. */
-tw_status tw_tile_skinny_fits(const tw_tile_machine *, int blocks, int threads, int registers, int split, tw_error *);
+
+/* ---- shared with swap-AB GEMM ---- */
+
+enum { TW_TILE_SKINNY_STAGES = 24 }; /* at most */
+
+/* What a block of a kernel that streams weights through shared memory needs. */
+typedef struct tw_tile_skinny_block {
+  int threads, registers;
+  int step, barriers; /* k, and barriers, of a stage */
+  int64_t tile_bytes; /* of a stage */
+  int sums, columns;  /* rows of partial sums that are added in the tiles' memory, and their columns */
+} tw_tile_skinny_block;
+
+/* Can a multiprocessor hold `blocks` blocks, and can `split` of them divide k and add their sums? The error gives the
+ * reason if not. Sets *shared_bytes, and *stages where it is 0: as many as fit. */
+tw_status tw_tile_skinny_fits(const tw_tile_machine *, int64_t k, const tw_tile_skinny_block *, int blocks, int split,
+                              int *stages, int64_t *shared_bytes, tw_error *);
 
 #endif

@@ -12,7 +12,6 @@
 #define PLAN tw_tile_sliced_k_plan
 
 enum {
-  SLICE = 64, /* bytes of a row of B in a slice */
   AHEAD_MAX = 16,
   ALIGNMENT = 1024,
   GAP = 4,         /* floats between rows of sums */
@@ -24,26 +23,45 @@ enum {
   STEPS_EARLY = 4       /* steps of a slice; with more, the next step is read early */
 };
 
-static int codes_of_slice(const tw_gemm *g) { return SLICE * 8 / tw_type_bits(g->b); }
-
 static int64_t up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-static bool scaled(const tw_gemm *g) { return g->b == TW_MXFP4 || (g->b == TW_I4 && g->group != g->k); }
+int tw_tile_slice_codes(const tw_gemm *g) { return TW_TILE_SLICE * 8 / tw_type_bits(g->b); }
 
-static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+int tw_tile_slices_of_scale(const tw_gemm *g) {
+  if (g->b == TW_MXFP4) return 1;
+  return g->b == TW_I4 && g->group != g->k ? (int)(g->group / tw_tile_slice_codes(g)) : 0;
+}
+
+tw_status tw_tile_slices_support(const char *kernel, const tw_tile_machine *machine, const tw_problem *p,
+                                 tw_error *error) {
   const tw_gemm g = tw_gemm_of(p);
+  const int codes = tw_tile_slice_codes(&g);
   const tw_status status = tw_tile_skinny.supports(machine, p, error);
   if (status != TW_OK) return status;
-  TW_REJECT_IF(!g.packed, "sliced_k requires packed weights; use 'skinny n=64' for other weights");
-  TW_REJECT_IF(g.b == TW_I4 && g.group != g.k && g.group % codes_of_slice(&g),
-               "unsupported group=%" PRId64 "; sliced_k requires i4 groups that are multiples of %d, or one scale per "
+  TW_REJECT_IF(!g.packed, "%s requires packed weights; use 'skinny n=64' for other weights", kernel);
+  TW_REJECT_IF(g.b == TW_I4 && g.group != g.k && g.group % codes,
+               "unsupported group=%" PRId64 "; %s requires i4 groups that are multiples of %d, or one scale per "
                "row; use 'skinny n=64' for other groups",
-               g.group, codes_of_slice(&g));
+               g.group, kernel, codes);
   TW_REJECT_IF(g.b == TW_MXFP4 && up(g.k, 32) % 4,
-               "unsupported k=%" PRId64 "; sliced_k loads four scales of mxfp4 at a time, and a row has %" PRId64
+               "unsupported k=%" PRId64 "; %s loads four scales of mxfp4 at a time, and a row has %" PRId64
                "; use 'skinny n=64'",
-               g.k, up(g.k, 32));
+               g.k, kernel, up(g.k, 32));
   return TW_OK;
+}
+
+void tw_tile_slices_slots(tw_slots *s, const tw_gemm *g) {
+  const int together = tw_tile_slices_of_scale(g);
+  tw_tile_result_slots(s, g, g);
+  tw_slots_text(s, "b_name", tw_type_name(g->b));
+  tw_slots_number(s, "codes", tw_tile_slice_codes(g));
+  tw_slots_text(s, "scale_type", g->b == TW_MXFP4 ? "u8" : "float");
+  tw_slots_number(s, "together", together);
+  tw_slots_flag(s, "row_factors", !together);
+}
+
+static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  return tw_tile_slices_support("sliced_k", machine, p, error);
 }
 
 /* True for one or two rows: mxfp4 is then computed as sums of blocks, other types in integers. */
@@ -52,21 +70,23 @@ static bool pair(const tw_gemm *g) { return g->m <= 2; }
 static int steps_of(const PLAN *p) { return p->n / p->rows; }
 
 static int64_t shared_bytes(const tw_gemm *g, const PLAN *p) {
-  const int64_t step = p->rows * (int64_t)(SLICE + (scaled(g) ? 4 : 0));
-  const int64_t of_a = g->m * (codes_of_slice(g) * 2 + A_GAP) * up(p->ahead, steps_of(p));
+  const int64_t step = p->rows * (int64_t)(TW_TILE_SLICE + (tw_tile_slices_of_scale(g) ? 4 : 0));
+  const int64_t of_a = g->m * (tw_tile_slice_codes(g) * 2 + A_GAP) * up(p->ahead, steps_of(p));
   const int64_t room = !pair(g)           ? 0
-                       : g->b == TW_MXFP4 ? g->m * codes_of_slice(g) * 2 + BLOCKS_ZERO
+                       : g->b == TW_MXFP4 ? g->m * tw_tile_slice_codes(g) * 2 + BLOCKS_ZERO
                                           : g->m * (g->b == TW_I4 ? DIGITS_I4 : DIGITS_TERNARY);
   const int64_t warps = p->warps * (p->ahead * step + of_a + room), sums = p->warps * g->m * (p->n + GAP) * 4;
-  return ALIGNMENT + up((warps > sums ? warps : sums) + (scaled(g) ? 0 : p->n * 4), ALIGNMENT) * ALIGNMENT;
+  return ALIGNMENT +
+         up((warps > sums ? warps : sums) + (tw_tile_slices_of_scale(g) ? 0 : p->n * 4), ALIGNMENT) * ALIGNMENT;
 }
 
 /* At least. */
 static int registers(const tw_gemm *g, const PLAN *p) {
-  const int wide = (int)up(g->m, 8), eights = codes_of_slice(g) / 32, each = p->rows / 8;
+  const int wide = (int)up(g->m, 8), eights = tw_tile_slice_codes(g) / 32, each = p->rows / 8;
   const int sums = steps_of(p) * (p->rows / 16) * (!pair(g) ? wide * 4 : g->b == TW_MXFP4 ? 2 * (int)g->m : 2);
   const int operand = eights * (!pair(g) ? wide * 4 : g->b == TW_MXFP4 ? 4 : 2);
-  return sums + operand + each * (scaled(g) ? 5 : 4) * (steps_of(p) > STEPS_EARLY ? 2 : 1) + REGISTERS_BESIDE;
+  return sums + operand + each * (tw_tile_slices_of_scale(g) ? 5 : 4) * (steps_of(p) > STEPS_EARLY ? 2 : 1) +
+         REGISTERS_BESIDE;
 }
 
 static tw_status settle_gemm_sliced_k(const tw_tile_machine *machine, const tw_problem *problem, void *plan,
@@ -84,16 +104,15 @@ static tw_status settle_gemm_sliced_k(const tw_tile_machine *machine, const tw_p
    * blocks end; one multiprocessor would have two blocks and another none. */
   const int64_t apart = tw_tile_shared_of_block(machine, p->blocks + 1) + 1;
   if (p->shared_bytes < apart) p->shared_bytes = up(apart, ALIGNMENT) * ALIGNMENT;
-  p->together = g->b == TW_I4 && g->group != g->k ? (int)(g->group / codes_of_slice(g)) : 0;
   p->threads = p->warps * machine->warp_threads;
   const int need = registers(g, p);
   TW_REJECT_IF(p->threads > machine->block_threads || need > 255 ||
                    (need + 7) / 8 * 8 * p->threads * p->blocks > machine->registers,
                "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks",
                p->blocks, p->threads, need);
-  TW_REJECT_IF(up(g->k, codes_of_slice(g)) < p->warps,
+  TW_REJECT_IF(up(g->k, tw_tile_slice_codes(g)) < p->warps,
                "k=%" PRId64 " has fewer slices of %d than there are warps (%d); use fewer warps", g->k,
-               codes_of_slice(g), p->warps);
+               tw_tile_slice_codes(g), p->warps);
   TW_REJECT_IF(p->shared_bytes > have,
                "loads in flight and the accumulators of warps need %" PRId64
                " bytes of shared memory, which exceeds %" PRId64
@@ -153,17 +172,11 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
   (void)machine;
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   const PLAN *p = plan;
-  const bool mxfp4 = g->b == TW_MXFP4;
-  tw_tile_result_slots(s, g, g);
+  tw_tile_slices_slots(s, g);
   tw_slots_number(s, "m", g->m);
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_number(s, "bytes", p->shared_bytes - ALIGNMENT);
-  tw_slots_text(s, "b_name", tw_type_name(g->b));
-  tw_slots_number(s, "codes", codes_of_slice(g));
-  tw_slots_number(s, "together", p->together);
-  tw_slots_text(s, "scale_type", mxfp4 ? "u8" : "float");
-  tw_slots_number(s, "scale_bytes", mxfp4 ? 1 : 4);
-  tw_slots_flag(s, "row_factors", !mxfp4 && !p->together);
+  tw_slots_number(s, "scale_bytes", g->b == TW_MXFP4 ? 1 : 4);
   tw_slots_text(s, "whole", g->k % 8 ? "false" : "true");
 }
 

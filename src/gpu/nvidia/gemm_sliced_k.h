@@ -16,15 +16,25 @@
 #define TW_TILE_GEMM_SLICED_K_H
 
 #include "gpu/common/family.h"
+#include "op/gemm_problem.h"
 
 typedef struct tw_tile_sliced_k_plan {
   /* `ahead` is register_prefetch, `rest` prefetch_weights, `late` prefetch_delay, `blocks` blocks_per_sm. */
   int n, rows, warps, ahead, rest, late, blocks;
-  int together; /* slices that share a factor for their sums, 0: all slices */
   int threads;
   int64_t shared_bytes;
 } tw_tile_sliced_k_plan;
 
 extern const tw_tile_family tw_tile_sliced_k;
+
+/* ---- shared with swap-AB GEMM ---- */
+
+enum { TW_TILE_SLICE = 64 }; /* bytes of a row of B in a slice */
+int tw_tile_slice_codes(const tw_gemm *);
+/* Slices that share a word of scales; 0: a row has one scale. */
+int tw_tile_slices_of_scale(const tw_gemm *);
+/* `kernel` is the name in errors. */
+tw_status tw_tile_slices_support(const char *kernel, const tw_tile_machine *, const tw_problem *, tw_error *);
+void tw_tile_slices_slots(tw_slots *, const tw_gemm *);
 
 #endif
