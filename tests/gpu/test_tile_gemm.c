@@ -320,6 +320,7 @@ static void kernels_of_swap_ab_compile(void **state) {
     const char *problem, *schedule;
   } cases[] = {
       {"m=32 n=8192 k=8192 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", "swap_ab n=64 k=512 consumers=2"},
+      {"m=24 n=8192 k=8192 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", "swap_ab n=128 k=512 consumers=4"},
       {"m=8 n=8192 k=8192 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 bias=row", "swap_ab n=64 k=512 consumers=4"},
       {"m=9 n=1000 k=4104 a=bf16 b=ternary c=bf16 acc=f32 packed=1",
        "swap_ab n=64 k=512 consumers=2;prefetch_weights 1"},
@@ -367,6 +368,9 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   refused(&tw_tile_swap_ab, mx, "swap_ab n=256 k=512 consumers=4;blocks_per_sm 3", "exceed a multiprocessor");
   refused(&tw_tile_swap_ab, mx, "swap_ab n=64;split_k 2;prefetch_weights 1", "no split_k");
   refused(&tw_tile_swap_ab, mx, "swap_ab n=64 k=1024;split_k 8", "exceeds the stages");
+  const char *rows = "m=32 n=512 k=8192 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128"; /* would spill */
+  refused(&tw_tile_swap_ab, rows, "swap_ab n=128 k=512 consumers=4", "exceed a multiprocessor");
+  refused(&tw_tile_swap_ab, rows, "swap_ab n=64 k=1024 consumers=4", "exceed a multiprocessor");
   refused(&tw_tile_swap_ab, groups, "swap_ab n=64 k=512", "one must be a multiple of the other");
   refused(&tw_tile_swap_ab, i4, "swap_ab n=64", "multiples of 128");
   refused(&tw_tile_swap_ab, "m=4 n=512 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "swap_ab n=64", "a row has 90");

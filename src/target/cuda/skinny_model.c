@@ -112,8 +112,10 @@ double cuda_predict_sliced_k(const void *with, const void *plan) {
 /* MEASURED (H200): cycles of wgmma m64nNk16 with its left operand in registers, for up to 16 columns and for 32 */
 static const double SWAP_PRODUCT = 13, SWAP_PRODUCT_32 = 16;
 /* FIT: cycles of a multiprocessor for 64 rows of 128 codes beside products, and of a warp for 8 rows of A and a slice; seconds of
- * launch, first loads and sums; exponent of the norm that adds memory and products. i4, 8192 x 8192, 8 to 32 rows, H200 */
-static const double SWAP_CODES = 85, SWAP_PREPARED = 400, SWAP_BEGIN = 4.2e-6, SWAP_TOGETHER = 4;
+ * launch, first loads and sums; exponent of the norm that adds memory and products; cycles of a row of A for the sums of
+ * a slice. i4, 8192 x 8192, 8 to 32 rows, H200 */
+static const double SWAP_CODES = 85, SWAP_PREPARED = 400, SWAP_BEGIN = 4.2e-6, SWAP_TOGETHER = 4, SWAP_SUMS = 0.7;
+static const double SWAP_AT_ONCE = 4; /* slices of A that a warp prepares at once (tile_swap.cuh) */
 
 double cuda_predict_swap_ab(const void *with, const void *plan) {
   const cuda_model *m = with;
@@ -123,7 +125,7 @@ double cuda_predict_swap_ab(const void *with, const void *plan) {
   const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
   const double at_work = (double)m->config->multiprocessors * s.busy, codes = (double)p->k / p->slices;
   const double product = p->few <= 16 ? SWAP_PRODUCT : SWAP_PRODUCT_32;
-  const double slice = codes / 16 * product + SWAP_CODES * codes / 128 * (g.b == TW_MXFP4 ? 2 : 1) + 0.7 * p->few;
+  const double slice = codes / 16 * product + SWAP_CODES * codes / 128 * (g.b == TW_MXFP4 ? 2 : 1) + SWAP_SUMS * p->few;
   const double make = (double)g.n / 64 * (double)g.k / codes * slice / (at_work * clock);
   const double stage = (double)p->n * p->slices * 64, stages = cuda_ceil_div((double)g.k, p->k * p->split);
   const double under_way = fmin(p->stages, stages) * stage * s.resident * at_work;
@@ -131,6 +133,6 @@ double cuda_predict_swap_ab(const void *with, const void *plan) {
       m->problem->op->bytes(m->problem) / bandwidth * fmax(1, bandwidth * 2 * CUDA_DRAM_LATENCY / clock / under_way);
   const double both = pow(pow(move, SWAP_TOGETHER) + pow(make, SWAP_TOGETHER), 1 / SWAP_TOGETHER);
   const double items = p->slices * p->few / 8.0, rounds = cuda_ceil_div(items, p->prepare);
-  const double prepare = stages * rounds / fmin(rounds, 4) * SWAP_PREPARED * s.waves / clock;
+  const double prepare = stages * rounds / fmin(rounds, SWAP_AT_ONCE) * SWAP_PREPARED * s.waves / clock;
   return SWAP_BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(both * s.uneven, prepare);
 }
