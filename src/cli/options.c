@@ -24,7 +24,7 @@ static const cli_option table[] = {
          "tune: write kernel, schedule, summary and journal to this directory [default: write no files]\n"
          "emit: write the kernel and a program that runs it to this directory instead of printing the kernel"),
     TEXT("schedule", 's', schedule, "FILE",
-         "read the schedule from this file, one step per line [default: the baseline]"),
+         "read the schedule from this file, one step per line [default: the empty schedule]"),
     TEXT("trace", 0, trace, "FILE", "write a timeline for Perfetto or chrome://tracing"),
     TEXT("timeline", 0, timeline, "FILE", "write the timeline as a picture (SVG)"),
     TEXT("window", 0, window, "FROM:TO", "draw only this part of the run with --timeline [default: the whole run]"),
