@@ -15,8 +15,9 @@
  * theirs.
  *
  * A search gives the cost that a kernel of the library's own text must beat. A measurement then ends early if the kernel
- * is slower by more than the spread of its repeats, or if the spread is small. Each of its calls is verified as always.
- * The kernel that the search keeps is measured again without such a limit. */
+ * is slower by more than the spread of its repeats, or if the median is precise enough for a choice of candidates. Each
+ * of its calls is verified as always; a slower kernel is not checked again at the end. The kernel that the search keeps
+ * is measured again without such a limit, in turns with the baseline. */
 #define _GNU_SOURCE /* a lock that prefers writers */
 #include "target/x86/tune/measure.h"
 
@@ -58,7 +59,7 @@ enum { DECODE_ROWS = 16, REPEATS_LEAST = 3, REPEATS_MOST = 40 };
 /* With a limit, repeats until a kernel can be called slower, and until its median can be precise enough; how much
  * slower the faster quarter of its repeats must be; the standard error of the median that is precise enough. */
 enum { REPEATS_SLOWER = 6, REPEATS_PRECISE = 12 };
-static const double SLOWER = 1.02, PRECISE = 0.004;
+static const double SLOWER = 1.02, PRECISE = 0.02;
 static const double REPEAT_SECONDS = 2e-3,
                     ENOUGH_SECONDS = 0.2; /* seconds of one repeat; of all repeats, after at least REPEATS_LEAST */
 static const double SLOW_SECONDS = 0.1;   /* fewer sets if a repeat would take longer */
@@ -472,10 +473,15 @@ static uint32_t sets_for(const timing *t, double seconds) {
   return sets < t->room ? sets : t->room;
 }
 
+/* A search cannot keep such a kernel. */
+static bool is_slower(double limit, const tw_spread *s) {
+  return limit > 0 && s->rounds >= REPEATS_SLOWER && s->lower > SLOWER * limit;
+}
+
 bool x86_tells_enough(double limit, double time[], size_t n) {
   if (limit <= 0 || n < REPEATS_SLOWER) return false;
   const tw_spread s = tw_spread_of(time, n);
-  if (s.lower > SLOWER * limit) return true;
+  if (is_slower(limit, &s)) return true;
   /* the standard error of a median of normal values is 0.93 of their middle half, over sqrt(n) */
   return n >= REPEATS_PRECISE && 0.93 * (s.upper - s.lower) / sqrt((double)n) < PRECISE * s.median;
 }
@@ -505,10 +511,10 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
   if (status == TW_OK && n < REPEATS_LEAST && tw_now() - start <= WALL_SECONDS)
     status = tw_fail(error, TW_INTERRUPTED, "the time was up after %zu repeats", n);
   const double enough = 1.5 * (tw_now() - start);
-  while (status == TW_OK && t->kept < KEPT_WELL && tw_now() - start <= WALL_SECONDS && tw_now() < last &&
+  *out = tw_spread_of(time, n);
+  while (status == TW_OK && !is_slower(t->limit, out) && t->kept < KEPT_WELL && tw_now() - start <= WALL_SECONDS && tw_now() < last &&
          (t->kept < KEPT_LEAST || (t->limit <= 0 && tw_now() - start < enough)))
     status = repeat(t, sets, true, &seconds, error);
-  *out = tw_spread_of(time, n);
   return status;
 }
 
@@ -683,7 +689,7 @@ tw_status x86_measure(const tw_target *t, tw_artefact *a, const tw_case *data, t
   if (status == TW_OK) time.bound = bound_of(p, &r).cost;
   if (status == TW_OK) status = open_process(a, data, time.room, true, &time.process, error);
   if (status == TW_OK) status = time_it(&time, &spread, error);
-  if (status == TW_OK) status = check_again(&time, a, error);
+  if (status == TW_OK && !is_slower(time.limit, &spread)) status = check_again(&time, a, error);
   pthread_rwlock_unlock(&machine);
   if (status == TW_OK) fill_measurement(p, &spread, &r, out);
   tw_sandbox_close(time.process);
