@@ -113,12 +113,21 @@ int64_t x86_block_step(const tw_gemm_plan *p, int64_t units) {
  * C, which a fifth of it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
 enum { SHORT_BLOCK = 256 };
 
+/* The rows of a tile of vectors: those of the kernel, or of the one that shares packed weights with AMX. */
+static int rows_of_vectors(const x86_kernel *k) {
+  if (k->isa != X86_AMX) return k->rows;
+  const x86_kernel *other;
+  int rows = 1;
+  for (int i = 0; (other = x86_kernel_at(i)); i++)
+    if (other->isa != X86_AMX && other->arithmetic == k->arithmetic && runs_here(other) && other->rows > rows)
+      rows = other->rows;
+  return rows;
+}
+
 int64_t x86_choose_block(const tw_gemm_plan *p) {
   const x86_kernel *k = p->kernel;
   const int64_t units = x86_ceil_div(p->spec.k, x86_kernel_group(k)), step = x86_block_step(p, units);
-  enum { VECTOR_ROWS = 14 };
-  const int rows = k->isa == X86_AMX ? VECTOR_ROWS : k->rows;
-  int64_t most = x86_this_cpu()->l1 * 5 / 4 / X86_UNIT / rows / step * step;
+  int64_t most = x86_this_cpu()->l1 * 5 / 4 / X86_UNIT / rows_of_vectors(k) / step * step;
   if (p->short_blocks) most = x86_min(most, SHORT_BLOCK);
   if (p->has_codes && p->codes.form == X86_T3)
     most = x86_min(most, x86_this_cpu()->l1 / 5 / x86_tables_bytes(step) * step);
