@@ -312,6 +312,40 @@ static void a_measurement_ends_early_only_if_it_tells_enough(void **state) {
   assert_false(tells_enough(1, 39, 0.8, 0.95)); /* the median may be off by 2.5% */
 }
 
+/* Blocks follow the parts of C that a schedule sets: here each thread has all rows, or all columns. */
+static void blocks_fit_the_parts_of_a_schedule(void **state) {
+  (void)state;
+  const tw_gemm_spec s = {.size = sizeof s, .m = 512, .n = 512, .k = 64, .threads = 4};
+  tw_gemm_plan own, rows, columns;
+  assert_int_equal(x86_describe(&s, NULL, X86_B_PACKED, &own, NULL), TW_OK);
+  x86_tuned tuned = {.kernel = own.kernel, .blocks = {.threads_m = 1, .threads_n = 8}};
+  assert_int_equal(x86_describe(&s, &tuned, X86_B_PACKED, &rows, NULL), TW_OK);
+  assert_true(rows.nc < 512 / 4 && rows.mc >= 512 / 4);
+  tuned.blocks.threads_m = 8, tuned.blocks.threads_n = 1;
+  assert_int_equal(x86_describe(&s, &tuned, X86_B_PACKED, &columns, NULL), TW_OK);
+  assert_true(columns.nc == 512 && columns.mc < 512 / 4);
+  assert_int_equal(columns.threads, 4);
+}
+
+/* A schedule that names the library's parts has the predicted cost of one that leaves them to the library. */
+static void the_model_knows_the_parts_of_the_library(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("m=512 n=256 k=256 threads=4");
+  const tw_gemm_spec s = {.size = sizeof s, .m = 512, .n = 256, .k = 256, .threads = 4};
+  tw_gemm_plan own;
+  tw_schedule schedule;
+  double without, with;
+  char step[TW_STEP_MAX];
+  assert_int_equal(x86_describe(&s, NULL, X86_B_PACKED, &own, NULL), TW_OK);
+  assert_true(own.parts_m > 1); /* not what a model that knows nothing would assume */
+  assert_int_equal(tw_target_baseline(target(), &p, &schedule, NULL), TW_OK);
+  assert_int_equal(tw_target_predict(target(), &p, &schedule, &without, NULL), TW_OK);
+  snprintf(step, sizeof step, "threads m=%d n=%d", own.parts_m, own.parts_n);
+  assert_int_equal(tw_schedule_add(&schedule, step, NULL), TW_OK);
+  assert_int_equal(tw_target_predict(target(), &p, &schedule, &with, NULL), TW_OK);
+  assert_true(fabs(with - without) <= 1e-9 * with);
+}
+
 static void a_short_search_finds_a_better_kernel(void **state) {
   (void)state;
   const tw_problem p = problem_of("m=96 n=96 k=96 threads=1");
@@ -425,6 +459,8 @@ int main(void) {
       cmocka_unit_test(a_stopped_bound_is_not_kept),
       cmocka_unit_test(repeats_end_in_time_for_the_last_checks),
       cmocka_unit_test(a_measurement_ends_early_only_if_it_tells_enough),
+      cmocka_unit_test(blocks_fit_the_parts_of_a_schedule),
+      cmocka_unit_test(the_model_knows_the_parts_of_the_library),
       cmocka_unit_test(a_short_search_finds_a_better_kernel),
       cmocka_unit_test(the_inner_loop_is_the_one_that_multiplies_most),
       cmocka_unit_test(the_inner_loop_of_a_kernel_is_shown),

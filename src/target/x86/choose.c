@@ -296,7 +296,7 @@ static void choose_strips(tw_gemm_plan *p, int64_t rows, int64_t columns) {
   p->rho = one_strip ? 1 : (int)tiles;
 }
 
-void x86_choose_blocks(tw_gemm_plan *p) {
+void x86_choose_blocks(tw_gemm_plan *p, int parts_m, int parts_n) {
   const tw_gemm_spec *s = &p->spec;
   const x86_cpu *cpu = x86_this_cpu();
   p->on_codes = x86_runs_on_codes(s, p->kernel->coded_rows);
@@ -308,6 +308,11 @@ void x86_choose_blocks(tw_gemm_plan *p) {
                   : p->wide     ? p->kernel->wide_rows
                                 : p->kernel->rows;
   choose_parts(p);
+  const bool deals_rows = !p->on_codes || x86_sums_are_integers(p->kernel); /* choose_parts says why */
+  if (parts_m > 0 && parts_n > 0 && (parts_m == 1 || deals_rows)) {
+    p->parts_m = parts_m, p->parts_n = parts_n;
+    p->threads = (int)x86_min(s->threads, (int64_t)parts_m * parts_n);
+  }
   const int64_t kernel_rows = p->strip_rows;
   int64_t rows = x86_ceil_div(s->m, p->parts_m);
   if (p->kernel->step > 1) rows = x86_min(x86_ceil_div(rows, kernel_rows) * kernel_rows, s->m);

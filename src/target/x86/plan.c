@@ -260,7 +260,7 @@ tw_status x86_describe(const tw_gemm_spec *spec, const x86_tuned *tuned, x86_b_m
   status = settle_layout(p, tuned, error);
   if (status != TW_OK) return status;
   settle_finish(p);
-  x86_choose_blocks(p);
+  x86_choose_blocks(p, tuned ? tuned->blocks.threads_m : 0, tuned ? tuned->blocks.threads_n : 0);
   if (tuned) x86_tune_blocks(p, &tuned->blocks);
   p->by_strips = x86_goes_by_strips(p);
   p->near = p->layout.block * (p->mc + p->nc) * X86_UNIT <= x86_this_cpu()->l2 / 2;

@@ -21,12 +21,6 @@ void x86_tune_blocks(tw_gemm_plan *p, const x86_blocks *b) {
     p->strip_rows = p->wide ? p->kernel->wide_rows : p->kernel->rows;
   }
   const int64_t rows = p->strip_rows, columns = p->kernel->columns;
-  const bool deals_rows = !p->on_codes || x86_sums_are_integers(p->kernel); /* choose.c says why */
-  if (b->threads_m > 0 && b->threads_n > 0 && (b->threads_m == 1 || deals_rows)) {
-    p->parts_m = b->threads_m;
-    p->parts_n = b->threads_n;
-    p->threads = (int)x86_min(p->spec.threads, p->parts_m * p->parts_n);
-  }
   if (b->a == X86_PACK_A || (!p->on_codes && b->a == X86_READ_A_IN_PLACE && can_read_in_place(p)))
     p->a_mode = b->a == X86_PACK_A ? X86_A_PACKED : X86_A_IN_PLACE;
   if (b->mc > 0) p->mc = x86_ceil_div(x86_min(b->mc, p->spec.m), rows) * rows;

@@ -7,6 +7,7 @@
 #include "target/x86/choose.h"
 #include "target/x86/cpu.h"
 #include "target/x86/plan.h"
+#include "target/x86/tune/apply.h"
 #include "target/x86/tune/tuning.h"
 
 /* Multiply-adds, and loads, that a core starts in a cycle, and the cycles until a sum can be added to again: Zen 4 and
@@ -30,6 +31,16 @@ static double tile_efficiency(const x86_variant *k, double rows) {
   return chains * loads * work / (work + extra / 2);
 }
 
+/* Parts of the rows and columns of C: without a step, those of the library. */
+static void find_parts(const tw_gemm_spec *s, const x86_blocks *b, int threads, double *m, double *n) {
+  tw_gemm_plan p;
+  if (b->threads_m && b->threads_n)
+    p.parts_m = b->threads_m, p.parts_n = b->threads_n;
+  else if (x86_describe(s, NULL, X86_B_PACKED, &p, NULL) != TW_OK)
+    p.parts_m = 1, p.parts_n = threads;
+  *m = p.parts_m, *n = p.parts_n;
+}
+
 double x86_model_seconds(const tw_gemm_spec *s, const x86_tuning *t) {
   const x86_variant *k = &t->kernel;
   x86_variant tile = *k;
@@ -37,8 +48,8 @@ double x86_model_seconds(const tw_gemm_spec *s, const x86_tuning *t) {
   const x86_cpu *cpu = x86_this_cpu();
   const double group = x86_group(k->arithmetic), lanes = x86_isa_lanes(k->isa), columns = lanes * k->vectors;
   const int threads = s->threads ? s->threads : cpu->cores;
-  const double tm = t->blocks.threads_m ? t->blocks.threads_m : 1;
-  const double tn = t->blocks.threads_n ? t->blocks.threads_n : threads;
+  double tm, tn;
+  find_parts(s, &t->blocks, threads, &tm, &tn);
   const double m = ceil((double)s->m / tm), panels = ceil(ceil((double)s->n / columns) / tn);
   const double units = ceil((double)s->k / group), strips = ceil(m / tile.rows), rows = m / strips;
   const double l1_units = (double)cpu->l1 * 5 / 8 / X86_UNIT / k->rows;
