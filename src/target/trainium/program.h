@@ -73,6 +73,7 @@ typedef struct trn_instruction {
   trn_engine engine;
   int line;  /* line of the source; 0: none */
   int scope; /* index in trn_program.scope of the innermost iteration of a parallel loop; 0: none */
+  int block; /* number of the nl.no_reorder around it; 0: none */
   /* elements of each partition that the instruction steps over; for a matmul, columns of the moving operand */
   int64_t elements;
   int partitions; /* at most 128; for a matmul, rows of the stationary operand */

@@ -110,13 +110,9 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const int64_t sq = trn_key(s, "sq"), sk = trn_key(s, "sk"), d = trn_key(s, "d");
   const bool causal = trn_key(s, "causal");
   const double scale = tw_problem_real(s->problem, "scale");
-  tw_slots_number(slots, "group", trn_key(s, "hq") / trn_key(s, "hkv"));
-  tw_slots_number(slots, "key_tiles", sk / 128);
-  tw_slots_number(slots, "query_tiles", sq / 128);
-  tw_slots_number(slots, "key_step", trn_key(s, "hkv") * d);
-  tw_slots_number(slots, "section", p->section);
-  tw_slots_number(slots, "ahead", p->ahead);
-  tw_slots_number(slots, "load", p->load);
+  TRN_NUMBERS(slots, {"group", trn_key(s, "hq") / trn_key(s, "hkv")}, {"key_tiles", sk / 128},
+              {"query_tiles", sq / 128}, {"key_step", trn_key(s, "hkv") * d}, {"section", p->section},
+              {"ahead", p->ahead}, {"load", p->load});
   tw_slots_flag(slots, "adjacent", !causal);
   tw_slots_flag(slots, "sections", p->section < sk);
   tw_slots_flag(slots, "causal", causal);

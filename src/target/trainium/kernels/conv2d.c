@@ -81,13 +81,9 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  tw_slots_number(slots, "out_h", out_h(s));
-  tw_slots_number(slots, "out_w", out_w(s));
-  tw_slots_number(slots, "taps", trn_key(s, "r") * trn_key(s, "s"));
-  tw_slots_number(slots, "c_tiles", (trn_key(s, "c") + 127) / 128);
-  tw_slots_number(slots, "k_tiles", (trn_key(s, "k") + 127) / 128);
-  tw_slots_number(slots, "block", p->block);
-  tw_slots_number(slots, "lines", p->lines);
+  TRN_NUMBERS(slots, {"out_h", out_h(s)}, {"out_w", out_w(s)}, {"taps", trn_key(s, "r") * trn_key(s, "s")},
+              {"c_tiles", (trn_key(s, "c") + 127) / 128}, {"k_tiles", (trn_key(s, "k") + 127) / 128},
+              {"block", p->block}, {"lines", p->lines});
   tw_slots_flag(slots, "casts", is_cut(s));
   tw_slots_format(slots, "inner", "nl.%s", is_cut(s) ? "bfloat16" : trn_type_name_of(tw_problem_type(s->problem, "a")));
   tw_slots_format(slots, "out_type", "nl.%s", trn_type_name_of(tw_problem_type(s->problem, "out")));

@@ -44,9 +44,7 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  tw_slots_number(slots, "tiles", trn_row_tiles(s));
-  tw_slots_number(slots, "split", p->split);
-  tw_slots_number(slots, "part", trn_key(s, "cols") / p->split);
+  TRN_NUMBERS(slots, {"tiles", trn_row_tiles(s)}, {"split", p->split}, {"part", trn_key(s, "cols") / p->split});
   tw_slots_flag(slots, "casts", trn_key_bytes(s, "a") < 4);
 }
 

@@ -133,17 +133,9 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
   const int64_t m = trn_key(s, "m"), n = trn_key(s, "n"), k = trn_key(s, "k");
   const int height = TILE * p->m, width = p->tile_n * p->n, load = load_of(p);
-  tw_slots_number(slots, "load", load);
-  tw_slots_number(slots, "depth", TILE * load);
-  tw_slots_number(slots, "turn_extent", (TILE - 1) * load + 1);
-  tw_slots_number(slots, "panels", k / (TILE * load));
-  tw_slots_number(slots, "height", height);
-  tw_slots_number(slots, "width", width);
-  tw_slots_number(slots, "tile_n", p->tile_n);
-  tw_slots_number(slots, "blocks_m", p->m);
-  tw_slots_number(slots, "blocks_n", p->n);
-  tw_slots_number(slots, "m_blocks", m / height);
-  tw_slots_number(slots, "n_blocks", n / width);
+  TRN_NUMBERS(slots, {"load", load}, {"depth", TILE * load}, {"turn_extent", (TILE - 1) * load + 1},
+              {"panels", k / (TILE * load)}, {"height", height}, {"width", width}, {"tile_n", p->tile_n},
+              {"blocks_m", p->m}, {"blocks_n", p->n}, {"m_blocks", m / height}, {"n_blocks", n / width});
   tw_slots_text(slots, "c_type", trn_type_name_of(tw_problem_type(s->problem, "c")));
   tw_slots_flag(slots, "turns", turns(s, p));
   tw_slots_flag(slots, "a_transposed", trn_key(s, "a_transposed"));

@@ -29,6 +29,10 @@ void trn_copy_slots(const trn_subject *s, tw_slots *slots, const char *call, con
   tw_slots_text(slots, engine, by_activation ? "" : trn_engine_argument(c));
 }
 
+void trn_fill_numbers(tw_slots *slots, size_t n, const trn_number numbers[]) {
+  for (size_t i = 0; i < n; i++) tw_slots_number(slots, numbers[i].name, numbers[i].value);
+}
+
 double trn_add_copies(const trn_subject *s, trn_work *w, trn_choice c, double n, double calls) {
   const trn_config_vector *v = &s->config->vector;
   const double by_vector = (n * v->psum + calls * v->start_cycles) / v->ghz,

@@ -73,6 +73,14 @@ typedef struct trn_needed {
 tw_status trn_needs(const trn_subject *, const trn_needed[], size_t n, tw_error *);
 /* TW_USAGE with `what` and `value` ("width ", 512) unless these bytes of a partition fit in SBUF. */
 tw_status trn_fits(const trn_subject *, const char *what, int64_t value, int64_t bytes, tw_error *);
+/* Fills several slots with numbers: {"NAME", value}, ... */
+typedef struct trn_number {
+  const char *name;
+  int64_t value;
+} trn_number;
+#define TRN_NUMBERS(slots, ...)                                                                                        \
+  trn_fill_numbers(slots, sizeof((trn_number[]){__VA_ARGS__}) / sizeof(trn_number), (trn_number[]){__VA_ARGS__})
+void trn_fill_numbers(tw_slots *, size_t n, const trn_number[]);
 /* The engine's argument of an instruction: ", engine=nisa.vector_engine"; empty for any. */
 typedef enum trn_choice { TRN_CHOOSE_ANY, TRN_CHOOSE_VECTOR, TRN_CHOOSE_SCALAR, TRN_CHOOSE_GPSIMD } trn_choice;
 /* The verb of a plan's field that is an engine, for TW_VERB's table. GpSimd has no access to PSUM. */

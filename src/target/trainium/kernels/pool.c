@@ -56,13 +56,8 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
   const int64_t pool = trn_key(s, "r"), h = trn_key(s, "h"), w = trn_key(s, "w");
-  tw_slots_number(slots, "pool", pool);
-  tw_slots_number(slots, "less", pool - 1);
-  tw_slots_number(slots, "second", pool > 1 ? 1 : 0);
-  tw_slots_number(slots, "out_h", h - pool + 1);
-  tw_slots_number(slots, "out_w", w - pool + 1);
-  tw_slots_number(slots, "height", p->height);
-  tw_slots_number(slots, "block", 128 * p->height);
+  TRN_NUMBERS(slots, {"pool", pool}, {"less", pool - 1}, {"second", pool > 1 ? 1 : 0}, {"out_h", h - pool + 1},
+              {"out_w", w - pool + 1}, {"height", p->height}, {"block", 128 * p->height});
   tw_slots_text(slots, "rows_engine", trn_engine_argument((trn_choice)p->rows));
   tw_slots_text(slots, "columns_engine", trn_engine_argument((trn_choice)p->columns));
 }

@@ -55,9 +55,7 @@ static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
                                       "product1", "sum0", "product0"}; /* moved in this order */
   for (int i = 0; i < INSTRUCTIONS; i++)
     tw_slots_text(slots, names[i], trn_engine_argument(i < p->share ? TRN_CHOOSE_GPSIMD : TRN_CHOOSE_VECTOR));
-  tw_slots_number(slots, "heads", trn_key(s, "b") * trn_key(s, "h"));
-  tw_slots_number(slots, "half", d / 2);
-  tw_slots_number(slots, "width", p->width);
+  TRN_NUMBERS(slots, {"heads", trn_key(s, "b") * trn_key(s, "h")}, {"half", d / 2}, {"width", p->width});
   if (trn_key(s, "interleaved")) {
     tw_slots_format(slots, "upper", "0:%lld:2", (long long)d);
     tw_slots_format(slots, "lower", "1:%lld:2", (long long)d);

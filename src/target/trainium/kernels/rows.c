@@ -122,9 +122,7 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
-  tw_slots_number(slots, "tiles", trn_row_tiles(s));
-  tw_slots_number(slots, "split", p->split);
-  tw_slots_number(slots, "part", trn_key(s, "cols") / p->split);
+  TRN_NUMBERS(slots, {"tiles", trn_row_tiles(s)}, {"split", p->split}, {"part", trn_key(s, "cols") / p->split});
   tw_slots_text(slots, "multiply", trn_engine_argument((trn_choice)p->multiply));
   if (!is_norm(s)) return;
   tw_slots_flag(slots, "layer", is_layer(s));

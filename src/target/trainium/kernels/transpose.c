@@ -54,12 +54,9 @@ static void offer(const trn_subject *s, const void *now, tw_menu_builder *m) {
 static void fill(const trn_subject *s, const void *looked_at, tw_slots *slots) {
   const plan *p = looked_at;
   const int64_t rows = trn_key(s, "rows"), cols = trn_key(s, "cols");
-  tw_slots_number(slots, "row_near", p->rows);
-  tw_slots_number(slots, "column_near", p->columns);
-  tw_slots_number(slots, "row_groups", rows / 128 / p->rows);
-  tw_slots_number(slots, "column_groups", cols / 128 / p->columns);
-  tw_slots_number(slots, "column_step", 128 * p->columns);
-  tw_slots_number(slots, "extent", 127 * p->columns + 1);
+  TRN_NUMBERS(slots, {"row_near", p->rows}, {"column_near", p->columns}, {"row_groups", rows / 128 / p->rows},
+              {"column_groups", cols / 128 / p->columns}, {"column_step", 128 * p->columns},
+              {"extent", 127 * p->columns + 1});
   tw_slots_format(slots, "psum_type", "nl.%s", trn_type_name_of(tw_problem_type(s->problem, "a")));
   trn_copy_slots(s, slots, "copy", "from", "engine", (trn_choice)p->copy);
 }

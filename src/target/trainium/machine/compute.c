@@ -226,6 +226,12 @@ static void fill_row(void *context, int64_t n, const double *const source[], dou
 
 void trn_fill(const trn_view *dst, double value) { trn_map(dst, 0, NULL, fill_row, &value, NULL, NULL); }
 
+double trn_get(const trn_view *v, int64_t element) {
+  double out;
+  trn_gather(v, element, 0, 1, &out);
+  return out;
+}
+
 void trn_set(const trn_view *dst, int64_t element, double value) {
   trn_fill(&(trn_view){dst->array, dst->type, .n = 1, .size = {1}, .stride = {1}, .offset = element}, value);
 }
@@ -280,15 +286,13 @@ void trn_scan(const trn_view *dst, const trn_view *a, const trn_view *b, const t
     uint8_t undefined = 0;
     if (initial) {
       const int64_t from = row_of(initial, at);
-      trn_gather(initial, from, 0, 1, &state);
+      state = trn_get(initial, from);
       undefined = trn_mark_of(dst, initial, from);
     }
     for (int64_t i = 0; i < inner_size(dst); i++) {
-      double x, y;
       const int64_t xi = rows[1] + i * step_of(a), yi = rows[2] + i * step_of(b),
                     to = rows[0] + i * dst->stride[dst->n - 1];
-      trn_gather(a, xi, 0, 1, &x);
-      trn_gather(b, yi, 0, 1, &y);
+      const double x = trn_get(a, xi), y = trn_get(b, yi);
       undefined |= trn_mark_of(dst, a, xi) | trn_mark_of(dst, b, yi);
       state = (double)(float)trn_compute_binary(op1, (double)(float)trn_compute_binary(op0, state, x), y);
       dst->array->cell[to] = to_cell(dst->type, state);

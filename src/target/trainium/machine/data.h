@@ -119,7 +119,8 @@ void trn_turn(const trn_view *dst, const trn_view *src);
 /* Copies and converts elements; elements that are not `allowed` (NULL: all are) stay unchanged. */
 void trn_copy(const trn_view *dst, const trn_view *src, trn_allowed *allowed, const void *mask);
 void trn_fill(const trn_view *dst, double value);
-/* Writes one element of the view's array. */
+/* One element of the view's array. */
+double trn_get(const trn_view *, int64_t element);
 void trn_set(const trn_view *dst, int64_t element, double value);
 
 #endif

@@ -51,11 +51,7 @@ static tw_rows dense(const trn_view *dst, const trn_view *v, int64_t pitch, floa
     const int64_t begin = v->offset + i * v->stride[0];
     float *row = room + i * pitch;
     for (int64_t j = 0; is_real && j < p.n; j++) row[j] = tw_float_of(v->array->cell[begin + p.at[j]]);
-    for (int64_t j = 0; !is_real && j < p.n; j++) {
-      double x;
-      trn_gather(v, begin + p.at[j], 0, 1, &x);
-      row[j] = (float)x;
-    }
+    for (int64_t j = 0; !is_real && j < p.n; j++) row[j] = (float)trn_get(v, begin + p.at[j]);
     for (int64_t j = p.n; j < pitch; j++) row[j] = 0;
   }
   return (tw_rows){room, pitch};

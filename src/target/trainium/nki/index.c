@@ -106,25 +106,15 @@ static void take_slice(nki_run *r, nki_view *out, const nki_view *v, int axis, c
 
 /* Index tensors and ints of an index select together: their grid becomes one group of dimensions. */
 static void take_indices(nki_run *r, nki_view *out, const nki_view *v, int n_items, const nki_value item[], int first) {
-  int64_t size[TRN_VIEW_DIMS];
-  int n = 0;
+  nki_index *all = nki_index_new(r, 0);
   for (int i = 0; i < n_items; i++) {
+    int64_t size[TRN_VIEW_DIMS] = {0};
     if (item[i].type != NKI_V_INDEX) continue;
-    const nki_index *x = (nki_index *)item[i].as.o;
-    for (int d = n; d < x->n; d++) size[d] = 1;
-    if (x->n > n) { /* shapes align at their last dimensions */
-      memmove(size + (x->n - n), size, (size_t)n * sizeof *size);
-      for (int d = 0; d < x->n - n; d++) size[d] = 1;
-      n = x->n;
-    }
-    for (int d = 0; d < x->n; d++) {
-      int64_t *s = &size[n - x->n + d];
-      if (*s != x->size[d] && *s != 1 && x->size[d] != 1) nki_fail(r, "the index tensors do not broadcast");
-      if (*s == 1) *s = x->size[d];
-    }
+    all->n = nki_broadcast_dims(r, all, (nki_index *)item[i].as.o, size);
+    memcpy(all->size, size, sizeof size);
   }
   const int base = out->n;
-  for (int d = 0; d < n; d++) add_dim(r, out, size[d], 0, 0);
+  for (int d = 0; d < all->n; d++) add_dim(r, out, all->size[d], 0, 0);
   for (int i = 0, axis = 0; i < n_items; i++) {
     if (item[i].type == NKI_V_NONE) continue;
     if (item[i].type == NKI_V_INDEX && i >= first) {
@@ -133,7 +123,7 @@ static void take_indices(nki_run *r, nki_view *out, const nki_view *v, int n_ite
       out->column += x->offset * v->along_columns[axis];
       add_limit(r, out, axis, x->offset, v->size[axis]);
       for (int d = 0; d < x->n; d++) {
-        const int to = base + n - x->n + d;
+        const int to = base + all->n - x->n + d;
         out->along_partitions[to] += x->factor[d] * v->along_partitions[axis];
         out->along_columns[to] += x->factor[d] * v->along_columns[axis];
         out->limit[out->n_limits - 1].factor[to] = x->size[d] == 1 ? 0 : x->factor[d];

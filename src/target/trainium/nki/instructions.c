@@ -131,6 +131,30 @@ static nki_bounds box_of(nki_run *r, nki_value mask, int n, const int64_t size[]
   return bounds;
 }
 
+/* The operands of a pass: tiles of one shape, then operands with one value per partition. */
+typedef struct operands {
+  nki_view *source[3];
+  size_t n;
+  unsigned pointers; /* a bit for each source with one value per partition */
+  int dims;
+  int64_t size[TRN_VIEW_DIMS];
+} operands;
+
+/* b may be NULL. */
+static operands operands_of(nki_run *r, nki_view *a, nki_view *b) {
+  operands o = {.source = {tile_of(r, a), b ? tile_of(r, b) : NULL}, .n = b ? 2 : 1};
+  o.dims = common_shape(r, o.n, o.source, o.size);
+  return o;
+}
+
+/* The number of the new source; -1 without one. */
+static int add_pointer(nki_run *r, operands *o, nki_view *pointer) {
+  if (!pointer) return -1;
+  o->pointers |= 1u << o->n;
+  o->source[o->n] = pointer_of(r, pointer, o->dims);
+  return (int)o->n++;
+}
+
 /* ---- rows ---- */
 
 typedef struct computation {
@@ -182,18 +206,16 @@ static void activation_row(void *context, int64_t n, const double *const source[
 
 /* ---- one pass over operands of one shape ---- */
 
-/* Cuts dst and sources by the mask, computes, and emits the instruction. Operands with one value per partition are
- * sources, too, marked in `pointers`. Without a `row` the source is copied. */
-static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type type, int n, const int64_t size[],
-                      size_t n_sources, nki_view *source[], unsigned pointers, trn_instruction i, trn_row *row,
+/* Cuts dst and sources by the mask, computes, and emits the instruction. Without a `row` the source is copied. */
+static nki_view *pass(nki_run *r, nki_result result, trn_type type, const operands *o, trn_instruction i, trn_row *row,
                       computation *c) {
-  nki_view *whole = destination(r, &result, memory, type, n, size);
-  const nki_bounds bounds = nki_bounds_of(r, result.mask, n, size);
+  nki_view *whole = destination(r, &result, TRN_SBUF, type, o->dims, o->size);
+  const nki_bounds bounds = nki_bounds_of(r, result.mask, o->dims, o->size);
   if (bounds.is_empty) return whole;
   nki_view *operand[4] = {nki_cut(r, whole, &bounds)};
-  for (size_t s = 0; s < n_sources; s++) {
-    operand[s + 1] = nki_cut(r, source[s], &bounds);
-    if (operand[s + 1]->size[0] == operand[0]->size[0] || pointers >> s & 1) continue;
+  for (size_t s = 0; s < o->n; s++) {
+    operand[s + 1] = nki_cut(r, o->source[s], &bounds);
+    if (operand[s + 1]->size[0] == operand[0]->size[0] || o->pointers >> s & 1) continue;
     int64_t wide[TRN_VIEW_DIMS];
     memcpy(wide, operand[s + 1]->size, sizeof wide);
     wide[0] = operand[0]->size[0]; /* engines cannot read one partition for all */
@@ -202,103 +224,74 @@ static nki_view *pass(nki_run *r, nki_result result, trn_memory memory, trn_type
   i.engine = result.engine;
   i.partitions = (int)operand[0]->size[0];
   i.elements = nki_free_elements(operand[0]);
-  const int first = i.n_operands;
-  nki_emit(r, i, 1, n_sources + 1, operand);
+  for (size_t s = 0; s < o->n; s++) i.operand[s + 1].is_pointer = o->pointers >> s & 1;
+  nki_emit(r, i, 1, o->n + 1, operand);
   trn_view data[4] = {nki_data(r, operand[0])};
   const trn_view *in[3];
-  for (size_t s = 0; s < n_sources; s++) {
+  for (size_t s = 0; s < o->n; s++) {
     data[s + 1] = nki_data(r, operand[s + 1]);
     in[s] = &data[s + 1];
-    if (pointers >> s & 1)
-      r->program->instruction[r->program->n_instructions - 1].operand[first + 1 + (int)s].is_pointer = true;
   }
   if (data[0].array && row)
-    trn_map(&data[0], n_sources, in, row, c, bounds.rest ? nki_allowed : NULL, &bounds);
+    trn_map(&data[0], o->n, in, row, c, bounds.rest ? nki_allowed : NULL, &bounds);
   else if (data[0].array)
     trn_copy(&data[0], in[0], bounds.rest ? nki_allowed : NULL, &bounds);
   return whole;
 }
 
 nki_view *nki_do_copy(nki_run *r, nki_view *src, nki_result result) {
-  nki_view *source[1] = {tile_of(r, src)};
-  int64_t size[TRN_VIEW_DIMS];
-  const int n = common_shape(r, 1, source, size);
-  return pass(r, result, TRN_SBUF, src->type, n, size, 1, source, 0, (trn_instruction){.opcode = TRN_COPY}, NULL, NULL);
+  const operands o = operands_of(r, src, NULL);
+  return pass(r, result, src->type, &o, (trn_instruction){.opcode = TRN_COPY}, NULL, NULL);
 }
 
 nki_view *nki_do_unary(nki_run *r, trn_unary op, nki_view *src, nki_scalar scale, const nki_scalar *bias,
                        nki_result result) {
-  nki_view *source[3] = {tile_of(r, src)};
-  int64_t size[TRN_VIEW_DIMS];
-  const int n = common_shape(r, 1, source, size);
-  computation c = {.unary = op, .scale = scale.value, .scale_source = -1, .bias_source = -1};
-  size_t used = 1;
-  if (scale.pointer) {
-    c.scale_source = (int)used;
-    source[used++] = pointer_of(r, scale.pointer, n);
-  }
-  if (bias && bias->pointer) {
-    c.bias_source = (int)used;
-    source[used++] = pointer_of(r, bias->pointer, n);
-  } else if (bias) {
-    c.bias = bias->value;
-  }
+  operands o = operands_of(r, src, NULL);
+  computation c = {.unary = op, .scale = scale.value, .bias = bias ? bias->value : 0};
+  c.scale_source = add_pointer(r, &o, scale.pointer);
+  c.bias_source = add_pointer(r, &o, bias ? bias->pointer : NULL);
   trn_instruction i = {.opcode = TRN_ACTIVATION, .function = trn_unary_name(op)};
   if (result.engine != TRN_SCALAR) i = (trn_instruction){.opcode = TRN_RECIPROCAL}; /* Vector's only function */
-  return pass(r, result, TRN_SBUF, src->type, n, size, used, source, (1u << used) - 2, i, activation_row, &c);
+  return pass(r, result, src->type, &o, i, activation_row, &c);
 }
 
 nki_view *nki_do_binary(nki_run *r, trn_binary op, nki_view *a, nki_view *b, nki_result result) {
-  nki_view *source[2] = {tile_of(r, a), tile_of(r, b)};
-  int64_t size[TRN_VIEW_DIMS];
-  const int n = common_shape(r, 2, source, size);
+  const operands o = operands_of(r, a, b);
   nki_check_bits(r, op, a->type);
   nki_check_bits(r, op, b->type);
   const bool integers = !trn_type_is_real(a->type) && !trn_type_is_real(b->type);
   computation c = {.op = {op}, .source = {1, -1}};
   c.is_exact = trn_binary_is_exact(op) || (integers && result.engine == TRN_GPSIMD);
   trn_row *row = !c.is_exact && op <= TRN_MULTIPLY ? simple_row : arithmetic_row;
-  return pass(r, result, TRN_SBUF, promote(a->type, b->type), n, size, 2, source, 0,
-              (trn_instruction){.opcode = TRN_TENSOR_TENSOR}, row, &c);
+  return pass(r, result, promote(a->type, b->type), &o, (trn_instruction){.opcode = TRN_TENSOR_TENSOR}, row, &c);
 }
 
-static void set_scalar(nki_run *r, computation *c, int k, const nki_scalar *s, nki_view *source[3], size_t *used,
-                       int n) {
+static void set_scalar(nki_run *r, computation *c, int k, const nki_scalar *s, operands *o) {
   c->scalar[k] = s->value;
-  c->source[k] = -1;
-  if (!s->pointer) return;
-  c->source[k] = (int)*used;
-  source[(*used)++] = pointer_of(r, s->pointer, n);
+  c->source[k] = add_pointer(r, o, s->pointer);
 }
 
 nki_view *nki_do_scalar(nki_run *r, nki_view *src, trn_binary op0, nki_scalar operand0, bool reverse0, trn_binary op1,
                         const nki_scalar *operand1, bool reverse1, nki_result result) {
-  nki_view *source[3] = {tile_of(r, src)};
-  int64_t size[TRN_VIEW_DIMS];
-  const int n = common_shape(r, 1, source, size);
+  operands o = operands_of(r, src, NULL);
   nki_check_bits(r, op0, src->type);
   if (operand1) nki_check_bits(r, op1, src->type);
   computation c = {.op = {op0, op1}, .reverse = {reverse0, reverse1}, .has_second = operand1 != NULL};
-  size_t used = 1;
-  set_scalar(r, &c, 0, &operand0, source, &used, n);
-  if (operand1) set_scalar(r, &c, 1, operand1, source, &used, n);
+  set_scalar(r, &c, 0, &operand0, &o);
+  if (operand1) set_scalar(r, &c, 1, operand1, &o);
   c.is_exact = trn_binary_is_exact(op0) || (result.engine == TRN_GPSIMD && !trn_type_is_real(src->type));
-  return pass(r, result, TRN_SBUF, src->type, n, size, used, source, (1u << used) - 2,
-              (trn_instruction){.opcode = TRN_TENSOR_SCALAR}, arithmetic_row, &c);
+  return pass(r, result, src->type, &o, (trn_instruction){.opcode = TRN_TENSOR_SCALAR}, arithmetic_row, &c);
 }
 
 nki_view *nki_do_scalar_tensor(nki_run *r, nki_view *a, trn_binary op0, nki_scalar scalar, bool reverse0,
                                trn_binary op1, nki_view *b, bool reverse1, nki_result result) {
-  nki_view *source[3] = {tile_of(r, a), tile_of(r, b)};
-  int64_t size[TRN_VIEW_DIMS];
-  const int n = common_shape(r, 2, source, size);
+  operands o = operands_of(r, a, b);
   computation c = {.op = {op0, op1}, .reverse = {reverse0, reverse1}, .has_second = true};
-  size_t used = 2;
-  set_scalar(r, &c, 0, &scalar, source, &used, n);
+  set_scalar(r, &c, 0, &scalar, &o);
   c.source[1] = 1;
   c.is_exact = trn_binary_is_exact(op0) && trn_binary_is_exact(op1);
-  return pass(r, result, TRN_SBUF, promote(a->type, b->type), n, size, used, source, used == 3 ? 4 : 0,
-              (trn_instruction){.opcode = TRN_SCALAR_TENSOR_TENSOR}, arithmetic_row, &c);
+  return pass(r, result, promote(a->type, b->type), &o, (trn_instruction){.opcode = TRN_SCALAR_TENSOR_TENSOR},
+              arithmetic_row, &c);
 }
 
 /* ---- HBM ---- */
@@ -394,16 +387,15 @@ nki_view *nki_do_reduce(nki_run *r, trn_binary op, nki_view *src, unsigned axes,
 
 nki_view *nki_do_scan(nki_run *r, nki_view *a, nki_view *b, nki_scalar initial, trn_binary op0, trn_binary op1,
                       nki_result result) {
-  nki_view *source[2] = {tile_of(r, a), tile_of(r, b)};
-  int64_t size[TRN_VIEW_DIMS];
-  const int n = common_shape(r, 2, source, size);
-  nki_view *whole = destination(r, &result, TRN_SBUF, promote(a->type, b->type), n, size);
-  const nki_bounds bounds = box_of(r, result.mask, n, size, "a scan");
+  const operands o = operands_of(r, a, b);
+  nki_view *whole = destination(r, &result, TRN_SBUF, promote(a->type, b->type), o.dims, o.size);
+  const nki_bounds bounds = box_of(r, result.mask, o.dims, o.size, "a scan");
   if (bounds.is_empty) return whole;
-  nki_view *operand[4] = {nki_cut(r, whole, &bounds), nki_cut(r, source[0], &bounds), nki_cut(r, source[1], &bounds)};
-  if (initial.pointer) operand[3] = nki_cut(r, pointer_of(r, initial.pointer, n), &bounds);
+  nki_view *operand[4] = {nki_cut(r, whole, &bounds), nki_cut(r, o.source[0], &bounds),
+                          nki_cut(r, o.source[1], &bounds)};
+  if (initial.pointer) operand[3] = nki_cut(r, pointer_of(r, initial.pointer, o.dims), &bounds);
   nki_emit_pass(r, TRN_SCAN, result.engine, nki_free_elements(operand[0]), initial.pointer ? 4 : 3, operand);
-  if (initial.pointer) r->program->instruction[r->program->n_instructions - 1].operand[3].is_pointer = true;
+  if (initial.pointer) nki_last(r)->operand[3].is_pointer = true;
   const trn_view dst = nki_data(r, operand[0]), x = nki_data(r, operand[1]), y = nki_data(r, operand[2]);
   const trn_view start = initial.pointer ? nki_data(r, operand[3]) : (trn_view){0};
   if (dst.array) trn_scan(&dst, &x, &y, initial.pointer ? &start : NULL, initial.value, op0, op1);
@@ -460,7 +452,7 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
                        .columns = (int)nki_free_elements(s),
                        .is_first = is_first};
   nki_emit(r, i, 1, 3, (nki_view *[]){to, s, m});
-  if (!is_first) r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
+  if (!is_first) nki_last(r)->operand[0].is_read = true;
   const trn_view dst = nki_data(r, to), x = nki_data(r, s), y = nki_data(r, m);
   if (dst.array && !trn_multiply(&dst, &x, &y, !is_first)) nki_out_of_memory(r);
   return whole;
@@ -537,13 +529,11 @@ nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
 }
 
 nki_view *nki_do_select(nki_run *r, const nki_mask *predicate, nki_view *on_true, double on_false, nki_result result) {
-  nki_view *source[1] = {tile_of(r, on_true)};
-  int64_t size[TRN_VIEW_DIMS];
-  const int n = common_shape(r, 1, source, size);
-  nki_view *whole = destination(r, &result, TRN_SBUF, on_true->type, n, size);
-  const nki_bounds bounds = box_of(r, result.mask, n, size, "affine_select");
+  const operands o = operands_of(r, on_true, NULL);
+  nki_view *whole = destination(r, &result, TRN_SBUF, on_true->type, o.dims, o.size);
+  const nki_bounds bounds = box_of(r, result.mask, o.dims, o.size, "affine_select");
   if (bounds.is_empty) return whole;
-  nki_view *to = nki_cut(r, whole, &bounds), *from = nki_cut(r, source[0], &bounds);
+  nki_view *to = nki_cut(r, whole, &bounds), *from = nki_cut(r, o.source[0], &bounds);
   if (from->tensor->memory == TRN_PSUM && !r->is_newer) /* GpSimd cannot read PSUM: the older compiler inserts a copy */
     from = nki_as_tile(r, nki_do_copy(r, from, (nki_result){.engine = TRN_ENGINE_ANY}));
   nki_emit_pass(r, TRN_AFFINE_SELECT, TRN_GPSIMD, nki_free_elements(to), 2, (nki_view *[]){to, from});

@@ -12,7 +12,7 @@ static trn_engine engine_of(nki_run *r, nki_value v, trn_engine fallback) {
 }
 
 /* The destination: `dst` of the newer dialect, or the tensor that is assigned to. */
-static nki_result result_of(nki_run *r, nki_arguments *a, nki_value dtype, nki_value mask, trn_engine engine) {
+nki_result nki_isa_result(nki_run *r, nki_arguments *a, nki_value dtype, nki_value mask, trn_engine engine) {
   nki_result out = {.mask = mask, .engine = engine};
   if (a->at[0].type != NKI_V_MISSING) {
     if (a->at[0].type != NKI_V_VIEW)
@@ -35,7 +35,7 @@ static void only_psum(nki_arguments *a, nki_result *result) {
 
 /* dst stationary moving ... mask accumulate */
 NKI_CALL(do_nc_matmul) {
-  nki_result result = result_of(r, a, (nki_value){0}, a->at[8], TRN_TENSOR);
+  nki_result result = nki_isa_result(r, a, (nki_value){0}, a->at[8], TRN_TENSOR);
   only_psum(a, &result);
   nki_view *stationary = nki_operand(r, a->at[1], "stationary"), *moving = nki_operand(r, a->at[2], "moving");
   if (nki_given(a->at[7])) nki_fail(r, "nc_matmul: unsupported argument 'perf_mode'");
@@ -47,8 +47,7 @@ NKI_CALL(do_nc_matmul) {
   const nki_value out = nki_of(nki_do_matmul(r, stationary, moving, adds, result));
   /* A transpose by the identity, or a product with zeros and ones: f32 needs only one pass. */
   if (r->program->n_instructions > before)
-    r->program->instruction[r->program->n_instructions - 1].is_transpose =
-        flag(r, a->at[3]) || flag(r, a->at[4]) || flag(r, a->at[5]);
+    nki_last(r)->is_transpose = flag(r, a->at[3]) || flag(r, a->at[4]) || flag(r, a->at[5]);
   if (a->at[0].type != NKI_V_MISSING) nki_note_matmul(r, result.into);
   return out;
 }
@@ -58,7 +57,7 @@ NKI_CALL(do_nc_transpose) {
   const bool is_small = data->n && data->size[0] <= 32 && nki_free_elements(data) <= 32;
   const trn_engine engine =
       engine_of(r, a->at[3], is_small && data->tensor->memory == TRN_PSUM ? TRN_VECTOR : TRN_TENSOR);
-  nki_result result = result_of(r, a, a->at[4], a->at[2], engine);
+  nki_result result = nki_isa_result(r, a, a->at[4], a->at[2], engine);
   if (engine == TRN_TENSOR) only_psum(a, &result);
   return nki_of(nki_do_transpose(r, data, result));
 }
@@ -80,9 +79,7 @@ static void accumulate(nki_run *r, nki_view *written, nki_view *values, nki_valu
                    from = nki_data(r, nki_as_tile(r, values));
     trn_reduce(&to, &from, tile->n - 1, TRN_ADD, false);
     for (int64_t p = 0; p < tile->size[0] && p < 128; p++) {
-      float sum;
-      memcpy(&sum, &sums.cell[p], sizeof sum);
-      r->accumulator[p] = sums.undefined[p] ? NAN : (double)(float)(r->accumulator[p] + (double)sum);
+      r->accumulator[p] = sums.undefined[p] ? NAN : (double)(float)(r->accumulator[p] + trn_get(&to, p));
     }
     trn_array_free(&sums);
   }
@@ -110,7 +107,7 @@ NKI_CALL(do_activation) {
   nki_scalar bias = {0};
   if (nki_given(a->at[3])) bias = nki_scalar_of(r, a->at[3], "bias");
   const nki_scalar scale = nki_given(a->at[4]) ? nki_scalar_of(r, a->at[4], "scale") : (nki_scalar){.value = 1};
-  nki_result result = result_of(r, a, a->at[9], a->at[8], TRN_SCALAR);
+  nki_result result = nki_isa_result(r, a, a->at[9], a->at[8], TRN_SCALAR);
   nki_view *exact = NULL; /* the accumulator adds the function's values before they are rounded to the tile's type */
   if (r->computes && result.into && result.into->type != TRN_F32 && (nki_given(a->at[6]) || nki_given(a->at[7]))) {
     r->is_muted = true;
@@ -127,7 +124,7 @@ NKI_CALL(do_activation) {
 NKI_CALL(do_tensor_tensor) {
   const trn_binary op = nki_binary_op(r, a->at[3], "op");
   nki_result result =
-      result_of(r, a, a->at[4], a->at[5], engine_of(r, a->at[6], op == TRN_POWER ? TRN_GPSIMD : TRN_VECTOR));
+      nki_isa_result(r, a, a->at[4], a->at[5], engine_of(r, a->at[6], op == TRN_POWER ? TRN_GPSIMD : TRN_VECTOR));
   return nki_of(nki_do_binary(r, op, nki_operand(r, a->at[1], "data1"), nki_operand(r, a->at[2], "data2"), result));
 }
 
@@ -144,7 +141,7 @@ NKI_CALL(do_tensor_scalar) {
   return nki_of(nki_do_scalar(r, data, op0, first, flag(r, a->at[4]),
                               has_second ? nki_binary_op(r, a->at[5], "op1") : TRN_BYPASS, has_second ? &second : NULL,
                               flag(r, a->at[7]),
-                              result_of(r, a, a->at[8], a->at[9], engine_of(r, a->at[10], TRN_ENGINE_ANY))));
+                              nki_isa_result(r, a, a->at[8], a->at[9], engine_of(r, a->at[10], TRN_ENGINE_ANY))));
 }
 
 /* dst data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask */
@@ -152,14 +149,15 @@ NKI_CALL(do_scalar_tensor_tensor) {
   return nki_of(nki_do_scalar_tensor(r, nki_operand(r, a->at[1], "data"), nki_binary_op(r, a->at[2], "op0"),
                                      nki_scalar_of(r, a->at[3], "operand0"), flag(r, a->at[6]),
                                      nki_binary_op(r, a->at[4], "op1"), nki_operand(r, a->at[5], "operand1"),
-                                     flag(r, a->at[7]), result_of(r, a, a->at[8], a->at[9], TRN_VECTOR)));
+                                     flag(r, a->at[7]), nki_isa_result(r, a, a->at[8], a->at[9], TRN_VECTOR)));
 }
 
 /* dst op data axis dtype mask negate keepdims */
 NKI_CALL(do_tensor_reduce) {
   nki_view *data = nki_operand(r, a->at[2], "data");
   return nki_of(nki_do_reduce(r, nki_binary_op(r, a->at[1], "op"), data, nki_axes(r, a->at[3], data->n),
-                              flag(r, a->at[7]), flag(r, a->at[6]), result_of(r, a, a->at[4], a->at[5], TRN_VECTOR)));
+                              flag(r, a->at[7]), flag(r, a->at[6]),
+                              nki_isa_result(r, a, a->at[4], a->at[5], TRN_VECTOR)));
 }
 
 /* dst data0 data1 initial op0 op1 reverse0 reverse1 dtype mask */
@@ -169,20 +167,20 @@ NKI_CALL(do_scan) {
   const nki_scalar initial = nki_scalar_of(r, a->at[3], "initial");
   return nki_of(nki_do_scan(r, nki_operand(r, a->at[1], "data0"), nki_operand(r, a->at[2], "data1"), initial,
                             nki_binary_op(r, a->at[4], "op0"), nki_binary_op(r, a->at[5], "op1"),
-                            result_of(r, a, a->at[8], a->at[9], TRN_VECTOR)));
+                            nki_isa_result(r, a, a->at[8], a->at[9], TRN_VECTOR)));
 }
 
 /* dst src dtype mask engine */
 NKI_CALL(do_tensor_copy) {
   const trn_engine usual = r->is_newer && trn_is_v2(r->config) ? TRN_VECTOR : TRN_ENGINE_ANY;
   return nki_of(nki_do_copy(r, nki_operand(r, a->at[1], "src"),
-                            result_of(r, a, a->at[2], a->at[3], engine_of(r, a->at[4], usual))));
+                            nki_isa_result(r, a, a->at[2], a->at[3], engine_of(r, a->at[4], usual))));
 }
 
 /* dst data dtype mask */
 NKI_CALL(do_reciprocal) {
   return nki_of(nki_do_unary(r, TRN_RECIP, nki_operand(r, a->at[1], "data"), (nki_scalar){.value = 1}, NULL,
-                             result_of(r, a, a->at[2], a->at[3], TRN_ENGINE_ANY)));
+                             nki_isa_result(r, a, a->at[2], a->at[3], TRN_ENGINE_ANY)));
 }
 
 /* dst src mask dst_rmw_op oob_mode dge_mode: dst comes first in both dialects */
@@ -225,19 +223,12 @@ static nki_index *pattern_of(nki_run *r, const nki_value given[3], int64_t parti
 static nki_mask *predicate_of(nki_run *r, nki_arguments *a, int64_t partitions) {
   nki_index *x = pattern_of(r, a->at + 6, partitions);
   const trn_binary op = nki_given(a->at[9]) ? nki_binary_op(r, a->at[9], "cmp_op") : TRN_EQUAL;
-  const int code = op == TRN_LESS            ? '<'
-                   : op == TRN_LESS_EQUAL    ? NKI_OP('<', '=')
-                   : op == TRN_GREATER       ? '>'
-                   : op == TRN_GREATER_EQUAL ? NKI_OP('>', '=')
-                   : op == TRN_EQUAL         ? NKI_OP('=', '=')
-                                             : 0;
-  if (!code) nki_fail(r, "unsupported cmp_op of affine_select");
-  return (nki_mask *)nki_compare(r, code, nki_of(x), nki_int(0)).as.o;
+  return (nki_mask *)nki_compare(r, nki_operator_of(op), nki_of(x), nki_int(0)).as.o;
 }
 
 /* dst pred on_true_tile on_false_value mask dtype pattern offset channel_multiplier cmp_op */
 NKI_CALL(do_affine_select) {
-  const nki_result result = result_of(r, a, a->at[5], a->at[4], TRN_GPSIMD);
+  const nki_result result = nki_isa_result(r, a, a->at[5], a->at[4], TRN_GPSIMD);
   nki_view *tile = nki_operand(r, a->at[2], "on_true_tile");
   const double value = nki_number(r, a->at[3], "on_false_value");
   nki_mask *mask = NULL;
@@ -259,7 +250,7 @@ NKI_CALL(do_affine_select) {
 /* dst expr dtype mask pattern offset channel_multiplier: the value of an index expression at each place */
 NKI_CALL(do_iota) {
   nki_index *x;
-  nki_result result = result_of(r, a, a->at[2], a->at[3], TRN_GPSIMD);
+  nki_result result = nki_isa_result(r, a, a->at[2], a->at[3], TRN_GPSIMD);
   if (a->at[1].type == NKI_V_INDEX) {
     x = (nki_index *)a->at[1].as.o;
   } else {
@@ -275,7 +266,7 @@ NKI_CALL(do_dma_transpose) {
   if (a->at[1].type != NKI_V_VIEW || nki_view_of(a->at[1])->n != 2)
     nki_fail(r, "dma_transpose needs a tensor of two dimensions");
   if (nki_given(a->at[2])) nki_fail(r, "dma_transpose: unsupported argument 'axes'");
-  nki_result result = result_of(r, a, a->at[4], a->at[3], TRN_SYNC);
+  nki_result result = nki_isa_result(r, a, a->at[4], a->at[3], TRN_SYNC);
   result.is_transpose = true;
   if (nki_view_of(a->at[1])->tensor->memory != TRN_HBM)
     nki_fail(r, "unsupported dma_transpose from SBUF; expected a tensor in HBM");
@@ -286,30 +277,28 @@ NKI_CALL(do_nothing) { return nki_none(); }
 
 NKI_CALL(do_version) { return nki_int(trn_is_v2(r->config) ? 2 : 3); }
 
+#define ISA(name, call, parameters)                                                                                    \
+  { NKI_LIB_NISA, name, call, parameters, -1 }
 const nki_builtin nki_isa_builtins[] = {
-    {NKI_LIB_NISA, "nc_matmul", do_nc_matmul,
-     "dst stationary moving is_stationary_onezero is_moving_onezero is_transpose tile_position perf_mode mask "
-     "accumulate tile_size",
-     -1},
-    {NKI_LIB_NISA, "nc_transpose", do_nc_transpose, "dst data mask engine dtype", -1},
-    {NKI_LIB_NISA, "activation", do_activation, "dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype",
-     -1},
-    {NKI_LIB_NISA, "tensor_tensor", do_tensor_tensor, "dst data1 data2 op dtype mask engine", -1},
-    {NKI_LIB_NISA, "tensor_scalar", do_tensor_scalar,
-     "dst data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine", -1},
-    {NKI_LIB_NISA, "scalar_tensor_tensor", do_scalar_tensor_tensor,
-     "dst data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask", -1},
-    {NKI_LIB_NISA, "tensor_reduce", do_tensor_reduce, "dst op data axis dtype mask negate keepdims", -1},
-    {NKI_LIB_NISA, "tensor_tensor_scan", do_scan, "dst data0 data1 initial op0 op1 reverse0 reverse1 dtype mask", -1},
-    {NKI_LIB_NISA, "tensor_copy", do_tensor_copy, "dst src dtype mask engine", -1},
-    {NKI_LIB_NISA, "reciprocal", do_reciprocal, "dst data dtype mask", -1},
-    {NKI_LIB_NISA, "memset", do_memset, "dst shape value dtype mask engine", -1},
-    {NKI_LIB_NISA, "affine_select", do_affine_select,
-     "dst pred on_true_tile on_false_value mask dtype pattern offset channel_multiplier cmp_op", -1},
+    ISA("nc_matmul", do_nc_matmul,
+        "dst stationary moving is_stationary_onezero is_moving_onezero is_transpose tile_position perf_mode mask "
+        "accumulate tile_size"),
+    ISA("nc_transpose", do_nc_transpose, "dst data mask engine dtype"),
+    ISA("activation", do_activation, "dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype"),
+    ISA("tensor_tensor", do_tensor_tensor, "dst data1 data2 op dtype mask engine"),
+    ISA("tensor_scalar", do_tensor_scalar, "dst data op0 operand0 reverse0 op1 operand1 reverse1 dtype mask engine"),
+    ISA("scalar_tensor_tensor", do_scalar_tensor_tensor,
+        "dst data op0 operand0 op1 operand1 reverse0 reverse1 dtype mask"),
+    ISA("tensor_reduce", do_tensor_reduce, "dst op data axis dtype mask negate keepdims"),
+    ISA("tensor_tensor_scan", do_scan, "dst data0 data1 initial op0 op1 reverse0 reverse1 dtype mask"),
+    ISA("tensor_copy", do_tensor_copy, "dst src dtype mask engine"),
+    ISA("reciprocal", do_reciprocal, "dst data dtype mask"),
+    ISA("memset", do_memset, "dst shape value dtype mask engine"),
+    ISA("affine_select", do_affine_select,
+        "dst pred on_true_tile on_false_value mask dtype pattern offset channel_multiplier cmp_op"),
     {NKI_LIB_NKI, "dma_copy", do_dma_copy, "dst src mask dst_rmw_op oob_mode dge_mode", -1},
-    {NKI_LIB_NISA, "activation_reduce", do_activation,
-     "dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype", -1},
-    {NKI_LIB_NISA, "iota", do_iota, "dst expr dtype mask pattern offset channel_multiplier", -1},
+    ISA("activation_reduce", do_activation, "dst op data bias scale reduce_op reduce_res reduce_cmd mask dtype"),
+    ISA("iota", do_iota, "dst expr dtype mask pattern offset channel_multiplier"),
     {NKI_LIB_NKI, "dma_transpose", do_dma_transpose, "dst src axes mask dtype dge_mode oob_mode", -1},
     {NKI_LIB_NKI, "get_nc_version", do_version, "", -1},
     {NKI_LIB_NKI, "barrier", do_nothing, "*", -1},

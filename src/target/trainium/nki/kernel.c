@@ -260,7 +260,7 @@ static void copy_out(nki_run *r, const tw_operand *given, nki_value v, void *buf
   const nki_tensor *t = view->tensor;
   if (!r->computes) return;
   r->skips = false;
-  nki_data(r, view);
+  const trn_view data = nki_data(r, view);
   const nki_view *same = nki_reshape(r, view, o->rank, dims);
   int64_t at[TW_RANK_MAX] = {0};
   for (int64_t i = 0; i < wanted; i++) {
@@ -274,13 +274,8 @@ static void copy_out(nki_run *r, const tw_operand *given, nki_value v, void *buf
       nki_fail(r, "elements of this tensor are read before they are written; element %lld of '%s' comes from them",
                (long long)i, o->name);
     }
-    if (buffer && (!t->array.undefined || !t->array.undefined[from])) { /* otherwise the poison stays */
-      float f;
-      int32_t integer;
-      memcpy(&f, &t->array.cell[from], 4);
-      memcpy(&integer, &t->array.cell[from], 4);
-      tw_set_element(o->type, buffer, to, trn_type_is_real(t->type) ? (double)f : (double)integer);
-    }
+    if (buffer && (!t->array.undefined || !t->array.undefined[from])) /* otherwise the poison stays */
+      tw_set_element(o->type, buffer, to, trn_get(&data, from));
     for (int d = o->rank - 1; d >= 0 && ++at[d] == o->dims[d]; d--) at[d] = 0;
   }
 }

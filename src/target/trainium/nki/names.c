@@ -95,18 +95,9 @@ static nki_value constant(nki_library library, const char *name) {
 }
 
 static const char *library_name(nki_library library) {
-  static const char *const names[] = {"nki",
-                                      "nki.language",
-                                      "nki.isa",
-                                      "numpy",
-                                      "math",
-                                      "nl.tile_size",
-                                      "nki.isa.reduce_cmd",
-                                      "nki.isa.engine",
-                                      "nki.isa",
-                                      "nl.fp32",
-                                      "nki.isa.nc_version",
-                                      "module"};
+#define NAME(library, name) name,
+  static const char *const names[] = {NKI_LIBRARIES(NAME)};
+#undef NAME
   return names[library];
 }
 
@@ -116,11 +107,11 @@ static nki_value library_name_or_missing(nki_library library, const char *name) 
   if (v.type != NKI_V_MISSING) return v;
   if ((library == NKI_LIB_NL || library == NKI_LIB_NUMPY) && type_of_name(name, &type))
     return (nki_value){.type = NKI_V_DTYPE, .as.i = type};
-  const nki_builtin *b = library == NKI_LIB_NL      ? find(nki_language_builtins, name)
-                         : library == NKI_LIB_NISA  ? find(nki_isa_builtins, name)
-                         : library == NKI_LIB_NUMPY ? find(nki_math_builtins, name)
-                         : library == NKI_LIB_MATH  ? find(nki_math_builtins, name)
-                                                    : NULL;
+  static const nki_builtin *const builtins[NKI_LIBRARY_COUNT] = {[NKI_LIB_NL] = nki_language_builtins,
+                                                                 [NKI_LIB_NISA] = nki_isa_builtins,
+                                                                 [NKI_LIB_NUMPY] = nki_math_builtins,
+                                                                 [NKI_LIB_MATH] = nki_math_builtins};
+  const nki_builtin *b = builtins[library] ? find(builtins[library], name) : NULL;
   if (!b && library == NKI_LIB_NISA) b = find(nki_special_builtins, name);
   const nki_builtin *array = find(nki_array_builtins, name);
   if (array && array->library == library) b = array;

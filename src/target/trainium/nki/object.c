@@ -216,16 +216,9 @@ bool nki_is_sequence(nki_value v) { return v.type == NKI_V_TUPLE || v.type == NK
 bool nki_is_number(nki_value v) { return v.type == NKI_V_INT || v.type == NKI_V_BOOL || v.type == NKI_V_REAL; }
 
 const char *nki_type_name(nki_value v) {
-  static const char *const names[] = {
-      [NKI_V_MISSING] = "nothing",  [NKI_V_NONE] = "None",          [NKI_V_BOOL] = "a bool",
-      [NKI_V_INT] = "an int",       [NKI_V_REAL] = "a float",       [NKI_V_ELLIPSIS] = "...",
-      [NKI_V_DTYPE] = "a dtype",    [NKI_V_BUFFER] = "a buffer",    [NKI_V_MODULE] = "a module",
-      [NKI_V_ENGINE] = "an engine", [NKI_V_BUILTIN] = "a function", [NKI_V_STRING] = "a string",
-      [NKI_V_TUPLE] = "a tuple",    [NKI_V_LIST] = "a list",        [NKI_V_DICT] = "a dict",
-      [NKI_V_SLICE] = "a slice",    [NKI_V_RANGE] = "a range",      [NKI_V_FUNCTION] = "a function",
-      [NKI_V_METHOD] = "a method",  [NKI_V_PAR_DIM] = "a par_dim",  [NKI_V_INDEX] = "an index tensor",
-      [NKI_V_MASK] = "a mask",      [NKI_V_VIEW] = "a tensor",      [NKI_V_UNAVAILABLE] = "unavailable",
-      [NKI_V_FRAME] = "an object",  [NKI_V_TENSOR] = "a tensor"};
+#define NAME(type, name) name,
+  static const char *const names[] = {NKI_TYPES(NAME)};
+#undef NAME
   return names[v.type];
 }
 

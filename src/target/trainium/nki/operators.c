@@ -69,7 +69,7 @@ static nki_value real_binary(nki_run *r, int op, double a, double b) {
 
 /* ---- index tensors and masks ---- */
 
-static int broadcast_dims(nki_run *r, const nki_index *a, const nki_index *b, int64_t size[TRN_VIEW_DIMS]) {
+int nki_broadcast_dims(nki_run *r, const nki_index *a, const nki_index *b, int64_t size[TRN_VIEW_DIMS]) {
   const int n = a->n > b->n ? a->n : b->n;
   for (int d = 0; d < n; d++) {
     const int da = d - (n - a->n), db = d - (n - b->n);
@@ -85,7 +85,7 @@ static int broadcast_dims(nki_run *r, const nki_index *a, const nki_index *b, in
 /* a * x + b * y, where one of them may be a plain number (n == 0). */
 static nki_index *combine(nki_run *r, const nki_index *a, int64_t x, const nki_index *b, int64_t y) {
   nki_index *out = nki_index_new(r, 0);
-  out->n = broadcast_dims(r, a, b, out->size);
+  out->n = nki_broadcast_dims(r, a, b, out->size);
   for (int d = 0; d < out->n; d++) {
     const int da = d - (out->n - a->n), db = d - (out->n - b->n);
     out->factor[d] = (da < 0 ? 0 : a->factor[da] * x) + (db < 0 ? 0 : b->factor[db] * y);
@@ -172,33 +172,31 @@ static nki_value index_compare(nki_run *r, int op, nki_value x, nki_value y) {
 
 /* ---- tensors ---- */
 
-static int tensor_op(int op) {
-  switch (op) {
-  case '+': return TRN_ADD;
-  case '-': return TRN_SUBTRACT;
-  case '*': return TRN_MULTIPLY;
-  case '/': return TRN_DIVIDE;
-  case '%': return TRN_MODULO;
-  case NKI_OP('*', '*'): return TRN_POWER;
-  case '&': return TRN_BITWISE_AND;
-  case '|': return TRN_BITWISE_OR;
-  case '^': return TRN_BITWISE_XOR;
-  case NKI_OP('<', '<'): return TRN_LEFT_SHIFT;
-  case NKI_OP('>', '>'): return TRN_RIGHT_SHIFT;
-  case '<': return TRN_LESS;
-  case '>': return TRN_GREATER;
-  case NKI_OP('<', '='): return TRN_LESS_EQUAL;
-  case NKI_OP('>', '='): return TRN_GREATER_EQUAL;
-  case NKI_OP('=', '='): return TRN_EQUAL;
-  case NKI_OP('!', '='): return TRN_NOT_EQUAL;
-  default: return -1;
-  }
+// clang-format off
+#define TENSOR_OPERATORS(X)                                                                                            \
+  X('+', ADD) X('-', SUBTRACT) X('*', MULTIPLY) X('/', DIVIDE) X('%', MODULO) X(NKI_OP('*', '*'), POWER)               \
+  X('&', BITWISE_AND) X('|', BITWISE_OR) X('^', BITWISE_XOR) X(NKI_OP('<', '<'), LEFT_SHIFT)                           \
+  X(NKI_OP('>', '>'), RIGHT_SHIFT) X('<', LESS) X('>', GREATER) X(NKI_OP('<', '='), LESS_EQUAL)                        \
+  X(NKI_OP('>', '='), GREATER_EQUAL) X(NKI_OP('=', '='), EQUAL) X(NKI_OP('!', '='), NOT_EQUAL)
+// clang-format on
+#define ENTRY(op, code) {op, TRN_##code},
+static const struct {
+  int op;
+  trn_binary code;
+} tensor_ops[] = {TENSOR_OPERATORS(ENTRY)};
+enum { TENSOR_OPS = sizeof tensor_ops / sizeof *tensor_ops };
+
+int nki_operator_of(trn_binary code) {
+  for (size_t i = 0; i < TENSOR_OPS; i++)
+    if (tensor_ops[i].code == code) return tensor_ops[i].op;
+  return 0;
 }
 
 static nki_value tensor_binary(nki_run *r, int op, nki_value a, nki_value b, nki_arguments *arguments) {
-  const int code = tensor_op(op);
-  if (code < 0) nki_fail(r, "unsupported operator on a tensor");
-  const nki_value out = nki_arithmetic(r, (trn_binary)code, a, b, (nki_value){.type = NKI_V_MISSING}, NULL,
+  size_t i = 0;
+  while (i < TENSOR_OPS && tensor_ops[i].op != op) i++;
+  if (i == TENSOR_OPS) nki_fail(r, "unsupported operator on a tensor");
+  const nki_value out = nki_arithmetic(r, tensor_ops[i].code, a, b, (nki_value){.type = NKI_V_MISSING}, NULL,
                                        arguments ? arguments->into : NULL);
   if (arguments && arguments->into) arguments->used_into = true;
   return out;

@@ -16,11 +16,7 @@ static int64_t place_of(const trn_view *v, int64_t p, int64_t i) {
 /* Reads an element; false: it was never written. */
 static bool get(const trn_view *v, int64_t p, int64_t i, double *out) {
   const int64_t at = place_of(v, p, i);
-  float f;
-  int32_t n;
-  memcpy(&f, &v->array->cell[at], sizeof f);
-  memcpy(&n, &v->array->cell[at], sizeof n);
-  *out = trn_type_is_real(v->type) ? (double)f : v->type == TRN_U32 ? (double)(uint32_t)n : (double)n;
+  *out = trn_get(v, at);
   return !v->array->undefined || !v->array->undefined[at];
 }
 
@@ -92,7 +88,7 @@ NKI_CALL(do_shuffle) {
                (long long)src->size[0]);
   }
   nki_emit_pass(r, TRN_SELECT, TRN_VECTOR, n, 2, (nki_view *[]){out, src});
-  r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
+  nki_last(r)->operand[0].is_read = true;
   if (!r->computes || r->skips) return nki_of(out);
   const trn_view to = nki_data(r, out), data = nki_data(r, src);
   double value[PARTITIONS];
@@ -117,7 +113,7 @@ nki_value nki_do_predicated(nki_run *r, const nki_builtin *b, nki_arguments *a) 
   if (src && (src->size[0] != partitions || nki_free_elements(src) != n))
     nki_fail(r, "%s: src and predicate have different shapes", b->name);
   nki_emit_pass(r, TRN_SELECT, TRN_VECTOR, n, src ? 3 : 2, (nki_view *[]){out, predicate, src});
-  r->program->instruction[r->program->n_instructions - 1].operand[0].is_read = true;
+  nki_last(r)->operand[0].is_read = true;
   if (!r->computes || r->skips) return nki_of(out);
   const trn_view to = nki_data(r, out), where = nki_data(r, predicate), from = src ? nki_data(r, src) : to;
   for (int64_t p = 0; p < partitions; p++)
@@ -215,9 +211,7 @@ NKI_CALL(do_max8) {
 
 /* dst data op0 operand0 reduce_op reduce_res reverse0 dtype mask: data op0 operand0, and its reduction over the free dimensions */
 NKI_CALL(do_scalar_reduce) {
-  if (a->at[0].type == NKI_V_VIEW) a->into = nki_view_of(a->at[0]);
-  const nki_result result = nki_result_of(r, a, a->at[7], a->at[8], TRN_VECTOR);
-  if (a->at[0].type == NKI_V_VIEW) a->used_into = false;
+  const nki_result result = nki_isa_result(r, a, a->at[7], a->at[8], TRN_VECTOR);
   const bool reversed = nki_given(a->at[6]) && nki_truth(r, a->at[6]);
   nki_view *out = nki_do_scalar(r, nki_operand(r, a->at[1], "data"), nki_binary_op(r, a->at[2], "op0"),
                                 nki_scalar_of(r, a->at[3], "operand0"), reversed, TRN_BYPASS, NULL, false, result);

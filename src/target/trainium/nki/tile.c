@@ -258,7 +258,9 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
   for (size_t k = 0; k < n; k++) {
     if (i.n_operands == TRN_OPERANDS_MAX) nki_fail(r, "the instruction has too many operands");
     trn_region *region = &i.operand[i.n_operands++];
+    const bool is_pointer = region->is_pointer;
     *region = nki_region(r, operand[k], k >= n_outputs, k < n_outputs);
+    region->is_pointer = is_pointer;
     nki_tensor *t = operand[k]->tensor;
     const int64_t block = operand[k]->column / t->columns;
     /* now the zeros must be written */
@@ -282,6 +284,7 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
   }
   nki_check_rules(r, &i, n_outputs, n, operand);
   i.scope = r->scope;
+  i.block = r->block;
   const size_t number = r->program->n_instructions;
   r->skips = number < r->request->n_needed && !r->request->needed[number];
   if ((int64_t)number >= 2 * r->tensors_max)

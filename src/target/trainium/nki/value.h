@@ -23,34 +23,21 @@ typedef struct nki_run nki_run;
 typedef struct nki_builtin nki_builtin;
 typedef struct nki_object nki_object;
 
-typedef enum nki_type {
-  NKI_V_MISSING, /* an argument that was not given */
-  NKI_V_NONE,
-  NKI_V_BOOL,
-  NKI_V_INT,
-  NKI_V_REAL,
-  NKI_V_ELLIPSIS,
-  NKI_V_DTYPE,   /* i: a trn_type */
-  NKI_V_BUFFER,  /* i: a trn_memory */
-  NKI_V_MODULE,  /* i: a nki_library */
-  NKI_V_ENGINE,  /* i: a trn_engine */
-  NKI_V_BUILTIN, /* builtin */
-  NKI_V_STRING,
-  NKI_V_TUPLE,
-  NKI_V_LIST,
-  NKI_V_DICT,
-  NKI_V_SLICE,
-  NKI_V_RANGE,
-  NKI_V_FUNCTION,
-  NKI_V_METHOD,
-  NKI_V_PAR_DIM, /* i */
-  NKI_V_INDEX,
-  NKI_V_MASK,
-  NKI_V_VIEW,
-  NKI_V_UNAVAILABLE, /* a name of the module whose evaluation failed; text: the reason */
-  NKI_V_FRAME,
-  NKI_V_TENSOR
-} nki_type;
+/* The kinds of values, and what errors call them. `i`, `builtin`: the used field of a nki_value. */
+// clang-format off
+#define NKI_TYPES(X)                                                                                                   \
+  X(MISSING, "nothing") /* an argument that was not given */                                                           \
+  X(NONE, "None") X(BOOL, "a bool") X(INT, "an int") X(REAL, "a float") X(ELLIPSIS, "...")                             \
+  X(DTYPE, "a dtype") /* i: a trn_type */ X(BUFFER, "a buffer") /* i: a trn_memory */                                  \
+  X(MODULE, "a module") /* i: a nki_library */ X(ENGINE, "an engine") /* i: a trn_engine */                            \
+  X(BUILTIN, "a function") /* builtin */ X(STRING, "a string") X(TUPLE, "a tuple") X(LIST, "a list") X(DICT, "a dict") \
+  X(SLICE, "a slice") X(RANGE, "a range") X(FUNCTION, "a function") X(METHOD, "a method") X(PAR_DIM, "a par_dim") /* i */\
+  X(INDEX, "an index tensor") X(MASK, "a mask") X(VIEW, "a tensor")                                                    \
+  X(UNAVAILABLE, "unavailable") /* a name of the module whose evaluation failed; text: the reason */                   \
+  X(FRAME, "an object") X(TENSOR, "a tensor")
+// clang-format on
+#define NKI_TYPE(type, name) NKI_V_##type,
+typedef enum nki_type { NKI_TYPES(NKI_TYPE) NKI_V_TYPES } nki_type;
 
 typedef struct nki_value {
   nki_type type;
@@ -171,20 +158,16 @@ struct nki_view {
   } limit[TRN_VIEW_DIMS];
 };
 
-typedef enum nki_library {
-  NKI_LIB_NKI,
-  NKI_LIB_NL,
-  NKI_LIB_NISA,
-  NKI_LIB_NUMPY,
-  NKI_LIB_MATH,
-  NKI_LIB_TILE_SIZE,
-  NKI_LIB_REDUCE_CMD,
-  NKI_LIB_ENGINE,
-  NKI_LIB_MODE,    /* dge_mode, oob_mode, matmul_perf_mode */
-  NKI_LIB_LIMITS,  /* nl.fp32 */
-  NKI_LIB_VERSION, /* nisa.nc_version */
-  NKI_LIB_OTHER
-} nki_library;
+/* What names belong to. */
+// clang-format off
+#define NKI_LIBRARIES(X)                                                                                               \
+  X(NKI, "nki") X(NL, "nki.language") X(NISA, "nki.isa") X(NUMPY, "numpy") X(MATH, "math") X(TILE_SIZE, "nl.tile_size")\
+  X(REDUCE_CMD, "nki.isa.reduce_cmd") X(ENGINE, "nki.isa.engine")                                                      \
+  X(MODE, "nki.isa") /* dge_mode, oob_mode, matmul_perf_mode */                                                        \
+  X(LIMITS, "nl.fp32") X(VERSION, "nki.isa.nc_version") X(OTHER, "module")
+// clang-format on
+#define NKI_LIBRARY(library, name) NKI_LIB_##library,
+typedef enum nki_library { NKI_LIBRARIES(NKI_LIBRARY) NKI_LIBRARY_COUNT } nki_library;
 enum { NKI_REDUCE_IDLE, NKI_REDUCE_RESET, NKI_REDUCE_REDUCE, NKI_REDUCE_RESET_REDUCE };
 
 /* Arguments of a call, bound to the parameters of a builtin. */
@@ -221,7 +204,8 @@ struct nki_run {
   bool is_muted;     /* instructions are computed, but not added to the program */
   bool imports_older, imports_newer; /* the dialects that the file imports */
   int line;
-  int scope, loops; /* index of the current iteration in the program's list; number of loops so far */
+  int scope, loops;  /* index of the current iteration in the program's list; number of loops so far */
+  int block, blocks; /* number of the current nl.no_reorder, 0: none; number of these so far */
   nki_frame *frame, *globals;
   nki_object *objects;
   size_t bytes, collect_at, bytes_max; /* of objects: now, at the next collection, at most */
@@ -297,6 +281,9 @@ void nki_set(nki_run *, nki_frame *, int symbol, nki_value);
 nki_value nki_binary(nki_run *, int op, nki_value, nki_value, nki_arguments *);
 nki_value nki_compare(nki_run *, int op, nki_value, nki_value);
 nki_value nki_unary(nki_run *, int op, nki_value);
+int nki_operator_of(trn_binary); /* 0: none */
+/* The common sizes of two index tensors; returns the number of dimensions. */
+int nki_broadcast_dims(nki_run *, const nki_index *, const nki_index *, int64_t size[TRN_VIEW_DIMS]);
 /* a op b where one is a tensor; a new tile, or `into`. */
 nki_value nki_arithmetic(nki_run *, trn_binary, nki_value a, nki_value b, nki_value mask, const nki_value *dtype,
                          nki_view *into);
@@ -378,6 +365,8 @@ trn_region nki_region(nki_run *, const nki_view *tile, bool is_read, bool is_wri
 /* An instruction of these tiles, outputs first. */
 void nki_emit(nki_run *, trn_instruction, size_t n_outputs, size_t n, nki_view *const operand[]);
 void nki_emit_pass(nki_run *, trn_opcode, trn_engine, int64_t elements, size_t n, nki_view *const operand[]);
+/* The instruction that was emitted last. */
+static inline trn_instruction *nki_last(nki_run *r) { return &r->program->instruction[r->program->n_instructions - 1]; }
 /* A value of the kernel as a tensor in SBUF or PSUM; fails with the name of the argument. */
 nki_view *nki_operand(nki_run *, nki_value, const char *what);
 /* A broadcast along partitions, as a tile that has all partitions. */
@@ -401,6 +390,8 @@ typedef struct nki_result { /* the destination of an instruction */
   bool is_transpose; /* of a transfer */
 } nki_result;
 nki_result nki_result_of(nki_run *, nki_arguments *, nki_value dtype, nki_value mask, trn_engine);
+/* the same for nki.isa, where `dst` may be given */
+nki_result nki_isa_result(nki_run *, nki_arguments *, nki_value dtype, nki_value mask, trn_engine);
 int64_t nki_free_elements(const nki_view *); /* of each partition */
 nki_view *nki_do_copy(nki_run *, nki_view *src, nki_result);
 nki_view *nki_do_dma(nki_run *, nki_view *src, nki_result);
@@ -424,7 +415,9 @@ bool nki_accumulates(nki_run *, const nki_view *into);
 void nki_note_matmul(nki_run *, const nki_view *into);
 nki_value nki_do_predicated(nki_run *, const nki_builtin *, nki_arguments *); /* dst src predicate */
 nki_value nki_do_range(nki_run *, const nki_builtin *, nki_arguments *);
-nki_view *nki_tile_of_block(nki_run *, nki_tensor *, int64_t block); /* [partitions][columns] */
+nki_value nki_do_no_reorder(nki_run *, const nki_builtin *, nki_arguments *); /* for `with` */
+extern const nki_builtin nki_no_reorder;                                      /* its result */
+nki_view *nki_tile_of_block(nki_run *, nki_tensor *, int64_t block);          /* [partitions][columns] */
 nki_view *nki_do_select(nki_run *, const nki_mask *, nki_view *on_true, double on_false, nki_result);
 
 #endif
