@@ -86,6 +86,61 @@ static void parts_of_the_compiler_are_switched_off(void **state) {
   free(source);
 }
 
+/* The block holds for functions that are called in it. */
+static void a_block_without_reordering_is_read(void **state) {
+  static const char kernel[] =
+      "import nki\nimport nki.language as nl\nimport nki.isa as nisa\n"
+      "def work(u, a, w, v):\n"
+      "    nisa.activation(dst=u, op=nl.tanh, data=a)\n"
+      "    for i in range(16):\n"
+      "        nisa.activation(dst=w, op=nl.tanh, data=v)\n"
+      "@nki.jit\n"
+      "def kernel(a):\n"
+      "    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)\n"
+      "    x, u, v, w = [nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.sbuf) for i in range(4)]\n"
+      "    nisa.memset(v, value=0)\n"
+      "    nisa.dma_copy(dst=x, src=a)\n"
+      "    %s\n"
+      "        work(u, x, w, v)\n"
+      "    nisa.dma_copy(dst=out, src=u)\n"
+      "    return out\n";
+  static const char problem[] = "elementwise f=tanh rows=128 cols=512";
+  char source[1000];
+  double seconds[2];
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    snprintf(source, sizeof source, kernel, k ? "with nl.no_reorder():" : "if True:");
+    seconds[k] = expect_correct(source, problem).measured.seconds;
+  }
+  assert_true(seconds[1] > 1.1 * seconds[0]);
+  static const char *const wrong[][2] = {
+      {"with nl.no_reorder:", "line 14: unsupported 'with' of a function; expected nl.no_reorder()"},
+      {"with nl.zeros((128, 4)) as x:", "line 14: unsupported 'with' of a tensor; expected nl.no_reorder()"},
+      {"with nl.no_reorder(1):", "line 14: no_reorder takes 0 arguments (1 were given)"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    snprintf(source, sizeof source, kernel, wrong[i][0]);
+    const result r = run_on("trn2", source, problem);
+    assert_int_equal(r.status, TW_FAILED);
+    assert_string_equal(r.error.text, wrong[i][1]);
+  }
+}
+
+/* The accumulator's values are computed before the first instruction is there. */
+static void an_activation_may_be_first(void **state) {
+  static const char source[] = "import nki\nimport nki.language as nl\nimport nki.isa as nisa\n"
+                               "@nki.jit\n"
+                               "def kernel(a):\n"
+                               "    u = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)\n"
+                               "    t = nl.ndarray((128, 512), dtype=nl.bfloat16, buffer=nl.sbuf)\n"
+                               "    b = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)\n"
+                               "    s = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)\n"
+                               "    nisa.activation(dst=t, op=nl.exp, data=u, bias=b, reduce_op=nl.add, reduce_res=s)\n"
+                               "    return a\n";
+  const result r = run_on("trn2", source, "elementwise f=tanh rows=128 cols=512");
+  (void)state;
+  assert_int_equal(r.status, TW_FAILED);
+}
+
 static void an_rms_norm_is_correct_and_timed(void **state) {
   char *source = example("rmsnorm.py");
   (void)state;
@@ -936,6 +991,8 @@ int main(void) {
                                      cmocka_unit_test(free_dimensions_may_have_any_strides),
                                      cmocka_unit_test(an_interrupt_ends_a_kernel),
                                      cmocka_unit_test(a_trace_shows_memory_over_time),
+                                     cmocka_unit_test(a_block_without_reordering_is_read),
+                                     cmocka_unit_test(an_activation_may_be_first),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

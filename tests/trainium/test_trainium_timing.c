@@ -411,6 +411,41 @@ static void a_tile_that_a_transfer_overwrites_gets_another_place(void **state) {
   trn_program_free(&p);
 }
 
+/* "Prevent the scheduler from reordering operations in this region" (NKI documentation of nl.no_reorder), in both
+ * dialects; instructions of different engines may overlap, and the end of a transfer is not awaited. */
+static void an_engine_keeps_the_order_of_a_block_without_reordering(void **state) {
+  const bool older[] = {false, true};
+  for (size_t k = 0; k < 2; k++) {
+    trn_program p = {.is_older = older[k]};
+    int ready[4], t[4];
+    const int slow = tensor(&p, TRN_SBUF, 65536), hbm = tensor(&p, TRN_HBM, 128 * 8192);
+    for (int i = 0; i < 4; i++) ready[i] = tensor(&p, TRN_SBUF, 8192);
+    add(&p, TRN_MEMSET, TRN_VECTOR, 16384, OPERANDS(out(part(slow, 0, 16384))));
+    const int waits = add(&p, TRN_ACTIVATION, TRN_SCALAR, 64, OPERANDS(out(part(ready[0], 0, 64)), part(slow, 0, 64)));
+    const int next = add(&p, TRN_ACTIVATION, TRN_SCALAR, 64, OPERANDS(out(part(ready[1], 0, 64))));
+    const int beside = add(&p, TRN_MEMSET, TRN_GPSIMD, 64, OPERANDS(out(part(ready[2], 0, 64))));
+    const int outside = add(&p, TRN_ACTIVATION, TRN_SCALAR, 64, OPERANDS(out(part(ready[3], 0, 64))));
+    for (int i = 0; i < 4; i++)
+      t[i] = add(&p, TRN_DMA, TRN_SYNC, 2048,
+                 OPERANDS(out(part(tensor(&p, TRN_SBUF, 8192), 0, 2048)), rows(hbm, 128, 2048)));
+    trn_compiler compiler = trn_compiler_usual;
+    compiler.remove_loads = false;
+    trn_timing free_order = timed(&p, compiler);
+    assert_true(free_order.start[next] < free_order.start[waits]);
+    const int block[] = {waits, next, beside, t[0], t[1]};
+    for (size_t i = 0; i < sizeof block / sizeof *block; i++) p.instruction[block[i]].block = 1;
+    p.instruction[t[2]].block = p.instruction[t[3]].block = 2;
+    trn_timing kept = timed(&p, compiler);
+    assert_true(kept.start[next] > kept.start[waits]);
+    assert_true(kept.start[outside] < kept.start[waits] && kept.start[beside] < kept.start[waits]);
+    assert_true(kept.start[t[1]] >= kept.start[t[0]] && kept.start[t[1]] < kept.end[t[0]]);
+    trn_timing_free(&free_order);
+    trn_timing_free(&kept);
+    trn_program_free(&p);
+  }
+  (void)state;
+}
+
 static void a_tensor_that_does_not_fit_is_named_with_its_line(void **state) {
   trn_program p = {0};
   tw_error error;
@@ -928,6 +963,7 @@ int main(void) {
       cmocka_unit_test(program_order_decides_what_spills),
       cmocka_unit_test(transfers_pass_those_that_wait),
       cmocka_unit_test(a_tile_that_a_transfer_overwrites_gets_another_place),
+      cmocka_unit_test(an_engine_keeps_the_order_of_a_block_without_reordering),
       cmocka_unit_test(a_tensor_that_does_not_fit_is_named_with_its_line),
       cmocka_unit_test(bytes_that_are_used_again_wait_for_their_last_reader),
       cmocka_unit_test(look_ahead_takes_what_is_ready),

@@ -719,6 +719,19 @@ static void import(nki_run *r, const nki_node *n) {
   r->stars |= 1u << nki_library_of(n->text); /* names that are unknown elsewhere are looked up in this library */
 }
 
+/* nl.no_reorder holds for the functions that its block calls, too. */
+static void with(nki_run *r, const nki_node *n) {
+  const int outer = r->block;
+  for (size_t i = 0; i < n->n_items; i++) {
+    const nki_value v = nki_evaluate(r, n->item[i]);
+    if (v.type != NKI_V_BUILTIN || v.as.builtin != &nki_no_reorder)
+      nki_fail(r, "unsupported 'with' of %s; expected nl.no_reorder()", nki_type_name(v));
+    if (!r->block) r->block = ++r->blocks;
+  }
+  run_block(r, n->body, n->n_body);
+  r->block = outer;
+}
+
 static void run_statement(nki_run *r, const nki_node *n) {
   r->line = n->line;
   switch (n->kind) {
@@ -745,10 +758,7 @@ static void run_statement(nki_run *r, const nki_node *n) {
   case NKI_CONTINUE: r->flow = (int)n->kind; break;
   case NKI_IMPORT:
   case NKI_FROM: import(r, n); break;
-  case NKI_WITH:
-    for (size_t i = 0; i < n->n_items; i++) nki_evaluate(r, n->item[i]);
-    run_block(r, n->body, n->n_body);
-    break;
+  case NKI_WITH: with(r, n); break;
   case NKI_RAISE: {
     char text[300] = "";
     if (n->a && n->a->kind == NKI_CALL && n->a->n_items) nki_print(nki_evaluate(r, n->a->item[0]), text, sizeof text);
@@ -792,7 +802,7 @@ void nki_run_module(nki_run *r) {
       run_statement(r, n);
     } else {
       r->frame = r->globals;
-      r->depth = 0;
+      r->depth = r->scope = r->block = 0;
       r->fail = outer;
       nki_value v = nki_text(r, why.text, strlen(why.text));
       v.as.o->type = v.type = NKI_V_UNAVAILABLE;

@@ -191,11 +191,7 @@ nki_value nki_arithmetic(nki_run *r, trn_binary op, nki_value x, nki_value y, nk
 
 NKI_CALL(do_arithmetic) {
   if (a->at[0].type == NKI_V_INDEX || a->at[1].type == NKI_V_INDEX || a->at[0].type == NKI_V_MASK) {
-    const int op = b->code == TRN_ADD           ? '+'
-                   : b->code == TRN_SUBTRACT    ? '-'
-                   : b->code == TRN_MULTIPLY    ? '*'
-                   : b->code == TRN_LOGICAL_AND ? '&'
-                                                : 0;
+    const int op = b->code == TRN_LOGICAL_AND ? '&' : nki_operator_of((trn_binary)b->code);
     if (op) return nki_binary(r, op, a->at[0], a->at[1], NULL);
   }
   const nki_value out = nki_arithmetic(r, (trn_binary)b->code, a->at[0], a->at[1], a->at[3], &a->at[2], a->into);
@@ -345,6 +341,7 @@ const nki_builtin nki_language_builtins[] = {
     {NKI_LIB_NL, "affine_range", nki_do_range, "*", -1},
     {NKI_LIB_NL, "sequential_range", nki_do_range, "*", -1},
     {NKI_LIB_NL, "static_range", nki_do_range, "*", -1},
+    {NKI_LIB_NL, "no_reorder", nki_do_no_reorder, "", -1},
     {NKI_LIB_NL, "program_id", do_one, "axis", 0},
     {NKI_LIB_NL, "num_programs", do_one, "axes", 1},
     {NKI_LIB_NL, "program_ndim", do_one, "", 0},

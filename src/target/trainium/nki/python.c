@@ -170,6 +170,12 @@ NKI_CALL(do_isinstance) { return nki_bool(is_instance(a->at[0], a->at[1])); }
 
 NKI_CALL(do_nothing) { return nki_none(); }
 
+const nki_builtin nki_no_reorder = {NKI_LIB_OTHER, "no_reorder()", NULL, "", -1};
+nki_value nki_do_no_reorder(nki_run *r, const nki_builtin *b, nki_arguments *a) {
+  (void)r, (void)b, (void)a;
+  return (nki_value){.type = NKI_V_BUILTIN, .as.builtin = &nki_no_reorder};
+}
+
 /* @nki.jit, @nki.jit(mode=...), nki.trace: the function itself. nki.compiler.sbuf.mod_alloc(...): the memory. */
 NKI_CALL(do_decorate) { return a->at[0].type == NKI_V_MISSING ? nki_none() : a->at[0]; }
 
@@ -213,7 +219,7 @@ static const char jit[] = "function mode platform_target show_compiler_tb debug_
   X(do_sequence, "tuple", "x") X(do_sequence, "list", "x") X(do_reversed, "reversed", "x")                             \
   X(do_enumerate, "enumerate", "x") X(do_zip, "zip", "*") X(do_map, "map", "function x")                               \
   X(do_map, "filter", "function x") X(do_isinstance, "isinstance", "x type") X(do_nothing, "print", "*")               \
-  X(do_nothing, "no_reorder", "") X(do_slice, "slice", "*") X(do_divmod, "divmod", "a b") X(do_round, "round", "x")    \
+  X(nki_do_no_reorder, "no_reorder", "") X(do_slice, "slice", "*") X(do_divmod, "divmod", "a b") X(do_round, "round", "x")    \
   X(do_decorate, "jit", jit) X(do_decorate, "trace", "function") X(do_div_ceil, "div_ceil", "n d")                     \
   X(do_fold, "n_elts", "shape") X(do_normalize_dim, "normalize_dim", "dim rank")
 #define METHODS(X)                                                                                                     \

@@ -659,6 +659,22 @@ static tw_status order_and_allocate(const trn_config *config, const trn_compiler
   return status;
 }
 
+/* Each operand at its original place. */
+static bool take_places(trn_compiled *c) {
+  const trn_program *p = c->program;
+  size_t n = 0;
+  c->first_operand = tw_blocks_take(&c->memory, (p->n_instructions + 1) * sizeof *c->first_operand);
+  if (!c->first_operand) return false;
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    c->first_operand[i] = n;
+    n += (size_t)p->instruction[i].n_operands;
+  }
+  c->place = tw_blocks_take(&c->memory, (n + 1) * sizeof *c->place);
+  for (size_t i = 0, at = 0; c->place && i < p->n_instructions; i++)
+    for (int k = 0; k < p->instruction[i].n_operands; k++) c->place[at++].tensor = p->instruction[i].operand[k].tensor;
+  return c->place;
+}
+
 static tw_status compile(const trn_config *config, const trn_program *p, const trn_compiler *compiler,
                          int64_t reused_bytes, trn_compiled *out, tw_error *error) {
   trn_compiled c = {.program = p,
@@ -667,42 +683,21 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
                     .engines_of_v2 = trn_is_v2(config) && p->is_older,
                     .look_ahead = compiler->look_ahead > 1 ? compiler->look_ahead : 1};
   if (compiler->schedule_program && !p->is_older) c.look_ahead = TRN_WHOLE_PROGRAM;
-  size_t operands = 0;
-  for (size_t i = 0; i < p->n_instructions; i++) operands += (size_t)p->instruction[i].n_operands;
-  const size_t n = p->n_instructions + 1;
-  c.place = tw_blocks_take(&c.memory, (operands + 1) * sizeof *c.place);
-  c.first_operand = tw_blocks_take(&c.memory, n * sizeof *c.first_operand);
-  c.is_removed = tw_blocks_take(&c.memory, n * sizeof *c.is_removed);
-  c.engines = tw_blocks_take(&c.memory, n * sizeof *c.engines);
-  c.order = tw_blocks_take(&c.memory, n * sizeof *c.order);
-  c.leader = tw_blocks_take(&c.memory, n * sizeof *c.leader);
-  c.members = tw_blocks_take(&c.memory, n * sizeof *c.members);
-  tw_status status = TW_OK;
-  if (!c.place || !c.first_operand || !c.is_removed || !c.engines || !c.order || !c.leader || !c.members)
-    status = tw_no_memory(error, "the timing of a kernel");
-  operands = 0;
-  for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
-    c.first_operand[i] = operands;
-    for (int k = 0; k < p->instruction[i].n_operands; k++)
-      c.place[operands++] = (trn_place){p->instruction[i].operand[k].tensor, 0, 0};
-  }
-  if (status == TW_OK && compiler->allocate && c.look_ahead == TRN_WHOLE_PROGRAM && !rename_tiles(&c))
-    status = tw_no_memory(error, "the timing of a kernel");
+  const bool renames = compiler->allocate && c.look_ahead == TRN_WHOLE_PROGRAM;
+  const bool hoists = compiler->remove_copies && p->is_older && !compiler->always_rotate;
   uses u = {0};
-  if (status == TW_OK &&
-      (!find_uses(p, &u) || (reused_bytes && !remove_loads(&c, &u, reused_bytes)) ||
-       (compiler->remove_copies && p->is_older && !compiler->always_rotate && !remove_invariants(&c, &u))))
-    status = tw_no_memory(error, "the timing of a kernel");
-  if (status == TW_OK && compiler->remove_copies) remove_copies(&c, &u);
+  const bool has_memory = trn_take_arrays(&c) && take_places(&c) && (!renames || rename_tiles(&c)) &&
+                          find_uses(p, &u) && (!reused_bytes || remove_loads(&c, &u, reused_bytes)) &&
+                          (!hoists || remove_invariants(&c, &u));
+  if (has_memory && compiler->remove_copies) remove_copies(&c, &u);
   free(u.first);
   free(u.entry);
-  for (size_t i = 0; status == TW_OK && i < p->n_instructions; i++) {
-    c.order[i] = c.leader[i] = (int)i;
-    c.members[i] = 1;
+  for (size_t i = 0; has_memory && i < p->n_instructions; i++) {
     const unsigned engines = trn_legal_engines(&c, &p->instruction[i]);
     c.engines[i] = (uint8_t)(compiler->choose_engines ? engines : engines & -engines);
   }
-  if (status == TW_OK) status = order_and_allocate(config, compiler, &c, error);
+  const tw_status status =
+      has_memory ? order_and_allocate(config, compiler, &c, error) : tw_no_memory(error, "the timing of a kernel");
   *out = c;
   return status;
 }

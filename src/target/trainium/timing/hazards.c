@@ -283,6 +283,19 @@ static bool find_edges(finder *f) {
   return true;
 }
 
+/* The edges from their other ends. */
+static bool find_successors(trn_hazards *h, size_t n) {
+  h->first_successor = calloc(n + 2, sizeof *h->first_successor);
+  h->successor = malloc((h->n + 1) * sizeof *h->successor);
+  if (!h->first_successor || !h->successor) return false;
+  for (size_t k = 0; k < h->n; k++) h->first_successor[h->edge[k].instruction + 2]++;
+  for (size_t i = 0; i < n; i++) h->first_successor[i + 2] += h->first_successor[i + 1];
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = h->first[i]; k < h->end[i]; k++)
+      h->successor[h->first_successor[h->edge[k].instruction + 1]++] = (int)i;
+  return true;
+}
+
 tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *error) {
   const trn_program *p = c->program;
   finder f = {.c = c, .out = out};
@@ -299,7 +312,7 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
     for (size_t i = 0; i <= p->n_instructions; i++) f.seen_by[i] = -1;
     for (size_t t = 0; t < p->n_tensors; t++) f.track[t].last_write = f.track[t].accesses = -1;
     for (size_t k = 0; c->first_reused && k < c->n_reused; k++) f.track[c->reused[k]].is_reused = true;
-    is_done = find_bounds(&f) && find_edges(&f);
+    is_done = find_bounds(&f) && find_edges(&f) && find_successors(out, p->n_instructions);
   }
   for (size_t t = 0; f.track && t < p->n_tensors; t++) {
     free(f.track[t].bound);
@@ -313,15 +326,29 @@ tw_status trn_find_hazards(const trn_compiled *c, trn_hazards *out, tw_error *er
   return tw_no_memory(error, "the timing of a kernel");
 }
 
+bool trn_take_arrays(trn_compiled *c) {
+  const size_t n = c->program->n_instructions;
+  c->is_removed = tw_blocks_take(&c->memory, (n + 1) * sizeof *c->is_removed);
+  c->engines = tw_blocks_take(&c->memory, (n + 1) * sizeof *c->engines);
+  int *each = c->order = tw_blocks_take(&c->memory, 3 * (n + 1) * sizeof *each);
+  if (!c->is_removed || !c->engines || !each) return false;
+  c->leader = each + n + 1;
+  c->members = c->leader + n + 1;
+  trn_forget_groups(c);
+  return true;
+}
+
+void trn_forget_groups(trn_compiled *c) {
+  for (size_t i = 0; i < c->program->n_instructions; i++) {
+    c->order[i] = c->leader[i] = (int)i;
+    c->members[i] = 1;
+  }
+}
+
 tw_status trn_find_program_hazards(const trn_program *p, trn_hazards *out, tw_error *error) {
-  trn_compiled c = {.program = p, .look_ahead = 1};
+  trn_compiled c = {.program = p};
   *out = (trn_hazards){0};
-  c.is_removed = tw_blocks_take(&c.memory, (p->n_instructions + 1) * sizeof *c.is_removed);
-  c.engines = tw_blocks_take(&c.memory, (p->n_instructions + 1) * sizeof *c.engines);
-  c.leader = c.order = tw_blocks_take(&c.memory, (p->n_instructions + 1) * sizeof *c.order);
-  for (size_t i = 0; c.order && i < p->n_instructions; i++) c.order[i] = (int)i;
-  const bool has_room = c.is_removed && c.engines && c.order;
-  const tw_status status = has_room ? trn_find_hazards(&c, out, error) : tw_no_memory(error, NULL);
+  const tw_status status = trn_take_arrays(&c) ? trn_find_hazards(&c, out, error) : tw_no_memory(error, NULL);
   tw_blocks_free(&c.memory);
   return status;
 }
@@ -330,5 +357,7 @@ void trn_hazards_free(trn_hazards *h) {
   free(h->first);
   free(h->end);
   free(h->edge);
+  free(h->first_successor);
+  free(h->successor);
   *h = (trn_hazards){0};
 }

@@ -16,9 +16,16 @@ typedef struct trn_hazards {
   size_t *first, *end;
   trn_edge *edge;
   size_t n, capacity;
+  /* instructions that must follow instruction i: successor[first_successor[i]] up to successor[first_successor[i + 1]] */
+  size_t *first_successor;
+  int *successor;
 } trn_hazards;
 
 tw_status trn_find_hazards(const trn_compiled *, trn_hazards *out, tw_error *);
+/* Takes the arrays of a program's instructions, except places: nothing is removed or merged yet. False without memory. */
+bool trn_take_arrays(trn_compiled *);
+/* Back to the order of the source, without merged instructions. */
+void trn_forget_groups(trn_compiled *);
 /* For a program in the order of its source, before the compiler. */
 tw_status trn_find_program_hazards(const trn_program *, trn_hazards *out, tw_error *);
 void trn_hazards_free(trn_hazards *);

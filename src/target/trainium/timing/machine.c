@@ -59,6 +59,20 @@ typedef struct queue {
 
 enum { WAITS_MAX = 64, STATIC_LOOK_AHEAD = 64 };
 
+/* An instruction. */
+typedef struct state {
+  double visible;      /* time at which other engines see its end */
+  double earliest;     /* its start, because of earlier instructions of its nl.no_reorder */
+  int8_t engine;       /* -1: not taken */
+  uint8_t was_awaited; /* transfers: a bit for each engine that has waited for it */
+  int number;          /* within its engine */
+  int pending;         /* number of predecessors that have not been taken */
+  /* of the instructions that can start, the one with the least value is taken: a transfer that is needed first is
+   * loaded first */
+  int priority;
+  int next[TRN_ENGINES]; /* of its nl.no_reorder in an engine's queue; 0: none */
+} state;
+
 typedef struct machine {
   tw_blocks memory;
   const trn_config *config;
@@ -71,16 +85,7 @@ typedef struct machine {
   double port_free; /* when Vector and GpSimd can access SBUF again, if they share a port */
   int table;
   trn_dma dma;
-  double *visible;      /* time at which other engines see the end of an instruction */
-  int8_t *engine;       /* -1: not taken */
-  int *number;          /* within its engine */
-  uint8_t *was_awaited; /* transfers: a bit for each engine that has waited for it */
-  int *pending;         /* number of predecessors that have not been taken */
-  /* of the instructions that can start, the one with the least value is taken: a transfer that is needed first is
-   * loaded first */
-  int *priority;
-  size_t *first_successor;
-  int *successor;
+  state *state;
   size_t span_capacity;
 } machine;
 
@@ -112,15 +117,15 @@ static waits waits_of(const machine *m, int i, trn_engine e) {
   const queue *q = &m->queue[e];
   for (size_t k = m->h->first[i]; k < m->h->end[i]; k++) {
     const int from = m->h->edge[k].instruction;
-    const trn_engine producer = (trn_engine)m->engine[from];
+    const trn_engine producer = (trn_engine)m->state[from].engine;
     if (is_dma(m, from)) {
-      if (!(m->was_awaited[from] >> e & 1)) add_wait(&w, m->visible[from]);
+      if (!(m->state[from].was_awaited >> e & 1)) add_wait(&w, m->state[from].visible);
       continue;
     }
     if (producer == e && m->h->edge[k].is_order) continue;
-    if (m->number[from] < q->known[producer]) continue;
+    if (m->state[from].number < q->known[producer]) continue;
     waits_for[producer] = true;
-    if (m->visible[from] > of_engine[producer]) of_engine[producer] = m->visible[from];
+    if (m->state[from].visible > of_engine[producer]) of_engine[producer] = m->state[from].visible;
   }
   for (int p = 0; p < TRN_ENGINES; p++)
     if (waits_for[p]) add_wait(&w, of_engine[p]);
@@ -145,7 +150,7 @@ static bool needs_port(const machine *m, int i, trn_engine e) {
 
 static double start_of(const machine *m, int i, trn_engine e) {
   const waits w = waits_of(m, i, e);
-  const double start = after_waits(m, &w, e, m->queue[e].free);
+  const double start = fmax(after_waits(m, &w, e, m->queue[e].free), m->state[i].earliest);
   return needs_port(m, i, e) ? fmax(start, m->port_free) : start;
 }
 
@@ -153,11 +158,11 @@ static void remember_waits(machine *m, int i, trn_engine e) {
   queue *q = &m->queue[e];
   for (size_t k = m->h->first[i]; k < m->h->end[i]; k++) {
     const int from = m->h->edge[k].instruction;
-    const int producer = m->engine[from];
+    const int producer = m->state[from].engine;
     if (is_dma(m, from))
-      m->was_awaited[from] |= (uint8_t)(1u << e);
-    else if (!((int)e == producer && m->h->edge[k].is_order) && m->number[from] >= q->known[producer])
-      q->known[producer] = m->number[from] + 1;
+      m->state[from].was_awaited |= (uint8_t)(1u << e);
+    else if (!((int)e == producer && m->h->edge[k].is_order) && m->state[from].number >= q->known[producer])
+      q->known[producer] = m->state[from].number + 1;
   }
 }
 
@@ -168,13 +173,14 @@ static void offer(machine *m, int i) {
     m->queue[e].is_stale = true;
     if (m->c->look_ahead < TRN_WHOLE_PROGRAM) continue;
     const waits w = waits_of(m, i, (trn_engine)e);
-    tw_heap_push(&m->queue[e].arriving, (tw_heap_entry){w.n ? w.at[w.n - 1] : 0, m->priority[i], i});
+    tw_heap_push(&m->queue[e].arriving,
+                 (tw_heap_entry){fmax(w.n ? w.at[w.n - 1] : 0, m->state[i].earliest), m->state[i].priority, i});
   }
 }
 
 /* NULL: no instruction of the heap is left. */
 static const tw_heap_entry *first_of(const machine *m, tw_heap *h) {
-  while (h->n && m->engine[h->entry->value] >= 0) tw_heap_pop(h);
+  while (h->n && m->state[h->entry->value].engine >= 0) tw_heap_pop(h);
   return h->n ? h->entry : NULL;
 }
 
@@ -199,18 +205,18 @@ static void find_candidate(machine *m, trn_engine e) {
     return;
   }
   q->candidate = -1;
-  while (q->head < q->n && m->engine[q->instruction[q->head]] >= 0) q->head++;
+  while (q->head < q->n && m->state[q->instruction[q->head]].engine >= 0) q->head++;
   /* static descriptors wait for their own data alone, not for the transfers before them */
   const int most = e == TRN_SYNC && m->c->static_dma && m->c->look_ahead > 1 ? STATIC_LOOK_AHEAD : m->c->look_ahead;
   int seen = 0;
   for (size_t k = q->head; k < q->n && seen < most; k++) {
     const int i = q->instruction[k];
-    if (m->engine[i] >= 0) continue;
+    if (m->state[i].engine >= 0) continue;
     seen++;
-    if (m->pending[i]) continue;
+    if (m->state[i].pending) continue;
     const double start = start_of(m, i, e);
-    if (q->candidate >= 0 &&
-        (start > q->candidate_start || (start == q->candidate_start && m->priority[i] >= m->priority[q->candidate])))
+    if (q->candidate >= 0 && (start > q->candidate_start ||
+                              (start == q->candidate_start && m->state[i].priority >= m->state[q->candidate].priority)))
       continue;
     q->candidate = i;
     q->candidate_start = start;
@@ -271,18 +277,29 @@ static bool start_transfer(machine *m, int i, trn_engine e, double ready) {
   return add_span(m, (trn_span){i, e, start, start + issue});
 }
 
+static void release(machine *m, int i) {
+  if (--m->state[i].pending == 0) offer(m, i);
+}
+
 /* Called when an instruction has been taken or a transfer is complete: its successors may become ready. */
 static void release_successors(machine *m, int i) {
-  for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++) {
-    const int next = m->successor[k];
-    if (--m->pending[next] == 0) offer(m, next);
+  for (size_t k = m->h->first_successor[i]; k < m->h->first_successor[i + 1]; k++) release(m, m->h->successor[k]);
+}
+
+/* An instruction that another engine could have taken does not start before those that it follows in a block. */
+static void release_block(machine *m, int i) {
+  for (int e = 0; e < TRN_ENGINES; e++) {
+    const int next = m->state[i].next[e];
+    if (!next) continue;
+    m->state[next].earliest = fmax(m->state[next].earliest, m->out->start[i]);
+    release(m, next);
   }
 }
 
 static bool finish_transfer(machine *m, const trn_transfer *t, trn_engine e) {
   const double end = fmax(m->dma.now, t->least);
   m->out->end[t->instruction] = end;
-  m->visible[t->instruction] = end + m->config->dma.notice_ns;
+  m->state[t->instruction].visible = end + m->config->dma.notice_ns;
   release_successors(m, t->instruction);
   return add_span(m, (trn_span){t->instruction, TRN_ENGINES + (int)e, t->begin, end});
 }
@@ -293,8 +310,8 @@ static bool take(machine *m, trn_engine e) {
   const trn_instruction *in = &m->c->program->instruction[i];
   double start = q->candidate_start;
   remember_waits(m, i, e);
-  m->engine[i] = (int8_t)e;
-  m->number[i] = q->issued++;
+  m->state[i].engine = (int8_t)e;
+  m->state[i].number = q->issued++;
   if (in->opcode == TRN_DMA) {
     if (!start_transfer(m, i, e, start)) return false;
   } else {
@@ -318,11 +335,12 @@ static bool take(machine *m, trn_engine e) {
       m->out->end[i] = start + cost.completion;
       m->out->busy[e] += cost.issue;
     }
-    m->visible[i] = m->out->end[i] + m->config->sync.handoff_ns;
+    m->state[i].visible = m->out->end[i] + m->config->sync.handoff_ns;
     if (!add_span(m, (trn_span){i, e, m->out->start[i], m->out->end[i]})) return false;
   }
   q->is_stale = true;
   if (in->opcode != TRN_DMA) release_successors(m, i);
+  release_block(m, i);
   for (int other = 0; other < TRN_ENGINES; other++)
     if (m->c->engines[i] >> other & 1) m->queue[other].is_stale = true;
   return true;
@@ -350,8 +368,14 @@ static bool run_all(machine *m) {
 /* True for an instruction that was neither removed nor merged into another. */
 static bool runs(const machine *m, size_t i) { return !m->c->is_removed[i] && m->c->leader[i] == (int)i; }
 
+/* An engine takes the instructions of an nl.no_reorder in the order of the source. Instructions of different engines may
+ * overlap: NKI documents an order of issue, without a wait between engines. */
 static bool fill_queues(machine *m) {
   const trn_program *p = m->c->program;
+  for (size_t i = 0; i < p->n_instructions; i++) {
+    m->state[i].engine = -1;
+    m->state[i].pending = (int)(m->h->end[i] - m->h->first[i]);
+  }
   for (int e = 0; e < TRN_ENGINES; e++) {
     queue *q = &m->queue[e];
     for (size_t i = 0; i < p->n_instructions; i++) q->n += runs(m, i) && (m->c->engines[i] >> e & 1);
@@ -361,26 +385,18 @@ static bool fill_queues(machine *m) {
     q->arrived.entry = tw_blocks_take(&m->memory, ready * sizeof *q->arrived.entry);
     if (!q->instruction || !q->arriving.entry || !q->arrived.entry) return false;
     q->n = 0;
-    for (size_t at = 0; at < p->n_instructions; at++) {
-      const int i = m->c->order[at];
-      if (runs(m, (size_t)i) && (m->c->engines[i] >> e & 1)) q->instruction[q->n++] = i;
-    }
     q->is_stale = true;
-  }
-  return true;
-}
-
-static bool fill_successors(machine *m) {
-  const size_t n = m->c->program->n_instructions;
-  m->first_successor = tw_blocks_take(&m->memory, (n + 2) * sizeof *m->first_successor);
-  m->successor = tw_blocks_take(&m->memory, (m->h->n + 1) * sizeof *m->successor);
-  if (!m->first_successor || !m->successor) return false;
-  for (size_t k = 0; k < m->h->n; k++) m->first_successor[m->h->edge[k].instruction + 2]++;
-  for (size_t i = 0; i < n; i++) m->first_successor[i + 2] += m->first_successor[i + 1];
-  for (size_t i = 0; i < n; i++) {
-    m->pending[i] = (int)(m->h->end[i] - m->h->first[i]);
-    for (size_t k = m->h->first[i]; k < m->h->end[i]; k++)
-      m->successor[m->first_successor[m->h->edge[k].instruction + 1]++] = (int)i;
+    for (size_t at = 0, before = 0; at < p->n_instructions; at++) {
+      const int i = m->c->order[at], block = p->instruction[i].block;
+      if (!runs(m, (size_t)i) || !(m->c->engines[i] >> e & 1)) continue;
+      q->instruction[q->n++] = i;
+      if (!block) continue;
+      if (before && p->instruction[before - 1].block == block) {
+        m->state[before - 1].next[e] = i;
+        m->state[i].pending++;
+      }
+      before = (size_t)i + 1;
+    }
   }
   return true;
 }
@@ -388,14 +404,14 @@ static bool fill_successors(machine *m) {
 /* The priority is the place in the order; for a transfer, the place of the first instruction that needs it. */
 static void find_priorities(machine *m) {
   const size_t n = m->c->program->n_instructions;
-  for (size_t at = 0; at < n; at++) m->priority[m->c->order[at]] = (int)at;
+  for (size_t at = 0; at < n; at++) m->state[m->c->order[at]].priority = (int)at;
   for (size_t at = n; at-- > 0;) {
     const int i = m->c->order[at];
-    if (!is_dma(m, i) || m->first_successor[i] == m->first_successor[i + 1]) continue;
+    if (!is_dma(m, i) || m->h->first_successor[i] == m->h->first_successor[i + 1]) continue;
     int first = INT_MAX;
-    for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++)
-      if (m->priority[m->successor[k]] < first) first = m->priority[m->successor[k]];
-    m->priority[i] = first;
+    for (size_t k = m->h->first_successor[i]; k < m->h->first_successor[i + 1]; k++)
+      if (m->state[m->h->successor[k]].priority < first) first = m->state[m->h->successor[k]].priority;
+    m->state[i].priority = first;
   }
 }
 
@@ -403,8 +419,8 @@ static void find_priorities(machine *m) {
 static double device_span(const machine *m) {
   double begin = INFINITY, end = 0;
   for (size_t i = 0; i < m->c->program->n_instructions; i++) {
-    if (m->engine[i] < 0) continue;
-    const double here = is_dma(m, (int)i) ? m->visible[i] : m->out->end[i];
+    if (m->state[i].engine < 0) continue;
+    const double here = is_dma(m, (int)i) ? m->state[i].visible : m->out->end[i];
     if (here > end) end = here;
     if (is_dma(m, (int)i) && m->out->start[i] < begin) begin = m->out->start[i];
   }
@@ -413,7 +429,7 @@ static double device_span(const machine *m) {
 
 static tw_status check_all_ran(const machine *m, tw_error *error) {
   for (size_t i = 0; i < m->c->program->n_instructions; i++)
-    if (runs(m, i) && m->engine[i] < 0)
+    if (runs(m, i) && m->state[i].engine < 0)
       return tw_fail(error, TW_FAILED, "line %d: instruction %zu (%s) waits for an instruction that never runs",
                      m->c->program->instruction[i].line, i, trn_opcode_name(m->c->program->instruction[i].opcode));
   return TW_OK;
@@ -424,27 +440,17 @@ tw_status trn_run_machine(const trn_config *config, const trn_compiled *c, const
   const size_t n = c->program->n_instructions;
   machine m = {.config = config, .c = c, .h = h, .out = out, .clock = trn_clock_start(&config->tensor)};
   m.software_trigger = -config->dma.software_issue_ns;
-  m.visible = tw_blocks_take(&m.memory, (n + 1) * sizeof *m.visible);
-  m.engine = tw_blocks_take(&m.memory, n + 1);
-  m.number = tw_blocks_take(&m.memory, (n + 1) * sizeof *m.number);
-  m.was_awaited = tw_blocks_take(&m.memory, n + 1);
-  m.pending = tw_blocks_take(&m.memory, (n + 1) * sizeof *m.pending);
-  m.priority = tw_blocks_take(&m.memory, (n + 1) * sizeof *m.priority);
+  m.state = tw_blocks_take(&m.memory, (n + 1) * sizeof *m.state);
   out->start = calloc(n + 1, sizeof *out->start);
   out->end = calloc(n + 1, sizeof *out->end);
   tw_status status = TW_OK;
-  if (!m.visible || !m.engine || !m.number || !m.was_awaited || !m.pending || !m.priority || !out->start || !out->end) {
+  if (!m.state || !out->start || !out->end || !fill_queues(&m)) {
     status = tw_no_memory(error, "the timing of a kernel");
   } else {
-    memset(m.engine, -1, n + 1);
-    const bool is_ready = fill_queues(&m) && fill_successors(&m);
-    if (is_ready) find_priorities(&m);
-    for (size_t i = 0; i < n && is_ready; i++)
-      if (runs(&m, i) && !m.pending[i]) offer(&m, (int)i);
-    if (!is_ready || !run_all(&m))
-      status = tw_no_memory(error, "the timing of a kernel");
-    else
-      status = check_all_ran(&m, error);
+    find_priorities(&m);
+    for (size_t i = 0; i < n; i++)
+      if (runs(&m, i) && !m.state[i].pending) offer(&m, (int)i);
+    status = run_all(&m) ? check_all_ran(&m, error) : tw_no_memory(error, "the timing of a kernel");
     for (size_t i = 0; i < n; i++) {
       out->start[i] = out->start[c->leader[i]];
       out->end[i] = out->end[c->leader[i]];

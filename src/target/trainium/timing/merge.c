@@ -31,8 +31,6 @@ typedef struct merger {
   int *pieces;  /* candidates of the line in a loop that do not continue the previous candidate */
   int *depth, *next /* member */, *waiting, *open;
   tw_heap ready; /* nodes */
-  size_t *first_successor;
-  int *successor;
 } merger;
 
 /* The largest number of instructions like this one that can be merged. */
@@ -48,7 +46,8 @@ static int64_t most_of(const trn_compiled *c, const trn_instruction *in) {
 
 static bool is_candidate(const trn_compiled *c, size_t i) {
   const trn_instruction *in = &c->program->instruction[i];
-  if (c->is_removed[i] || in->is_spill || in->line <= 0 || in->first_wait >= 0 || most_of(c, in) < 2) return false;
+  if (c->is_removed[i] || in->is_spill || in->block || in->line <= 0 || in->first_wait >= 0 || most_of(c, in) < 2)
+    return false;
   for (int k = 0; k < in->n_operands; k++)
     if (in->operand[k].is_pointer) return false; /* the scalar operand differs between iterations */
   return in->opcode != TRN_MATMUL && in->opcode != TRN_PE_TRANSPOSE && in->opcode != TRN_MEMSET;
@@ -155,28 +154,16 @@ static void make_order(merger *m) {
     const int node = tw_heap_pop(&m->ready).value;
     EACH_MEMBER(m, i, node) m->c->order[placed++] = i;
     EACH_MEMBER(m, i, node)
-    for (size_t k = m->first_successor[i]; k < m->first_successor[i + 1]; k++) {
-      const int to = m->c->leader[m->successor[k]];
+    for (size_t k = m->h->first_successor[i]; k < m->h->first_successor[i + 1]; k++) {
+      const int to = m->c->leader[m->h->successor[k]];
       if (to != node && --m->waiting[to] == 0) tw_heap_push(&m->ready, (tw_heap_entry){0, 0, to});
     }
   }
 }
 
-static void find_successors(merger *m) {
-  for (size_t i = 0; i < m->n; i++)
-    for (size_t k = m->h->first[i]; k < m->h->end[i]; k++) m->first_successor[m->h->edge[k].instruction + 2]++;
-  for (size_t i = 0; i < m->n; i++) m->first_successor[i + 2] += m->first_successor[i + 1];
-  for (size_t i = 0; i < m->n; i++)
-    for (size_t k = m->h->first[i]; k < m->h->end[i]; k++)
-      m->successor[m->first_successor[m->h->edge[k].instruction + 1]++] = (int)i;
-}
-
 tw_status trn_merge_iterations(trn_compiled *c, const trn_hazards *h, int at_most, tw_error *error) {
   merger m = {.c = c, .h = h, .n = c->program->n_instructions};
-  for (size_t i = 0; i < m.n; i++) {
-    c->order[i] = c->leader[i] = (int)i;
-    c->members[i] = 1;
-  }
+  trn_forget_groups(c);
   if (at_most < 2 || m.n > INSTRUCTIONS_MAX) return TW_OK;
   tw_blocks memory = {0};
   m.key = tw_blocks_take(&memory, m.n + 1);
@@ -185,15 +172,12 @@ tw_status trn_merge_iterations(trn_compiled *c, const trn_hazards *h, int at_mos
   m.pieces = tw_blocks_take(&memory, (m.n_loops + 1) * sizeof *m.pieces);
   m.ready.entry = tw_blocks_take(&memory, (m.n + 1) * sizeof *m.ready.entry);
   int *each = tw_blocks_take(&memory, 4 * (m.n + 1) * sizeof *each);
-  m.first_successor = tw_blocks_take(&memory, (m.n + 2) * sizeof *m.first_successor);
-  m.successor = tw_blocks_take(&memory, (h->n + 1) * sizeof *m.successor);
   tw_status status = TW_OK;
-  if (!m.key || !m.pieces || !m.ready.entry || !each || !m.first_successor || !m.successor) {
+  if (!m.key || !m.pieces || !m.ready.entry || !each) {
     status = tw_no_memory(error, "the timing of a kernel");
   } else {
     m.depth = each, m.next = each + m.n + 1, m.waiting = m.next + m.n + 1, m.open = m.waiting + m.n + 1;
     for (size_t i = 0; i < m.n; i++) m.next[i] = -1;
-    find_successors(&m);
     const int keys = find_keys(&m);
     for (int key = 1; key <= keys; key++) {
       drop_long_loops(&m, key);
