@@ -162,7 +162,8 @@ static void blocks_of_k_add_up(void **state) {
 }
 
 /* A strip of A passes panel after panel (`by_strips`), which the library chooses for products larger than L2: with each
- * remainder of rows and columns, A in place and packed, sums in C and in the workspace, and k of several blocks. */
+ * remainder of rows and columns, A in place and packed, sums in C and in the workspace, k of several blocks, gaps
+ * between rows, rows of C that are more than a page apart, and parts of several threads. */
 static void strips_pass_panels(void **state) {
   (void)state;
   static const int64_t ks[] = {64, 100, 200, 5000};
@@ -174,10 +175,10 @@ static void strips_pass_panels(void **state) {
       if (combinations[c].arithmetic != k->arithmetic) continue;
       for (int64_t m = 33; m <= 97; m += is_emulated() ? 24 : 8) {
         const int64_t depth = ks[(m / 8) % 4], n = 1 + (7 * m) % 130;
-        example e = {.at_end = 1, .spec = {.size = sizeof e.spec, .m = m, .n = n, .k = depth, .threads = 1}};
+        example e = {.at_end = 1, .spec = {.size = sizeof e.spec, .m = m, .n = n, .k = depth, .threads = 1 + (m > 80)}};
         tw_gemm_spec *const s = &e.spec;
         s->a = combinations[c].a, s->b = combinations[c].b, s->c = combinations[c].c;
-        s->lda = depth, s->ldb = s->ldc = n, s->alpha = 1;
+        s->lda = depth + m % 5, s->ldb = n + m % 3, s->ldc = m % 3 ? n + m % 7 : n + 1024, s->alpha = 1;
         if (has_scales(s)) continue;
         const x86_tuned tuned = {.kernel = k,
                                  .blocks = {.mc = m % 16 < 8 ? 32 : m,
