@@ -80,6 +80,10 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
                                           tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
+  TW_REJECT_IF(p->prioritize && p->hand_scheduled,
+               "prioritize_loads excludes hand_scheduled, whose loop orders its own loads");
+  TW_REJECT_IF(p->nontemporal && p->split > 1,
+               "nontemporal_stores excludes split_k, whose partial sums are read again");
   TW_REJECT_IF(p->share && p->hand_scheduled,
                "share_a excludes hand_scheduled, whose waves share both operands already");
   TW_REJECT_IF(p->hand_scheduled && g->shuffled,
@@ -167,7 +171,15 @@ static const tw_verb verbs[] = {
     {TW_FLAG("preload_arguments", "Let the hardware load kernel arguments into scalar registers before a wave starts.",
              PLAN, preload),
      .why = "short kernels wait for the load of their arguments"},
+    {TW_FLAG("sums_in_vgprs", "Keep the sums of matrix instructions in VGPRs (--amdgpu-mfma-vgpr-form).", PLAN,
+             sums_in_vgprs),
+     .why = "sums need no copies between AGPRs and VGPRs"},
+    {TW_FLAG("prioritize_loads", "Raise the priority of a wave while it issues its loads of A (s_setprio).", PLAN,
+             prioritize),
+     .why = "loads of one wave need not wait for the arithmetic of another"},
     {TW_FLAG("share_a", "Load a packed A once for all waves of a workgroup, through LDS.", PLAN, share)},
+    {TW_FLAG("nontemporal_stores", "Store C without keeping it in the caches.", PLAN, nontemporal),
+     .why = "C leaves the caches to operands"},
 };
 static const tw_language language = {TW_LANGUAGE("block-scaled gemm on AMD GPUs", verbs)};
 

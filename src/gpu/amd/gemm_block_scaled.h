@@ -12,7 +12,10 @@
  *   rasterize window=8 chunk=8   which workgroup has which tile
  *   fixed_shape             sizes and pitches are constants of the source: no division by variables, fewer arguments
  *   preload_arguments       arguments are in scalar registers when a wave starts
+ *   prioritize_loads        a wave has priority while it issues its loads of A
  *   share_a                 waves load a packed A together and share it through LDS
+ *   nontemporal_stores      C is not kept in the caches
+ *   sums_in_vgprs           matrix instructions keep their sums in VGPRs
  *
  * `hand_scheduled` (gemm_block_scaled_hand_scheduled.c) is for large products of two MXFP4 or two MXFP8 operands. Both are
  * packed, copied to LDS with their scales, and multiplied in a hand-scheduled loop (loop.h):
@@ -30,7 +33,7 @@
 typedef struct tw_tile_block_scaled_plan {
   /* `groups` are waves, `ahead` is register_prefetch, `split` is split_k. */
   int m, n, groups, ahead, split, window, chunk;
-  bool hand_scheduled, fixed_shape, preload, share;
+  bool hand_scheduled, fixed_shape, preload, sums_in_vgprs, nontemporal, prioritize, share;
   /* With hand_scheduled: the side of a matrix instruction, and the pipeline depth. */
   int side, stages;
   /* Columns and depth of the packed weights: n and k rounded up. */

@@ -41,7 +41,7 @@ static tw_status write_loop(const tw_tile_machine *machine, const tw_gemm *g, co
 static void set_swizzle(tw_slots *s, const char *slot, const tw_tile_machine *machine, const PLAN *p, tw_type type,
                         int length, bool across) {
   char swizzle[TW_TILE_SWIZZLE] = "plain";
-  static const char *const loads[] = {"x4_b64", "x3_b96"};
+  static const char *const loads[] = {"x4_b64", "x4_b128", "x4_b96", "x3_b96", "x1_b64"};
   if (tw_is_float6(type)) {
     tw_slots_text(s, slot, loads[p->loads]);
     return;

@@ -35,7 +35,13 @@
 
 typedef enum tw_tile_way { TW_TILE_DIRECT, TW_TILE_REGISTERS, TW_TILE_ELEMENTS } tw_tile_way;
 /* Copies and reads of operands of 6 bits, as tile_float6.hpp calls them. */
-typedef enum tw_tile_loads6 { TW_TILE_X4_B64, TW_TILE_X3_B96 } tw_tile_loads6;
+typedef enum tw_tile_loads6 {
+  TW_TILE_X4_B64,
+  TW_TILE_X4_B128,
+  TW_TILE_X4_B96,
+  TW_TILE_X3_B96,
+  TW_TILE_X1_B64
+} tw_tile_loads6;
 
 typedef struct tw_tile_multistage_plan {
   int m, n, k;

@@ -26,10 +26,11 @@ static double apart(const tw_tile_multistage_plan *p) {
   return p->hand_scheduled ? 0 : p->pingpong ? 0.05 : p->ahead ? 0.15 : 0.25;
 }
 
-/* How much longer reads of LDS take than reads of 16 bytes without conflicts. A read of 12 bytes takes 8 phases
- * (HipKittens, table 5). */
+/* How much longer reads of LDS take than reads of 16 bytes without conflicts. A read of 12 bytes takes 8 phases, with
+ * copies of 16 bytes each four times (HipKittens, table 5 and appendix F). */
 static double read_factor(const tw_tile_multistage_plan *p) {
-  return p->loads == TW_TILE_X3_B96 ? 16. / 12 * 8 / 4 : p->no_swizzle ? 4 : 1;
+  const double twelve = 16. / 12 * 8 / 4;
+  return p->loads == TW_TILE_X4_B96 ? 4 * twelve : p->loads == TW_TILE_X3_B96 ? twelve : p->no_swizzle ? 4 : 1;
 }
 
 double cdna_gemm_seconds(const cdna_machine *m, cdna_arch arch, const tw_gemm *g, const tw_tile_multistage_plan *p) {

@@ -4,7 +4,10 @@
  * (HipKittens, appendix F), each a type that `shared6` has:
  *
  *   x4_b64     copies of 16 bytes of a lane; three reads of 8 bytes, which are aligned and free of conflicts
- *   x3_b96     copies of 12 bytes, 16 apart in LDS; two reads of 12 */
+ *   x4_b128    copies of 16 bytes; a read of 16 and one of 8. Every second block begins with its 8 bytes, so lanes choose
+ *   x4_b96     copies of 16 bytes; two reads of 12, which are not aligned, and rows without swizzle
+ *   x3_b96     copies of 12 bytes, 16 apart in LDS; two reads of 12
+ *   x1_b64     copies of 4 bytes; as x4_b64 */
 #pragma once
 #include "tile_mma.hpp"
 
@@ -44,6 +47,7 @@ struct flip_rows {
 };
 
 typedef u32 u32x3 __attribute__((ext_vector_type(3)));
+typedef u32x3 u32x3_anywhere __attribute__((aligned(4)));
 
 TW_FN block6 block_of(u32x2 x, u32x2 y, u32x2 z) {
   return {(i32x8){(i32)x[0], (i32)x[1], (i32)y[0], (i32)y[1], (i32)z[0], (i32)z[1], 0, 0}};
@@ -62,6 +66,24 @@ struct x4_b64 {
   static TW_FN u32 place(u32 b, int read) { return b * block + 8 * (u32)read; }
   static TW_FN block6 get(const TW_LOCAL u8 *const (&at)[reads], u32 down, u32) {
     return block_of(lds_at<u32x2>(at[0] + down), lds_at<u32x2>(at[1] + down), lds_at<u32x2>(at[2] + down));
+  }
+};
+struct x1_b64 : x4_b64 { static constexpr u32 piece = 4, slot = 4; };
+struct x4_b128 : x4_b64 {
+  static constexpr int reads = 2;
+  static TW_FN u32 place(u32 b, int read) { return b * block + (read ? 16 - b % 2 * 16 : b % 2 * 8); }
+  static TW_FN block6 get(const TW_LOCAL u8 *const (&at)[reads], u32 down, u32 b) {
+    const u32x4 four = lds_at<u32x4>(at[0] + down);
+    const u32x2 two = lds_at<u32x2>(at[1] + down), low = {four[0], four[1]}, high = {four[2], four[3]};
+    return b % 2 ? block_of(two, low, high) : block_of(low, high, two);
+  }
+};
+struct x4_b96 : x4_b64 {
+  static constexpr int reads = 2;
+  using swizzle = plain;
+  static TW_FN u32 place(u32 b, int read) { return b * block + 12 * (u32)read; }
+  static TW_FN block6 get(const TW_LOCAL u8 *const (&at)[reads], u32 down, u32) {
+    return block_of(lds_at<u32x3_anywhere>(at[0] + down), lds_at<u32x3_anywhere>(at[1] + down));
   }
 };
 struct x3_b96 {

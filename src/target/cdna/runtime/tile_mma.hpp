@@ -430,11 +430,15 @@ template <class A> struct quad_of;
 template <> struct quad_of<float> { using type = f32x4; };
 template <> struct quad_of<i32> { using type = i32x4; };
 
-TW_FN void store_bytes(u32x4 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b128(v, r, at, 0, 0); }
-TW_FN void store_bytes(u32x2 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b64(v, r, at, 0, 0); }
-TW_FN void store_bytes(u32 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b32(v, r, at, 0, 0); }
-TW_FN void store_bytes(u16 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b16(v, r, at, 0, 0); }
-TW_FN void store_bytes(u8 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b8(v, r, at, 0, 0); }
+/* How the caches treat stores of C: bits of the instruction. A kernel's `let` line may set 2, nontemporal. */
+#ifndef STORE_CACHE
+#define STORE_CACHE 0
+#endif
+TW_FN void store_bytes(u32x4 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b128(v, r, at, 0, STORE_CACHE); }
+TW_FN void store_bytes(u32x2 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b64(v, r, at, 0, STORE_CACHE); }
+TW_FN void store_bytes(u32 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b32(v, r, at, 0, STORE_CACHE); }
+TW_FN void store_bytes(u16 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b16(v, r, at, 0, STORE_CACHE); }
+TW_FN void store_bytes(u8 v, __amdgpu_buffer_rsrc_t r, u32 at) { __builtin_amdgcn_raw_buffer_store_b8(v, r, at, 0, STORE_CACHE); }
 template <int Bytes> struct bits_type;
 template <> struct bits_type<1> { using type = u8; };
 template <> struct bits_type<2> { using type = u16; };
