@@ -113,7 +113,7 @@ int64_t x86_block_step(const tw_gemm_plan *p, int64_t units) {
  * C, which a fifth of it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
 enum { SHORT_BLOCK = 256 };
 
-/* The rows of a tile of vectors: those of the kernel, or of the one that shares packed weights with AMX. */
+/* The rows of a tile of vectors: the kernel's, or of the kernel that shares packed weights with AMX. */
 static int rows_of_vectors(const x86_kernel *k) {
   if (k->isa != X86_AMX) return k->rows;
   const x86_kernel *other;

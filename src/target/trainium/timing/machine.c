@@ -286,7 +286,7 @@ static void release_successors(machine *m, int i) {
   for (size_t k = m->h->first_successor[i]; k < m->h->first_successor[i + 1]; k++) release(m, m->h->successor[k]);
 }
 
-/* An instruction that another engine could have taken does not start before those that it follows in a block. */
+/* An instruction that another engine could have taken does not start before the previous instructions of its block. */
 static void release_block(machine *m, int i) {
   for (int e = 0; e < TRN_ENGINES; e++) {
     const int next = m->state[i].next[e];

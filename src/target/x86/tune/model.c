@@ -31,7 +31,7 @@ static double tile_efficiency(const x86_variant *k, double rows) {
   return chains * loads * work / (work + extra / 2);
 }
 
-/* Parts of the rows and columns of C: without a step, those of the library. */
+/* Parts of the rows and columns of C: without a step, as in the library. */
 static void find_parts(const tw_gemm_spec *s, const x86_blocks *b, int threads, double *m, double *n) {
   tw_gemm_plan p;
   if (b->threads_m && b->threads_n)
