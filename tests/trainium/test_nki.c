@@ -141,6 +141,38 @@ static void an_activation_may_be_first(void **state) {
   assert_int_equal(r.status, TW_FAILED);
 }
 
+static void hostile_kernels_end_with_one_line(void **state) {
+  static const char kernel[] = "import nki\nimport nki.language as nl\nimport nki.isa as nisa\n"
+                               "class A:\n    pass\n"
+                               "@nki.jit\n"
+                               "def kernel(a):\n"
+                               "    u = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)\n"
+                               "    x, y, l, k = A(), [], [], []\n"
+                               "%s\n"
+                               "    return a\n";
+  static const char *const bodies[][2] = {
+      {"    for i in range(200000):\n        y = A()\n        y.a = x\n        x = y", "wrong result"},
+      {"    for i in range(200000):\n        y = [0]\n        y[0] = l\n        l = y", "wrong result"},
+      {"    l.append(l)\n    k.append(k)\n    x = l == k", "line 12: sequences are nested more than 200 deep"},
+      {"    for i in range(150):\n        l = [l, l]\n        k = [k, k]\n    x = l == k", "does each loop end?"},
+      {"    nisa.dma_copy(dst=u, src=a.ap([[2**62, 4], [2**62, 4]]))", "line 10: ap(): element "},
+      {"    nisa.tensor_copy(dst=u, src=u.ap([[512, 2**62], [1, 512]]))", "line 10: dimension 0 has 4611"},
+      {"    x = a.reshape((2**32, 2**32))", "line 10: dimension 1 has 4294967296 elements"},
+      {"    x = a.reshape((-128, -512))", "line 10: dimension 0 has -128 elements"},
+      {"    x = a.broadcast_to((2**40, 128, 512))", "line 10: dimension 1 has 128 elements"},
+      {"    nisa.affine_select(dst=u, pattern=[[2**62, 512]], offset=2**62, channel_multiplier=-2**62, on_true_tile=u, "
+       "on_false_value=0.0, cmp_op=nl.greater)",
+       "line 10: an index expression is larger than 2147483647"}};
+  char source[1000];
+  (void)state;
+  for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+    snprintf(source, sizeof source, kernel, bodies[i][0]);
+    const result r = run_on("trn2", source, "elementwise f=tanh rows=128 cols=512");
+    assert_int_equal(r.status, TW_FAILED);
+    if (!strstr(r.error.text, bodies[i][1])) fail_msg("%s: %s", bodies[i][0], r.error.text);
+  }
+}
+
 static void an_rms_norm_is_correct_and_timed(void **state) {
   char *source = example("rmsnorm.py");
   (void)state;
@@ -993,6 +1025,7 @@ int main(void) {
                                      cmocka_unit_test(a_trace_shows_memory_over_time),
                                      cmocka_unit_test(a_block_without_reordering_is_read),
                                      cmocka_unit_test(an_activation_may_be_first),
+                                     cmocka_unit_test(hostile_kernels_end_with_one_line),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

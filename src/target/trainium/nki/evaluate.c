@@ -364,7 +364,7 @@ static nki_value call(nki_run *r, const nki_node *n, nki_view *into, bool adds, 
 
 static void assign(nki_run *, const nki_node *target, nki_value);
 
-static void count_step(nki_run *r) {
+void nki_count_step(nki_run *r) {
   const int64_t most = r->request->statements ? r->request->statements : STEPS_MAX;
   if (++r->steps > most) nki_fail(r, "the kernel runs more than %lld statements; does each loop end?", (long long)most);
   if ((r->steps & 1023) == 0 && r->request->stop && tw_is_stopped(r->request->stop)) {
@@ -383,7 +383,7 @@ static void comprehend(nki_run *r, const nki_node *n, size_t loop, nki_sequence 
   nki_value v;
   for (size_t i = 0; nki_next(r, all, &i, &v);) {
     bool holds = true;
-    count_step(r);
+    nki_count_step(r);
     assign(r, clause->a, v);
     for (size_t c = 0; c < clause->n_items && holds; c++) holds = nki_truth(r, nki_evaluate(r, clause->item[c]));
     if (holds) comprehend(r, n, loop + 1, out);
@@ -580,7 +580,7 @@ static void set_item(nki_run *r, nki_value of, nki_value index, nki_value v) {
   if (of.type == NKI_V_DICT) {
     nki_sequence *d = nki_items(of);
     for (size_t i = 0; i + 1 < d->n; i += 2) {
-      if (!nki_equal(d->item[i], index)) continue;
+      if (!nki_equal(r, d->item[i], index)) continue;
       d->item[i + 1] = v;
       return;
     }
@@ -664,7 +664,7 @@ static void loop(nki_run *r, const nki_node *n) {
   const int outer = r->scope, number = ++r->loops;
   for (size_t i = 0;; i++) {
     r->n_temporaries = kept;
-    count_step(r);
+    nki_count_step(r);
     if (n->kind == NKI_FOR) {
       const nki_value v = nki_item(r, all, i);
       if (v.type == NKI_V_MISSING) break;
@@ -773,7 +773,7 @@ static void run_statement(nki_run *r, const nki_node *n) {
 static void run_block(nki_run *r, nki_node *const *body, size_t n) {
   for (size_t i = 0; i < n && !r->flow; i++) {
     const size_t kept = r->n_temporaries;
-    count_step(r);
+    nki_count_step(r);
     run_statement(r, body[i]);
     r->n_temporaries = kept;
     if (r->bytes > r->collect_at) nki_collect(r);
@@ -815,9 +815,8 @@ void nki_run_module(nki_run *r) {
     r->status = TW_OK;
     r->fail = outer;
     r->error = error;
-    if (r->program->n_instructions) { /* module-level code must not compute on the machine */
+    if (r->program->n_instructions) /* module-level code must not compute on the machine */
       r->program->n_instructions = r->program->n_tensors = 0;
-    }
   }
   if (r->imports_newer && r->imports_older)
     nki_fail(r, "the file imports two dialects of NKI, nki and neuronxcc.nki; import one");

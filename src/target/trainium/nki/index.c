@@ -255,7 +255,7 @@ nki_value nki_subscript(nki_run *r, nki_value v, nki_value index) {
   if (v.type == NKI_V_DICT) {
     const nki_sequence *d = nki_items(v);
     for (size_t i = 0; i + 1 < d->n; i += 2)
-      if (nki_equal(d->item[i], index)) return d->item[i + 1];
+      if (nki_equal(r, d->item[i], index)) return d->item[i + 1];
     char key[80];
     nki_print(index, key, sizeof key);
     nki_fail(r, "the dict has no key '%s'", key);
@@ -287,18 +287,27 @@ nki_view *nki_view_whole(nki_run *r, nki_tensor *t, int n, const int64_t size[],
   return v;
 }
 
+/* Fails if a part has too many elements, so that products of its sizes fit 64 bits. */
+static int64_t elements_of(nki_run *r, int n, const int64_t size[]) {
+  const int64_t most = (int64_t)1 << 40;
+  int64_t elements = 1;
+  for (int d = 0; d < n; d++) {
+    if (size[d] < 0 || (size[d] && elements > most / size[d]))
+      nki_fail(r, "dimension %d has %lld elements; the tensor is too large", d, (long long)size[d]);
+    elements *= size[d];
+  }
+  return elements;
+}
+
 nki_view *nki_reshape(nki_run *r, const nki_view *v, int n, const int64_t size[]) {
   nki_view *out = nki_view_copy(r, v);
-  int64_t old = 1, wanted = 1;
+  const int64_t old = elements_of(r, v->n, v->size);
   int unknown = -1;
-  for (int d = 0; d < v->n; d++) old *= v->size[d];
   for (int d = 0; d < n; d++) {
     out->size[d] = size[d];
-    if (size[d] == -1 && unknown < 0)
-      unknown = d;
-    else
-      wanted *= size[d];
+    if (size[d] == -1 && unknown < 0) out->size[unknown = d] = 1;
   }
+  int64_t wanted = elements_of(r, n, out->size);
   if (unknown >= 0 && wanted > 0) {
     out->size[unknown] = old / wanted;
     wanted *= out->size[unknown];
@@ -331,8 +340,10 @@ nki_view *nki_pattern(nki_run *r, const nki_view *v, const nki_index *x) {
   const int64_t *step = x->factor, *count = x->size, offset = x->offset, n = x->n;
   nki_view *out = nki_view_copy(r, v);
   const bool is_hbm = v->tensor->memory == TRN_HBM;
-  int64_t per_partition = 1, elements = 1, furthest = offset;
-  for (int d = 0; d < v->n; d++) elements *= v->size[d];
+  int64_t per_partition = 1;
+  double furthest = (double)offset;
+  const int64_t elements = elements_of(r, v->n, v->size);
+  elements_of(r, x->n, count);
   for (int d = v->n - 1; d >= (is_hbm ? 0 : 1); d--) {
     if (v->size[d] != 1 && (v->along_columns[d] != per_partition || v->along_partitions[d]))
       nki_fail(r, "unsupported ap() of a part that is not contiguous");
@@ -340,10 +351,10 @@ nki_view *nki_pattern(nki_run *r, const nki_view *v, const nki_index *x) {
   }
   for (int d = 0; d < n; d++) {
     if (step[d] < 0 || count[d] < 1) nki_fail(r, "ap(): expected steps of at least 0 and counts of at least 1");
-    furthest += step[d] * (count[d] - 1);
+    furthest += (double)step[d] * (double)(count[d] - 1);
   }
-  if (offset < 0 || furthest >= elements)
-    nki_fail(r, "ap(): element %lld of a tensor of %lld elements", (long long)(offset < 0 ? offset : furthest),
+  if (offset < 0 || furthest >= (double)elements)
+    nki_fail(r, "ap(): element %.0f of a tensor of %lld elements", offset < 0 ? (double)offset : furthest,
              (long long)elements);
   if (!is_hbm && (!n || step[0] % per_partition || offset / per_partition != 0))
     nki_fail(
@@ -365,6 +376,7 @@ nki_view *nki_pattern(nki_run *r, const nki_view *v, const nki_index *x) {
 nki_view *nki_broadcast(nki_run *r, const nki_view *v, int n, const int64_t size[]) {
   nki_view *out = nki_view_copy(r, v);
   if (n < v->n || n > TRN_VIEW_DIMS) nki_fail(r, "a tensor of %d dimensions cannot be broadcast to %d", v->n, n);
+  elements_of(r, n, size);
   nki_check_limits(r, v, &(nki_bounds){0});
   out->n = n;
   out->n_limits = 0;

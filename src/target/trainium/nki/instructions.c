@@ -516,7 +516,7 @@ nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
     double value = (double)x->offset;
     int64_t element = all.offset;
     for (int k = 0; k < n; k++) {
-      if (k < x->n) value += (double)(x->factor[k] * (at[k] + bounds.lo[k]));
+      if (k < x->n) value += (double)x->factor[k] * (double)(at[k] + bounds.lo[k]);
       element += at[k] * all.stride[k];
     }
     trn_set(&all, element, value);

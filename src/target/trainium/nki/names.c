@@ -97,7 +97,6 @@ static nki_value constant(nki_library library, const char *name) {
 static const char *library_name(nki_library library) {
 #define NAME(library, name) name,
   static const char *const names[] = {NKI_LIBRARIES(NAME)};
-#undef NAME
   return names[library];
 }
 

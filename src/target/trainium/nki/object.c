@@ -82,54 +82,63 @@ static void destroy(nki_run *r, nki_object *o) {
   free(o);
 }
 
-static void mark(nki_value);
-
-static void mark_object(nki_object *o) {
+/* Marked objects wait in a list until their parts are marked: kernels can chain more objects than a stack has room for. */
+static void mark_object(nki_run *r, nki_object *o) {
   if (!o || o->is_marked) return;
   o->is_marked = true;
+  o->waiting = r->waiting;
+  r->waiting = o;
+}
+
+static void mark(nki_run *r, nki_value v) {
+  if (v.type >= NKI_V_STRING && v.type != NKI_V_PAR_DIM) mark_object(r, v.as.o);
+}
+
+static void mark_parts(nki_run *r, nki_object *o) {
   switch (o->type) {
   case NKI_V_TUPLE:
   case NKI_V_LIST:
   case NKI_V_DICT: {
     const nki_sequence *s = (nki_sequence *)o;
-    for (size_t i = 0; i < s->n; i++) mark(s->item[i]);
+    for (size_t i = 0; i < s->n; i++) mark(r, s->item[i]);
     break;
   }
   case NKI_V_SLICE:
-    mark(((nki_slice *)o)->start);
-    mark(((nki_slice *)o)->stop);
-    mark(((nki_slice *)o)->step);
+    mark(r, ((nki_slice *)o)->start);
+    mark(r, ((nki_slice *)o)->stop);
+    mark(r, ((nki_slice *)o)->step);
     break;
   case NKI_V_FUNCTION: {
     nki_function *f = (nki_function *)o;
-    mark_object((nki_object *)f->closure);
-    for (size_t i = 0; f->fallback && i < f->node->n_items; i++) mark(f->fallback[i]);
+    mark_object(r, (nki_object *)f->closure);
+    for (size_t i = 0; f->fallback && i < f->node->n_items; i++) mark(r, f->fallback[i]);
     break;
   }
-  case NKI_V_METHOD: mark(((nki_method *)o)->self); break;
-  case NKI_V_VIEW: mark_object((nki_object *)((nki_view *)o)->tensor); break;
-  case NKI_V_TENSOR: mark_object((nki_object *)((nki_tensor *)o)->spread); break;
+  case NKI_V_METHOD: mark(r, ((nki_method *)o)->self); break;
+  case NKI_V_VIEW: mark_object(r, (nki_object *)((nki_view *)o)->tensor); break;
+  case NKI_V_TENSOR: mark_object(r, (nki_object *)((nki_tensor *)o)->spread); break;
   case NKI_V_FRAME: {
     nki_frame *f = (nki_frame *)o;
-    mark_object((nki_object *)f->closure);
-    mark_object((nki_object *)f->caller);
+    mark_object(r, (nki_object *)f->closure);
+    mark_object(r, (nki_object *)f->caller);
     for (int i = 0; i < f->slots; i++)
-      if (f->symbol[i]) mark(f->value[i]);
+      if (f->symbol[i]) mark(r, f->value[i]);
     break;
   }
   default: break;
   }
 }
 
-static void mark(nki_value v) {
-  if (v.type >= NKI_V_STRING && v.type != NKI_V_PAR_DIM) mark_object(v.as.o);
-}
-
 void nki_collect(nki_run *r) {
-  mark_object((nki_object *)r->frame);
-  mark_object((nki_object *)r->globals);
-  mark(r->returned);
-  for (size_t i = 0; i < r->n_temporaries; i++) mark(r->temporary[i]);
+  mark_object(r, (nki_object *)r->frame);
+  mark_object(r, (nki_object *)r->globals);
+  mark(r, r->returned);
+  for (size_t i = 0; i < r->n_temporaries; i++) mark(r, r->temporary[i]);
+  while (r->waiting) {
+    nki_object *o = r->waiting;
+    r->waiting = o->waiting;
+    mark_parts(r, o);
+  }
   for (nki_object **at = &r->objects; *at;) {
     nki_object *o = *at;
     if (o->is_marked) {
@@ -218,7 +227,6 @@ bool nki_is_number(nki_value v) { return v.type == NKI_V_INT || v.type == NKI_V_
 const char *nki_type_name(nki_value v) {
 #define NAME(type, name) name,
   static const char *const names[] = {NKI_TYPES(NAME)};
-#undef NAME
   return names[v.type];
 }
 
@@ -240,7 +248,7 @@ bool nki_truth(nki_run *r, nki_value v) {
   }
 }
 
-bool nki_equal(nki_value a, nki_value b) {
+static bool are_equal(nki_run *r, nki_value a, nki_value b, int depth) {
   if (nki_is_number(a) && nki_is_number(b)) {
     if (a.type == NKI_V_REAL || b.type == NKI_V_REAL)
       return (a.type == NKI_V_REAL ? a.as.r : (double)a.as.i) == (b.type == NKI_V_REAL ? b.as.r : (double)b.as.i);
@@ -248,9 +256,12 @@ bool nki_equal(nki_value a, nki_value b) {
   }
   if (nki_is_sequence(a) && nki_is_sequence(b)) {
     const nki_sequence *x = nki_items(a), *y = nki_items(b);
+    if (depth == DEPTH_MAX) nki_fail(r, "sequences are nested more than %d deep", DEPTH_MAX);
     if (x->n != y->n) return false;
-    for (size_t i = 0; i < x->n; i++)
-      if (!nki_equal(x->item[i], y->item[i])) return false;
+    for (size_t i = 0; i < x->n; i++) {
+      nki_count_step(r);
+      if (!are_equal(r, x->item[i], y->item[i], depth + 1)) return false;
+    }
     return true;
   }
   if (a.type != b.type) return false;
@@ -258,6 +269,8 @@ bool nki_equal(nki_value a, nki_value b) {
   if (a.type == NKI_V_BUILTIN) return a.as.builtin == b.as.builtin;
   return a.type < NKI_V_STRING || a.type == NKI_V_PAR_DIM ? a.type == NKI_V_NONE || a.as.i == b.as.i : a.as.o == b.as.o;
 }
+
+bool nki_equal(nki_run *r, nki_value a, nki_value b) { return are_equal(r, a, b, 0); }
 
 double nki_number(nki_run *r, nki_value v, const char *what) {
   if (v.type == NKI_V_REAL) return v.as.r;

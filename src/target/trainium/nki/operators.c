@@ -82,15 +82,24 @@ int nki_broadcast_dims(nki_run *r, const nki_index *a, const nki_index *b, int64
   return n;
 }
 
+/* a x + b y of index tensors: small enough for sums over all dimensions of a tensor. */
+static int64_t weighted(nki_run *r, int64_t a, int64_t x, int64_t b, int64_t y, int64_t most) {
+  int64_t first, second, out;
+  if (__builtin_mul_overflow(a, x, &first) || __builtin_mul_overflow(b, y, &second) ||
+      __builtin_add_overflow(first, second, &out) || out > most || out < -most)
+    nki_fail(r, "an index expression is larger than %lld", (long long)most);
+  return out;
+}
+
 /* a * x + b * y, where one of them may be a plain number (n == 0). */
 static nki_index *combine(nki_run *r, const nki_index *a, int64_t x, const nki_index *b, int64_t y) {
   nki_index *out = nki_index_new(r, 0);
   out->n = nki_broadcast_dims(r, a, b, out->size);
   for (int d = 0; d < out->n; d++) {
     const int da = d - (out->n - a->n), db = d - (out->n - b->n);
-    out->factor[d] = (da < 0 ? 0 : a->factor[da] * x) + (db < 0 ? 0 : b->factor[db] * y);
+    out->factor[d] = weighted(r, da < 0 ? 0 : a->factor[da], x, db < 0 ? 0 : b->factor[db], y, INT32_MAX);
   }
-  out->offset = a->offset * x + b->offset * y;
+  out->offset = weighted(r, a->offset, x, b->offset, y, (int64_t)1 << 40);
   return out;
 }
 
@@ -245,7 +254,7 @@ static bool contains(nki_run *r, nki_value all, nki_value v) {
   if (nki_is_sequence(all) || all.type == NKI_V_DICT) {
     const size_t step = all.type == NKI_V_DICT ? 2 : 1;
     for (size_t i = 0; i < nki_items(all)->n; i += step)
-      if (nki_equal(nki_items(all)->item[i], v)) return true;
+      if (nki_equal(r, nki_items(all)->item[i], v)) return true;
     return false;
   }
   if (all.type == NKI_V_STRING && v.type == NKI_V_STRING) return strstr(nki_string_of(all), nki_string_of(v)) != NULL;
@@ -254,15 +263,15 @@ static bool contains(nki_run *r, nki_value all, nki_value v) {
 
 nki_value nki_compare(nki_run *r, int op, nki_value a, nki_value b) {
   if (op == NKI_OP_IS || op == NKI_OP_IS_NOT) {
-    const bool same = a.type == b.type && (a.type == NKI_V_NONE || nki_equal(a, b));
+    const bool same = a.type == b.type && (a.type == NKI_V_NONE || nki_equal(r, a, b));
     return nki_bool(same == (op == NKI_OP_IS));
   }
   if (op == NKI_OP_IN || op == NKI_OP_NOT_IN) return nki_bool(contains(r, b, a) == (op == NKI_OP_IN));
   if (a.type == NKI_V_INDEX || b.type == NKI_V_INDEX) return index_compare(r, op, a, b);
   const bool none = a.type == NKI_V_NONE || b.type == NKI_V_NONE;
   if ((a.type == NKI_V_VIEW || b.type == NKI_V_VIEW) && !none) return tensor_binary(r, op, a, b, NULL);
-  if (op == NKI_OP('=', '=')) return nki_bool(nki_equal(a, b));
-  if (op == NKI_OP('!', '=')) return nki_bool(!nki_equal(a, b));
+  if (op == NKI_OP('=', '=')) return nki_bool(nki_equal(r, a, b));
+  if (op == NKI_OP('!', '=')) return nki_bool(!nki_equal(r, a, b));
   const bool are_texts = a.type == NKI_V_STRING && b.type == NKI_V_STRING;
   if (!are_texts && !(nki_is_number(a) && nki_is_number(b)))
     nki_fail(r, "unsupported comparison of %s and %s", nki_type_name(a), nki_type_name(b));

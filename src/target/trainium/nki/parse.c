@@ -665,9 +665,7 @@ static nki_node *loop(parser *p) {
     n->a = expression(p);
   }
   block(p, &n->body, &n->n_body);
-  if (take(p, "else")) { /* runs after the loop, unless `break` left it */
-    block(p, &n->other, &n->n_other);
-  }
+  if (take(p, "else")) block(p, &n->other, &n->n_other); /* runs after the loop, unless `break` left it */
   return n;
 }
 

@@ -329,7 +329,7 @@ NKI_CALL(do_get) {
   if (a->at[0].type != NKI_V_DICT) nki_fail(r, "get of %s; expected a dict", nki_type_name(a->at[0]));
   const nki_sequence *d = nki_items(a->at[0]);
   for (size_t i = 0; i + 1 < d->n; i += 2)
-    if (nki_equal(d->item[i], a->at[1])) return d->item[i + 1];
+    if (nki_equal(r, d->item[i], a->at[1])) return d->item[i + 1];
   return a->at[2].type == NKI_V_MISSING ? nki_none() : a->at[2];
 }
 

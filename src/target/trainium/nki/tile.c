@@ -201,11 +201,10 @@ nki_view *nki_as_tile(nki_run *r, const nki_view *v) {
     nki_set_dim(out, 1, 1, 0, 0);
     out->n = 2;
   }
-  for (int d = 0; d < out->n; d++) {
+  for (int d = 0; d < out->n; d++)
     if (out->size[d] > 1 && (d ? out->along_partitions[d] : out->along_columns[d]))
       nki_fail(r, "an operand's dimension %d runs over %s", d,
                d ? "partitions; expected the free dimension" : "the free dimension; expected partitions");
-  }
   return out;
 }
 

@@ -50,7 +50,7 @@ typedef struct nki_value {
 } nki_value;
 
 struct nki_object {
-  nki_object *next;
+  nki_object *next, *waiting; /* waiting: the next marked object whose parts are not marked */
   nki_type type;
   bool is_marked;
   size_t bytes;
@@ -207,7 +207,7 @@ struct nki_run {
   int scope, loops;  /* index of the current iteration in the program's list; number of loops so far */
   int block, blocks; /* number of the current nl.no_reorder, 0: none; number of these so far */
   nki_frame *frame, *globals;
-  nki_object *objects;
+  nki_object *objects, *waiting;
   size_t bytes, collect_at, bytes_max; /* of objects: now, at the next collection, at most */
   int64_t tensors_max;                 /* also half the number of instructions */
   nki_value *temporary;
@@ -260,7 +260,7 @@ static inline bool nki_next(nki_run *r, nki_value all, size_t *i, nki_value *ite
   *item = nki_item(r, all, (*i)++);
   return item->type != NKI_V_MISSING;
 }
-bool nki_equal(nki_value, nki_value);
+bool nki_equal(nki_run *, nki_value, nki_value);
 bool nki_is_number(nki_value); /* int, bool or real */
 double nki_number(nki_run *, nki_value, const char *what);
 int64_t nki_integer(nki_run *, nki_value, const char *what);
@@ -268,6 +268,7 @@ void nki_print(nki_value, char *text, size_t size);
 
 /* ---- evaluation (evaluate.c) ---- */
 nki_value nki_evaluate(nki_run *, const nki_node *);
+void nki_count_step(nki_run *); /* fails after too many, or if the run is interrupted */
 nki_value nki_invoke(nki_run *, nki_value callee, size_t n,
                      const nki_value *positional); /* positional arguments only */
 void nki_run_module(nki_run *);
