@@ -1,4 +1,4 @@
-/* Kernels of mma.sync, also with Hopper's copies of tiles, give the right results: they run on the CPU, on the GPU of
+/* Kernels of mma.sync, and some of Hopper's pipelines, give the right results: they run on the CPU, on the GPU of
  * tests/gpu/emulated, and are judged as on a device. Each runs four times: with copies that arrive at once or only when
  * they are waited for, and warps in both orders. */
 #include "gpu/kernel_text.h"
@@ -149,6 +149,20 @@ static const kernel_case cases[] = {
     {"h200", "gemm m=5 n=70 k=328 a=f16 b=f16 c=f16 acc=f32 b_transposed=1",
      "skinny n=32 k=128 rows=32 warps=2;stages 2"},
 };
+/* Pipelines of Hopper with the fewest stages. A kernel with too few would wait for ever. */
+static const kernel_case pipelines[] = {
+    {"h200", "attention b=2 hq=2 hkv=1 sq=200 sk=300 d=64 causal=1 a=bf16", "tile keys=64 consumers=1;stages 1"},
+    {"h200", "attention b=1 hq=2 hkv=2 sq=150 sk=300 d=64 a=bf16", "tile keys=64 consumers=2;stages 1"},
+    {"h200", "attention b=2 hq=2 hkv=1 sq=200 sk=200 d=64 causal=1 a=bf16",
+     "tile keys=64 consumers=2;pingpong;stages 1"},
+    {"h200", "attention b=2 hq=4 hkv=2 sq=140 sk=200 d=128 a=bf16",
+     "tile keys=64 consumers=2;pingpong;persistent;stages 1"},
+    {"h200", "gemm m=200 n=100 k=328 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
+     "tile m=128 n=64 consumers=2;stages 2"},
+    {"h200", "gemm m=300 n=136 k=328 a=bf16 b=bf16 c=bf16 acc=f32", "tile m=64 n=64 consumers=2 pingpong;stages 2"},
+    {"h200", "gemm m=200 n=72 k=200 a=bf16 b=bf16 c=f32 acc=f32 b_transposed=1",
+     "tile m=128 n=64 consumers=2;promote k=128;stages 2"},
+};
 enum { CASES = sizeof cases / sizeof *cases, ARGUMENT = 128 };
 
 /* As `matrix` in emulated/machine.h. */
@@ -156,6 +170,7 @@ typedef struct matrix {
   const char *data;
   long rows, cols, pitch;
   int element, box_rows, box_cols, swizzle;
+  long heads, head_pitch, batches, batch_pitch;
 } matrix;
 
 static void write_text(const char *directory, const char *name, const char *text, size_t length) {
@@ -238,15 +253,21 @@ static void *compiled(const kernel_case *c, const char *directory) {
 typedef const char *emulate(void **arguments, int blocks, int threads, int late, int falling);
 
 static matrix matrix_of(const tw_launch_map *m, void *const operands[]) {
-  assert_true(m->rank == 2 && m->operand != TW_LAUNCH_NO_OPERAND);
+  const bool heads = m->rank == 4; /* [batch][row][head][col] */
+  const int row = heads ? 2 : 1;
+  assert_true((m->rank == 2 || heads) && m->operand != TW_LAUNCH_NO_OPERAND);
   return (matrix){.data = (const char *)operands[m->operand] + m->offset,
-                  .rows = m->dims[1],
+                  .rows = m->dims[row],
                   .cols = m->dims[0],
-                  .pitch = m->strides[0],
+                  .pitch = m->strides[row - 1],
                   .element = tw_type_bits(m->type) / 8,
-                  .box_rows = (int)m->box[1],
+                  .box_rows = (int)m->box[row],
                   .box_cols = (int)m->box[0],
-                  .swizzle = m->swizzle};
+                  .swizzle = m->swizzle,
+                  .heads = heads ? m->dims[1] : 0,
+                  .head_pitch = heads ? m->strides[0] : 0,
+                  .batches = heads ? m->dims[3] : 0,
+                  .batch_pitch = heads ? m->strides[2] : 0};
 }
 
 static tw_status start(void *library, const tw_launch *l, const tw_launch_kernel *k, void *const operands[],
@@ -352,9 +373,20 @@ static void kernels_are_right(void **state) {
   }
 }
 
+static void pipelines_with_the_fewest_stages_end(void **state) {
+  (void)state;
+  need_compiler();
+  for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++) {
+    tw_error error = {0};
+    if (run(&pipelines[i], NULL, NULL, &error) != TW_OK)
+      fail_msg("%s; %s: %s", pipelines[i].problem, pipelines[i].schedule, error.text);
+  }
+}
+
 static const kernel_case *case_of(const char *schedule) {
   for (int i = 0; i < CASES; i++)
     if (strcmp(cases[i].schedule, schedule) == 0) return &cases[i];
+  if (strcmp(pipelines[0].schedule, schedule) == 0) return &pipelines[0];
   fail_msg("no case has the schedule '%s'", schedule);
   return NULL;
 }
@@ -374,6 +406,7 @@ static void a_missing_wait_or_barrier_is_found(void **state) {
       {swap_ab, "arrived[at.slot].wait(at.parity);\n      sync_warp();\n      prepare_swapped", "prepare_swapped", ""},
       {swap_ab, "ready[at.slot].arrive();", ";", deadlock},
       {swap_ab, "empty[at.slot].arrive();", ";", deadlock},
+      {"tile keys=64 consumers=1;stages 1", "k_empty[at_k.slot].arrive();", ";", deadlock},
   };
   (void)state;
   need_compiler();
@@ -394,6 +427,7 @@ static int remove_headers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_are_right),
+                                     cmocka_unit_test(pipelines_with_the_fewest_stages_end),
                                      cmocka_unit_test(a_missing_wait_or_barrier_is_found)};
   return cmocka_run_group_tests(tests, NULL, remove_headers);
 }

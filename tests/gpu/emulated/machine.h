@@ -62,12 +62,19 @@ struct arrivals {
 inline std::map<unsigned, arrivals> barriers; /* by address */
 inline long events;                           /* arrivals and ends of threads: whether anything moves */
 inline bool late, falling;                    /* copies and products of groups; order of warps */
+/* bar.sync and bar.arrive: threads that have arrived, and how often all have. */
+struct named_barrier {
+  int arrived;
+  unsigned turn;
+};
+inline named_barrier named[16];
 /* wgmma: a thread's sums and operand, which are in use until the product has been waited for. */
 struct product_of_group {
   float *d;
-  const unsigned *a;
-  unsigned long long b; /* descriptor */
+  const unsigned *a;           /* NULL: in shared memory */
+  unsigned long long at_a, b; /* descriptors */
   int cols, more;
+  bool turned; /* B is stored k x n */
 };
 inline std::vector<product_of_group> batch[THREADS_MAX];                /* issued since the last commit */
 inline std::vector<std::vector<product_of_group>> batches[THREADS_MAX]; /* committed, the oldest first */
@@ -154,6 +161,19 @@ inline void wait_phase(unsigned at, unsigned parity) {
   while (barriers[at].parity == parity) yield();
 }
 
+inline void arrive_named(int id, int threads) {
+  events++;
+  if (++named[id].arrived > threads) wrong("a barrier with more threads than it awaits");
+  if (named[id].arrived < threads) return;
+  named[id].arrived = 0;
+  named[id].turn++;
+}
+inline void sync_named(int id, int threads) {
+  const unsigned turn = named[id].turn;
+  arrive_named(id, threads);
+  while (named[id].turn == turn) yield();
+}
+
 struct index {
   struct {
     operator unsigned() const { return (unsigned)current; }
@@ -179,6 +199,7 @@ struct matrix {
   const char *data;
   long rows, cols, pitch;                   /* bytes */
   int element, box_rows, box_cols, swizzle; /* bytes of an element, and of the swizzle */
+  long heads, head_pitch, batches, batch_pitch; /* of [batch][row][head][col]; otherwise 0 */
 };
 
 template <class... A, size_t... I> void call(void (*f)(A...), void **arguments, std::index_sequence<I...>) {
@@ -198,6 +219,7 @@ inline void run_block() {
   memset(memory, 0xff, sizeof memory);
   at_barrier = 0;
   for (warp &w : warps) w.arrived = 0;
+  for (named_barrier &b : named) b.arrived = 0;
   barriers.clear();
   for (int i = 0; i < count; i++) {
     thread &t = threads[i];

@@ -86,6 +86,16 @@ struct arena {
 #define griddepcontrol_launch_dependents gpu_griddepcontrol_launch_dependents
 #define linger gpu_linger
 #define written gpu_written
+#define sync gpu_sync
+#define arrive gpu_arrive
+#define setmaxnreg_dec gpu_setmaxnreg_dec
+#define setmaxnreg_inc gpu_setmaxnreg_inc
+#define copy_head gpu_copy_head
+#define store_head gpu_store_head
+#define store gpu_store
+#define store_commit gpu_store_commit
+#define store_wait_read gpu_store_wait_read
+#define store_wait gpu_store_wait
 #define next_of gpu_next_of
 #define announce gpu_announce
 #define wait_for gpu_wait_for
@@ -124,12 +134,23 @@ struct arena {
 #undef griddepcontrol_launch_dependents
 #undef linger
 #undef written
+#undef sync
+#undef arrive
+#undef setmaxnreg_dec
+#undef setmaxnreg_inc
+#undef copy_head
+#undef store_head
+#undef store
+#undef store_commit
+#undef store_wait_read
+#undef store_wait
 
 /* ---- Hopper's barriers and copies of tiles. Copies arrive at once ---- */
 
 namespace tw {
 
 struct barrier {
+  static constexpr u32 bytes = 8;
   u32 at;
   TW_FN void init(int count) const { emulated::barriers[at] = {count, count, 0, 0}; }
   TW_FN void arrive() const { emulated::arrive(at, 1, 0); }
@@ -153,20 +174,49 @@ TW_FN void linger(int) {}
 TW_FN void written() {}
 TW_FN void prefetch(const tensor &) {}
 
-template <class Type, int Rows, int Cols> void copy(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b) {
-  using tile = shared<Type, Rows, Cols>;
+TW_FN void sync(int id, int threads) { emulated::sync_named(id, threads); }
+TW_FN void arrive(int id, int threads) { emulated::arrive_named(id, threads); }
+template <int Count> TW_FN void setmaxnreg_dec() {}
+template <int Count> TW_FN void setmaxnreg_inc() {}
+
+/* Calls f(place in memory or NULL, place in shared memory) for each element of a tile. */
+template <class Type, int Rows, int Cols, class F>
+void for_elements(shared<Type, Rows, Cols> tile, const tensor &of, int batch, int row, int head, int col, F f) {
+  constexpr int each = 16 / (int)sizeof(Type);
   emulated::matrix m;
-  memcpy(&m, &from, sizeof m);
-  if (m.element != (int)sizeof(Type) || m.box_rows != Rows || m.box_cols != tile::panel_cols || m.swizzle != tile::span)
+  memcpy(&m, &of, sizeof m);
+  if (m.element != (int)sizeof(Type) || m.box_rows != Rows || m.box_cols != shared<Type, Rows, Cols>::panel_cols ||
+      m.swizzle != shared<Type, Rows, Cols>::span)
     emulated::wrong("a tensor map that does not fit the tile");
   for (int r = 0; r < Rows; r++)
     for (int c = 0; c < Cols; c++) {
-      constexpr int each = 16 / (int)sizeof(Type);
-      char *place = (char *)emulated::memory + to.chunk(r, c / each) + c % each * sizeof(Type);
-      if (row + r < m.rows && col + c < m.cols) memcpy(place, m.data + (row + r) * m.pitch + (col + c) * (long)sizeof(Type), sizeof(Type));
-      else memset(place, 0, sizeof(Type));
+      const bool inside = row + r < m.rows && col + c < m.cols && batch <= m.batches && head <= m.heads;
+      char *at = (char *)m.data + batch * m.batch_pitch + head * m.head_pitch + (row + r) * m.pitch + (col + c) * (long)sizeof(Type);
+      f(inside ? at : nullptr, (char *)emulated::memory + tile.chunk(r, c / each) + c % each * sizeof(Type));
     }
-  emulated::arrive(b.at, 0, -(long)tile::bytes);
 }
+template <class Type, int Rows, int Cols>
+void copy_head(shared<Type, Rows, Cols> to, const tensor &from, int batch, int row, int head, int col, barrier b) {
+  for_elements(to, from, batch, row, head, col, [](const char *at, char *place) {
+    if (at) memcpy(place, at, sizeof(Type));
+    else memset(place, 0, sizeof(Type));
+  });
+  emulated::arrive(b.at, 0, -(long)shared<Type, Rows, Cols>::bytes);
+}
+template <class Type, int Rows, int Cols> void copy(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b) {
+  copy_head(to, from, 0, row, 0, col, b);
+}
+template <class Type, int Rows, int Cols>
+void store_head(const tensor &to, int batch, int row, int head, int col, shared<Type, Rows, Cols> from) {
+  for_elements(from, to, batch, row, head, col, [](char *at, const char *place) {
+    if (at) memcpy(at, place, sizeof(Type));
+  });
+}
+template <class Type, int Rows, int Cols> void store(const tensor &to, int row, int col, shared<Type, Rows, Cols> from) {
+  store_head(to, 0, row, 0, col, from);
+}
+TW_FN void store_commit() {}
+template <int Count> TW_FN void store_wait_read() {}
+template <int Count> TW_FN void store_wait() {}
 
 } // namespace tw

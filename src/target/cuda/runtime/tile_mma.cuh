@@ -327,10 +327,7 @@ TW_FN void lay(shared<Type, 64, Width> to, const Value (&d)[Values], int col, Fu
     const auto p2 = packed<Type>::of(f(d[i + 4], row, c + 8), f(d[i + 5], row, c + 9));
     const auto p3 = packed<Type>::of(f(d[i + 6], row + 8, c + 8), f(d[i + 7], row + 8, c + 9));
     if constexpr (sizeof(Type) == 2) {
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                       to.chunk(warp_row + lane % 16, j + lane / 16)),
-                   "r"(p0), "r"(p1), "r"(p2), "r"(p3)
-                   : "memory");
+      store_matrices(to.chunk(warp_row + lane % 16, j + lane / 16), p0, p1, p2, p3);
     } else {
       constexpr int size = (int)sizeof(Type);
       const int byte = (8 * j + lane % 4 * 2) * size, next = byte + 8 * size;
@@ -368,9 +365,7 @@ template <class Type, int Width, int Depth> TW_FN void lay(shared<Type, 64, Widt
 #pragma unroll
   for (int j = 0; j < Width / 16; j++) {
     const u32(&w)[4] = a.word[col / 16 + j];
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to.chunk(row, 2 * j + lane / 16)),
-                 "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
-                 : "memory");
+    store_matrices(to.chunk(row, 2 * j + lane / 16), w[0], w[1], w[2], w[3]);
   }
 }
 /* Stores all columns directly to a matrix in global memory; elements outside of rows x cols are dropped. */

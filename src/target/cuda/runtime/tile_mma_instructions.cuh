@@ -1,4 +1,4 @@
-/* tile_mma_instructions.cuh - the instructions of tile_mma.cuh: wgmma with 64 rows, and the waits for it. tests/gpu/emulated has these functions for a CPU. */
+/* tile_mma_instructions.cuh - the instructions of tile_mma.cuh: wgmma with 64 rows, the waits for it, and stmatrix. tests/gpu/emulated has these functions for a CPU. */
 #pragma once
 #include "tile_core.cuh"
 
@@ -14,6 +14,11 @@ TW_FN void mma_settle(float &x) { asm volatile("" : "+f"(x)::"memory"); }
 TW_FN void mma_settle(i32 &x) { asm volatile("" : "+r"(x)::"memory"); }
 TW_FN void mma_forget(float &x) { asm volatile("" : "=f"(x)); }
 TW_FN void mma_settle(u32 &x) { asm volatile("" : "+r"(x)::"memory"); }
+
+/* Four matrices of 8 x 8 elements of 16 bits; thread t has two of row t / 4 of each, and gives the place of row t % 8 of matrix t / 8. */
+TW_FN void store_matrices(u32 at, u32 w0, u32 w1, u32 w2, u32 w3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(w0), "r"(w1), "r"(w2), "r"(w3) : "memory");
+}
 
 /* How the instruction names types. */
 template <class Type> struct mma_type;
