@@ -141,6 +141,26 @@ static void an_activation_may_be_first(void **state) {
   assert_int_equal(r.status, TW_FAILED);
 }
 
+/* Where the result is narrower than the accumulator, the activation is computed twice; its row is broadcast once, by products. */
+static void the_row_of_an_accumulated_activation_is_broadcast(void **state) {
+  static const char source[] = "import nki\nimport nki.language as nl\nimport nki.isa as nisa\n"
+                               "@nki.jit\n"
+                               "def kernel(a):\n"
+                               "    y = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)\n"
+                               "    u = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)\n"
+                               "    t = nl.ndarray((128, 512), dtype=nl.bfloat16, buffer=nl.sbuf)\n"
+                               "    s = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)\n"
+                               "    nisa.dma_copy(dst=u, src=a)\n"
+                               "    nisa.activation(dst=t, op=nl.exp, data=u[0:1, :].broadcast_to((128, 512)), "
+                               "reduce_op=nl.add, reduce_res=s)\n"
+                               "    nisa.activation(dst=u, op=nl.tanh, data=u)\n"
+                               "    nisa.dma_copy(dst=y, src=u)\n"
+                               "    return y\n";
+  const result r = expect_correct(source, "elementwise f=tanh rows=128 cols=512");
+  (void)state;
+  assert_true(counter(&r, "tensor_busy") > 0);
+}
+
 static void hostile_kernels_end_with_one_line(void **state) {
   static const char kernel[] = "import nki\nimport nki.language as nl\nimport nki.isa as nisa\n"
                                "class A:\n    pass\n"
@@ -1025,6 +1045,7 @@ int main(void) {
                                      cmocka_unit_test(a_trace_shows_memory_over_time),
                                      cmocka_unit_test(a_block_without_reordering_is_read),
                                      cmocka_unit_test(an_activation_may_be_first),
+                                     cmocka_unit_test(the_row_of_an_accumulated_activation_is_broadcast),
                                      cmocka_unit_test(hostile_kernels_end_with_one_line),
                                      cmocka_unit_test(deep_and_long_texts_are_rejected)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -322,7 +322,9 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
       memcmp(t->spread->size, v->size, (size_t)v->n * sizeof *v->size) == 0)
     return t->spread;
   const int partitions = (int)v->size[0], scope = r->scope;
-  r->scope = 0; /* the compiler moves it before the loops */
+  const bool was_muted = r->is_muted;
+  r->scope = 0;        /* the compiler moves it before the loops */
+  r->is_muted = false; /* later readers need its instructions, too */
   nki_view *out = nki_tile(r, TRN_SBUF, v->type, v->n, v->size), *row = nki_view_copy(r, v);
   row->size[0] = 1;
   const int64_t columns = nki_free_elements(v);
@@ -347,6 +349,7 @@ nki_view *nki_spread(nki_run *r, nki_view *v) {
     nki_emit(r, copy, 1, 2, (nki_view *[]){nki_columns(r, out, from, n), sum});
   }
   r->scope = scope;
+  r->is_muted = was_muted;
   r->skips = false; /* the row is kept for later readers */
   const trn_view to = nki_data(r, out), from = nki_data(r, v);
   trn_copy(&to, &from, NULL, NULL);
