@@ -71,7 +71,7 @@ inline named_barrier named[16];
 /* wgmma: a thread's sums and operand, which are in use until the product has been waited for. */
 struct product_of_group {
   float *d;
-  const unsigned *a;           /* NULL: in shared memory */
+  const unsigned *a;          /* NULL: in shared memory */
   unsigned long long at_a, b; /* descriptors */
   int cols, more;
   bool turned; /* B is stored k x n */
@@ -197,8 +197,8 @@ struct block_size {
 /* A matrix that tiles are copied from: what a tensor map says, in the kernel's parameter. */
 struct matrix {
   const char *data;
-  long rows, cols, pitch;                   /* bytes */
-  int element, box_rows, box_cols, swizzle; /* bytes of an element, and of the swizzle */
+  long rows, cols, pitch;                       /* bytes */
+  int element, box_rows, box_cols, swizzle;     /* bytes of an element, and of the swizzle */
   long heads, head_pitch, batches, batch_pitch; /* of [batch][row][head][col]; otherwise 0 */
 };
 

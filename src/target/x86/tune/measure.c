@@ -512,8 +512,8 @@ static tw_status time_it(timing *t, tw_spread *out, tw_error *error) {
     status = tw_fail(error, TW_INTERRUPTED, "the time was up after %zu repeats", n);
   const double enough = 1.5 * (tw_now() - start);
   *out = tw_spread_of(time, n);
-  while (status == TW_OK && !is_slower(t->limit, out) && t->kept < KEPT_WELL && tw_now() - start <= WALL_SECONDS && tw_now() < last &&
-         (t->kept < KEPT_LEAST || (t->limit <= 0 && tw_now() - start < enough)))
+  while (status == TW_OK && !is_slower(t->limit, out) && t->kept < KEPT_WELL && tw_now() - start <= WALL_SECONDS &&
+         tw_now() < last && (t->kept < KEPT_LEAST || (t->limit <= 0 && tw_now() - start < enough)))
     status = repeat(t, sets, true, &seconds, error);
   return status;
 }
