@@ -3,19 +3,22 @@
 #define TW_BASE_HEAP_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct tw_heap_entry {
   double at;
-  int priority, value;
+  int64_t priority;
+  int32_t value;
 } tw_heap_entry;
 
-/* The caller gives it room. */
+/* `entry` is the caller's memory, with room for all entries. */
 typedef struct tw_heap {
   tw_heap_entry *entry;
   size_t n;
 } tw_heap;
 
 void tw_heap_push(tw_heap *, tw_heap_entry);
+/* Removes the first entry of a heap that is not empty. */
 tw_heap_entry tw_heap_pop(tw_heap *);
 
 #endif

@@ -27,7 +27,7 @@ void tw_events_close(tw_events *q) {
   free(q->day);
   free(q->busy);
   free(q->node);
-  free(q->far);
+  free(q->far.entry);
 }
 
 /* ---- the calendar ---- */
@@ -81,45 +81,23 @@ static int64_t next_busy(const tw_events *q) {
 
 /* ---- far events ---- */
 
-static void add_far(tw_events *q, const tw_event *e) {
-  if (q->n_far == q->room_far) {
+static bool add_far(tw_events *q, int32_t node) {
+  if (q->far.n == q->room_far) {
     const size_t room = q->room_far ? 2 * q->room_far : FIRST_ROOM;
-    tw_event *grown = tw_resize(q->far, room, sizeof *grown);
-    if (!grown) {
-      q->failed = true;
-      return;
-    }
-    q->far = grown;
+    tw_heap_entry *grown = tw_resize(q->far.entry, room, sizeof *grown);
+    if (!grown) return false;
+    q->far.entry = grown;
     q->room_far = room;
   }
-  size_t i = q->n_far++;
-  for (; i && before(e, &q->far[(i - 1) / 2]); i = (i - 1) / 2) q->far[i] = q->far[(i - 1) / 2];
-  q->far[i] = *e;
-}
-
-static tw_event take_far(tw_events *q) {
-  const tw_event first = q->far[0], last = q->far[--q->n_far];
-  size_t i = 0;
-  for (size_t child; (child = 2 * i + 1) < q->n_far; i = child) {
-    if (child + 1 < q->n_far && before(&q->far[child + 1], &q->far[child])) child++;
-    if (!before(&q->far[child], &last)) break;
-    q->far[i] = q->far[child];
-  }
-  if (q->n_far) q->far[i] = last;
-  return first;
+  const tw_event *e = &q->node[node].event;
+  tw_heap_push(&q->far, (tw_heap_entry){e->at, (int64_t)e->order, node});
+  return true;
 }
 
 /* ---- both ---- */
 
 /* Written in its final place: reading a whole event that was just written in parts would wait for the stores. */
 void tw_events_add(tw_events *q, double at, int32_t agent, int32_t what) {
-  const int64_t number = day_of(at);
-  const uint64_t order = q->order++;
-  if (number >= q->today + DAYS) {
-    const tw_event e = {at, order, agent, what};
-    add_far(q, &e);
-    return;
-  }
   const int32_t node = new_node(q);
   if (node == NONE) {
     q->failed = true;
@@ -127,25 +105,24 @@ void tw_events_add(tw_events *q, double at, int32_t agent, int32_t what) {
   }
   tw_event *e = &q->node[node].event;
   e->at = at;
-  e->order = order;
+  e->order = q->order++;
   e->agent = agent;
   e->what = what;
-  add_to_day(q, number, node);
+  const int64_t number = day_of(at);
+  if (number < q->today + DAYS)
+    add_to_day(q, number, node);
+  else if (!add_far(q, node))
+    q->failed = true;
 }
 
 /* Advances to the next day that has an event. Events that are no longer far move into the calendar. */
 static bool turn(tw_events *q) {
   const int64_t ahead = next_busy(q);
-  if (ahead == DAYS && !q->n_far) return false;
-  q->today = ahead < DAYS ? q->today + ahead : day_of(q->far[0].at);
-  while (q->n_far && day_of(q->far[0].at) < q->today + DAYS) {
-    const int32_t node = new_node(q);
-    if (node == NONE) {
-      q->failed = true;
-      return false;
-    }
-    q->node[node].event = take_far(q);
-    add_to_day(q, day_of(q->node[node].event.at), node);
+  if (ahead == DAYS && !q->far.n) return false;
+  q->today = ahead < DAYS ? q->today + ahead : day_of(q->far.entry->at);
+  while (q->far.n && day_of(q->far.entry->at) < q->today + DAYS) {
+    const tw_heap_entry e = tw_heap_pop(&q->far);
+    add_to_day(q, day_of(e.at), e.value);
   }
   return true;
 }
@@ -153,7 +130,7 @@ static bool turn(tw_events *q) {
 bool tw_events_take(tw_events *q, tw_event *out) {
   struct tw_event_day *day = &q->day[q->today % DAYS];
   if (day->first == NONE) {
-    if (!turn(q) || q->failed) return false;
+    if (q->failed || !turn(q)) return false;
     day = &q->day[q->today % DAYS];
   }
   const int32_t node = day->first;

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/heap.h"
+
 typedef struct tw_event {
   double at;
   uint64_t order; /* order of insertion, for simultaneous events */
@@ -28,8 +30,8 @@ typedef struct tw_events {
     int32_t next;
   } * node;
   int32_t free, n_nodes, room_nodes; /* free: list of nodes, -1 */
-  size_t n_far, room_far;
-  tw_event *far; /* a binary heap */
+  tw_heap far;                       /* of nodes */
+  size_t room_far;
   uint64_t order;
   bool failed; /* memory ran out */
 } tw_events;
