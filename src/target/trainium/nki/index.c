@@ -38,7 +38,8 @@ void nki_set_dim(nki_view *v, int d, int64_t size, int64_t along_partitions, int
 /* An index of n items; negative ones count from the end. */
 static int64_t item_of(nki_run *r, nki_value index, int64_t n, const char *what) {
   const int64_t given = nki_integer(r, index, "index"), i = given < 0 ? given + n : given;
-  if (i < 0 || i >= n) nki_fail(r, "index %lld is outside of %s (it has %lld)", (long long)i, what, (long long)n);
+  if (i < 0 || i >= n)
+    nki_fail(r, "index %lld is outside of %s (its length is %lld)", (long long)i, what, (long long)n);
   return i;
 }
 
@@ -287,13 +288,14 @@ nki_view *nki_view_whole(nki_run *r, nki_tensor *t, int n, const int64_t size[],
   return v;
 }
 
-/* Fails if a part has too many elements, so that products of its sizes fit 64 bits. */
+/* The product of the sizes; fails if it is larger than `most`. */
 static int64_t elements_of(nki_run *r, int n, const int64_t size[]) {
   const int64_t most = (int64_t)1 << 40;
   int64_t elements = 1;
   for (int d = 0; d < n; d++) {
     if (size[d] < 0 || (size[d] && elements > most / size[d]))
-      nki_fail(r, "dimension %d has %lld elements; the tensor is too large", d, (long long)size[d]);
+      nki_fail(r, "dimension %d has %lld elements; expected at least 0, and a tensor of at most %lld", d,
+               (long long)size[d], (long long)most);
     elements *= size[d];
   }
   return elements;
