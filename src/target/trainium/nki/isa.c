@@ -77,9 +77,8 @@ static void accumulate(nki_run *r, nki_view *written, nki_view *values, nki_valu
     const trn_view to = {.array = &sums, .type = TRN_F32, .n = 1, .size = {tile->size[0]}, .stride = {1}},
                    from = nki_data(r, nki_as_tile(r, values));
     trn_reduce(&to, &from, tile->n - 1, TRN_ADD, false);
-    for (int64_t p = 0; p < tile->size[0] && p < 128; p++) {
+    for (int64_t p = 0; p < tile->size[0] && p < 128; p++)
       r->accumulator[p] = sums.undefined[p] ? NAN : (double)(float)(r->accumulator[p] + trn_get(&to, p));
-    }
     trn_array_free(&sums);
   }
   if (!nki_given(result)) return;

@@ -256,10 +256,9 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
   i.first_wait = -1;
   for (size_t k = 0; k < n; k++) {
     if (i.n_operands == TRN_OPERANDS_MAX) nki_fail(r, "the instruction has too many operands");
-    trn_region *region = &i.operand[i.n_operands++];
-    const bool is_pointer = region->is_pointer;
-    *region = nki_region(r, operand[k], k >= n_outputs, k < n_outputs);
-    region->is_pointer = is_pointer;
+    trn_region region = nki_region(r, operand[k], k >= n_outputs, k < n_outputs);
+    region.is_pointer = i.operand[i.n_operands].is_pointer;
+    i.operand[i.n_operands++] = region;
     nki_tensor *t = operand[k]->tensor;
     const int64_t block = operand[k]->column / t->columns;
     /* now the zeros must be written */
