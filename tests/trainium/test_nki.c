@@ -125,7 +125,7 @@ static void a_block_without_reordering_is_read(void **state) {
   }
 }
 
-/* The accumulator's values are computed before the first instruction is there. */
+/* The accumulator's values are computed before the program has an instruction. */
 static void an_activation_may_be_first(void **state) {
   static const char source[] = "import nki\nimport nki.language as nl\nimport nki.isa as nisa\n"
                                "@nki.jit\n"

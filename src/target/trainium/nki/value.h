@@ -23,7 +23,7 @@ typedef struct nki_run nki_run;
 typedef struct nki_builtin nki_builtin;
 typedef struct nki_object nki_object;
 
-/* The kinds of values, and what errors call them. `i`, `builtin`: the used field of a nki_value. */
+/* The kinds of values, as errors call them. `i`, `builtin`: the field of a nki_value that holds the value. */
 // clang-format off
 #define NKI_TYPES(X)                                                                                                   \
   X(MISSING, "nothing") /* an argument that was not given */                                                           \
@@ -50,7 +50,7 @@ typedef struct nki_value {
 } nki_value;
 
 struct nki_object {
-  nki_object *next, *waiting; /* waiting: the next marked object whose parts are not marked */
+  nki_object *next, *waiting; /* waiting: the next marked object whose parts are not marked yet */
   nki_type type;
   bool is_marked;
   size_t bytes;
@@ -158,7 +158,7 @@ struct nki_view {
   } limit[TRN_VIEW_DIMS];
 };
 
-/* What names belong to. */
+/* The owners of names, as errors call them. */
 // clang-format off
 #define NKI_LIBRARIES(X)                                                                                               \
   X(NKI, "nki") X(NL, "nki.language") X(NISA, "nki.isa") X(NUMPY, "numpy") X(MATH, "math") X(TILE_SIZE, "nl.tile_size")\
@@ -205,7 +205,7 @@ struct nki_run {
   bool imports_older, imports_newer; /* the dialects that the file imports */
   int line;
   int scope, loops;  /* index of the current iteration in the program's list; number of loops so far */
-  int block, blocks; /* number of the current nl.no_reorder, 0: none; number of these so far */
+  int block, blocks; /* number of the current nl.no_reorder, 0: none; of the last one that began */
   nki_frame *frame, *globals;
   nki_object *objects, *waiting;
   size_t bytes, collect_at, bytes_max; /* of objects: now, at the next collection, at most */
@@ -391,7 +391,7 @@ typedef struct nki_result { /* the destination of an instruction */
   bool is_transpose; /* of a transfer */
 } nki_result;
 nki_result nki_result_of(nki_run *, nki_arguments *, nki_value dtype, nki_value mask, trn_engine);
-/* the same for nki.isa, where `dst` may be given */
+/* The destination of an nki.isa call: `dst` if it is given, otherwise that of nki_result_of. */
 nki_result nki_isa_result(nki_run *, nki_arguments *, nki_value dtype, nki_value mask, trn_engine);
 int64_t nki_free_elements(const nki_view *); /* of each partition */
 nki_view *nki_do_copy(nki_run *, nki_view *src, nki_result);

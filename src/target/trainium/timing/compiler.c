@@ -318,7 +318,7 @@ static bool remove_loads(trn_compiled *c, const uses *u, int64_t budget) {
   return has_memory;
 }
 
-/* --- names --- */
+/* --- renamed tiles --- */
 
 /* A transfer that overwrites a tile in SBUF whose address the compiler chooses. */
 static bool overwrites(const trn_program *p, const trn_instruction *in) {
@@ -328,8 +328,8 @@ static bool overwrites(const trn_program *p, const trn_instruction *in) {
          t->address < 0 && is_one_run(to) && trn_run_bytes(to) == t->bytes && to->partitions == t->partitions;
 }
 
-/* Gives the bytes that a transfer overwrites another place: what is there before ends its life at its last reader. False
- * without memory. */
+/* Makes a tile a new tensor where a transfer overwrites all of it: the transfer need not wait for readers of the old one.
+ * False without memory. */
 static bool rename_tiles(trn_compiled *c) {
   const trn_program *p = c->program;
   trn_program *named = tw_blocks_take(&c->memory, sizeof *named);
@@ -641,7 +641,7 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw
 }
 
 /* Rotation lets transfers overlap with work, so it comes before merging: first the order of the program is fixed,
- * then bytes are chosen. Merged iterations keep more tensors alive: the compiler merges as many as fit. */
+ * then bytes are chosen. Merged iterations keep more tensors alive: the most that fit, of 512, 16, 8, 4, 2 and 1. */
 static tw_status order_and_allocate(const trn_config *config, const trn_compiler *compiler, trn_compiled *c,
                                     tw_error *error) {
   trn_hazards h = {0};

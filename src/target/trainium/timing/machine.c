@@ -48,7 +48,8 @@ double trn_clock_run(trn_clock *c, double start, double work, double fill) {
 typedef struct queue {
   int *instruction;
   size_t n, head;
-  tw_heap arriving, arrived; /* ready instructions, and some taken ones; only for TRN_WHOLE_PROGRAM */
+  /* for TRN_WHOLE_PROGRAM: ready instructions, by the arrival of their data and by priority, and some that were taken */
+  tw_heap arriving, arrived;
   double free;
   int issued;
   int known[TRN_ENGINES]; /* number of instructions of each engine whose end this engine has waited for */
@@ -59,18 +60,16 @@ typedef struct queue {
 
 enum { WAITS_MAX = 64, STATIC_LOOK_AHEAD = 64 };
 
-/* An instruction. */
+/* The progress of an instruction. */
 typedef struct state {
-  double visible;      /* time at which other engines see its end */
-  double earliest;     /* its start, because of earlier instructions of its nl.no_reorder */
-  int8_t engine;       /* -1: not taken */
-  uint8_t was_awaited; /* transfers: a bit for each engine that has waited for it */
-  int number;          /* within its engine */
-  int pending;         /* number of predecessors that have not been taken */
-  /* of the instructions that can start, the one with the least value is taken: a transfer that is needed first is
-   * loaded first */
-  int priority;
-  int next[TRN_ENGINES]; /* of its nl.no_reorder in an engine's queue; 0: none */
+  double visible;        /* time at which other engines see its end */
+  double earliest;       /* it starts no earlier: the previous instructions of its nl.no_reorder start by then */
+  int8_t engine;         /* -1: not taken */
+  uint8_t was_awaited;   /* transfers: a bit for each engine that has waited for it */
+  int number;            /* within its engine */
+  int pending;           /* number of predecessors that have not been taken */
+  int priority;          /* the least is taken first: a transfer that is needed first is loaded first */
+  int next[TRN_ENGINES]; /* the next instruction of its nl.no_reorder, for each engine; 0: none */
 } state;
 
 typedef struct machine {

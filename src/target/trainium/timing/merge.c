@@ -7,8 +7,9 @@
  * is made anew, by the least number in the program first, so that what comes next sees paths through merged
  * instructions.
  *
- * Iterations that continue each other in every operand are a longer instruction. Others, such as overlapping windows and
- * reductions, need a dimension of it: all iterations of the innermost loop must fit, as a published profile shows. */
+ * If iterations continue each other in every operand, their merged instruction is merely longer. Otherwise, as in
+ * overlapping windows and reductions, the loop becomes a dimension of the merged instruction. Then all iterations of the
+ * innermost loop must fit, as a published profile shows. */
 #include "target/trainium/timing/compiler.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ typedef struct merger {
   const trn_hazards *h;
   size_t n, n_loops;
   uint8_t *key; /* 0: no candidate */
-  int *pieces;  /* candidates of the line in a loop that do not continue the previous candidate */
+  int *pieces;  /* for each loop, the number of the line's candidates that do not continue the previous candidate */
   int *depth, *next /* member */, *waiting, *open;
   tw_heap ready; /* nodes */
 } merger;
@@ -58,7 +59,7 @@ static bool are_alike(const trn_instruction *a, const trn_instruction *b) {
          a->n_operands == b->n_operands;
 }
 
-/* Whether each operand of an iteration begins where that of the iteration before ends, or in a tensor of its own. */
+/* Whether each operand begins where the operand of the previous iteration ends, or is in another tensor. */
 static bool continues(const trn_instruction *before, const trn_instruction *in) {
   bool all = in->opcode != TRN_REDUCE; /* its iterations always need a dimension */
   for (int k = 0; k < in->n_operands; k++) {
@@ -68,7 +69,7 @@ static bool continues(const trn_instruction *before, const trn_instruction *in) 
   return all;
 }
 
-/* Drops the candidates of a line whose loops would need a dimension of the instruction and do not fit into it. */
+/* Drops the candidates of a line in loops that would become a dimension of the instruction and do not fit. */
 static void drop_long_loops(merger *m, int key) {
   const trn_program *p = m->c->program;
   memset(m->pieces, 0, m->n_loops * sizeof *m->pieces);
