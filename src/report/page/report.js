@@ -24,7 +24,7 @@ R.facts = run => {
   const out = [], fact = (name, value, mono) => { if (value) out.push(R.el('dt', {}, name), R.el('dd', {}, mono ? R.el('code', {}, value) : value)); };
   const checked = (run.summary && run.summary.checked) || (run.bestCandidate && run.bestCandidate.coverage);
   fact('Verified', checked && 'the best kernel: ' + checked + (run.summary ? '; checked again on fresh inputs' : ''));
-  fact('Percentages', run.boundCost > 0 && run.utilizationOf.includes('peak') && 'of the bound: least possible cost / cost; of the peak: multiply-adds a second / those of the machine');
+  fact('Percentages', run.boundCost > 0 && run.utilizationOf.includes('peak') && 'of the bound: least possible cost / cost; of the peak: multiply-adds a second / the highest rate of the machine');
   fact('Cost', run.summary && run.summary.cost_from);
   const accuracy = run.summary && run.summary.accuracy;
   fact('Accuracy of costs', accuracy && (accuracy.error === null ? 'unknown' : R.percent(accuracy.error)) + ' (' + accuracy.of + ')');
