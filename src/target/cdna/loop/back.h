@@ -90,11 +90,11 @@ typedef struct back_held {
   int size, from, to, at;
 } back_held;
 
-/* Lead of reads, in matrix instructions: in general, after and before the barrier, of dQ; the barrier's slot, counted from
- * the end of the period; limits of a slot. */
 typedef struct back_pace {
-  int lead, lead_first, lead_before, lead_dq, barrier;
-  int cycles, served, issues; /* cycles of the vector unit and of LDS, instructions */
+  /* matrix instructions from a read to its use: in general, after and before the barrier, of dQ */
+  int lead, lead_first, lead_before, lead_dq;
+  int barrier;                /* its slot, counted from the end of the period */
+  int cycles, served, issues; /* limits of a slot: cycles of the vector unit and of LDS, instructions */
 } back_pace;
 
 typedef struct back_order {

@@ -3,31 +3,11 @@
 
 #include "target/cdna/loop/back.h"
 
-/* With two waves on a SIMD, a slot takes twice as long: leads are shorter, which saves registers. */
-static const back_pace one_wave = {.lead = 6,
-                                   .lead_first = 5,
-                                   .lead_before = 8,
-                                   .lead_dq = 6,
-                                   .barrier = 6,
-                                   .cycles = 28,
-                                   .served = 12,
-                                   .issues = 5},
-                       few_slots = {.lead = 6,
-                                    .lead_first = 5,
-                                    .lead_before = 8,
-                                    .lead_dq = 6,
-                                    .barrier = 6,
-                                    .cycles = 40,
-                                    .served = 16,
-                                    .issues = 8},
-                       two_waves = {.lead = 2,
-                                    .lead_first = 3,
-                                    .lead_before = 5,
-                                    .lead_dq = 2,
-                                    .barrier = 4,
-                                    .cycles = 40,
-                                    .served = 16,
-                                    .issues = 8};
+/* With two waves on a SIMD, a slot takes twice as long: leads are shorter, which saves registers. A period with few slots
+ * puts more into each. In order: lead, lead_first, lead_before, lead_dq, barrier, cycles, served, issues. */
+static const back_pace one_wave = {6, 5, 8, 6, 6, 28, 12, 5};
+static const back_pace few_slots = {6, 5, 8, 6, 6, 40, 16, 8};
+static const back_pace two_waves = {2, 3, 5, 2, 4, 40, 16, 8};
 
 /* ---- the order of matrix instructions ----
  *
