@@ -157,8 +157,8 @@ static tw_stop end_of_rounds(const tw_state *s) {
   return (tw_stop){.deadline = s->last_measurement, .interrupt = s->options.interrupt};
 }
 
-/* An interrupt does not end a short comparison that follows it, because without it the search would lose its result. A
- * second signal ends the process. */
+/* After an interrupt, a short comparison may still run: without the comparison, the search would lose its result. A second
+ * signal ends the process. */
 static tw_stop end_after_interrupt(const tw_state *s) {
   static const double PATIENCE = 5; /* seconds */
   return (tw_stop){.deadline = fmin(s->last_measurement, tw_now() + PATIENCE)};

@@ -282,7 +282,7 @@ static tw_status run_sample(sampling *x, tw_error *error) {
   const int cores = x->s->jobs ? x->s->jobs : tw_cores(), jobs = threads_for(x, cores);
   x->compare = cores / jobs;
   x->failed = x->n;
-  const tw_stop *before = tw_parallel_until(NULL); /* each run itself ends when a stop is asked */
+  const tw_stop *before = tw_parallel_until(NULL); /* each run checks itself whether it must stop */
   tw_parallel_for(jobs, (size_t)jobs, work, x);
   tw_parallel_until(before);
   const int failed = x->failed;

@@ -44,7 +44,7 @@ typedef struct cut_sum_of_row {
 } cut_sum_of_row;
 
 /* Products of `n` k from `first` on, every `step`-th, for all rows: cut to 24 bits below the largest exponent and
- * summed. Columns stay in registers. If all products are zero, `top` is FUSED_LEAST at least. */
+ * summed. Columns stay in registers. `top` is FUSED_LEAST at least. */
 static inline __attribute__((always_inline)) void cut_products(const cdna_fused *x, int j, int first, int n, int step,
                                                                cut_sum_of_row *row) {
   const cdna_product *of = &x->of;
@@ -76,9 +76,10 @@ static inline cut_sum_of_row both_halves(cut_sum_of_row even, cut_sum_of_row odd
                                                 _mm512_srav_epi32(odd.sum, _mm512_sub_epi32(top, odd.top)))};
 }
 
-/* C plus a sum, in units of 2^(e - 24): e is the sum's exponent if C's is at most 5 more, so that all bits of both fit in
- * 32 bits. Else it is C's less 5: then the sum is cut downward to two bits below the unit (31 below C), and these set the
- * last bit of the result, which is at least 2^25 and thus rounded above that bit. */
+/* C plus a sum, in units of 2^(e - 24). If C's exponent is at most 5 more than the sum's, e is the sum's, and all bits of
+ * both fit in 32 bits. Else e is C's exponent less 5, and the sum is cut downward to two bits below the unit, 31 bits
+ * below C. If one of these two bits is set, the last bit of the result becomes 1. The result is at least 2^25, so
+ * rounding to float removes that bit. */
 static inline __attribute__((always_inline)) __m512 add_sum(__m512 c, cut_sum_of_row x, bool halves) {
   const __m512i of_c = exponents_of(_mm512_castps_si512(c)), low = _mm512_sub_epi32(of_c, _mm512_set1_epi32(5)),
                 e = _mm512_max_epi32(x.top, low);

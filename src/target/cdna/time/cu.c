@@ -53,8 +53,8 @@ typedef struct wave {
   uint64_t age;
   counted vm, lgkm;
   uint64_t code_from, code_to; /* lines of code in its buffer, or requested for it */
-  /* cycles at which registers can be read; at which a matrix instruction can read them as C, or a vector instruction
-   * scalar registers: */
+  /* `there`: the cycle from which a register can be read. `summed`: from which a matrix instruction can read it as C, or a
+   * vector instruction can read it if it is scalar. */
   int64_t there[CDNA_REGISTER_CODES];
   int64_t summed[CDNA_REGISTER_CODES];
   uint8_t by_matrix[CDNA_REGISTER_CODES];
