@@ -113,7 +113,7 @@ int64_t x86_block_step(const tw_gemm_plan *p, int64_t units) {
  * C, which a fifth of it does: at 1 x 4096 x 4096 1 % faster than a third, and as fast as a quarter or a sixth. */
 enum { SHORT_BLOCK = 256 };
 
-/* The rows of a tile of vectors: the kernel's, or of the kernel that shares packed weights with AMX. */
+/* The rows of a tile of vectors. For AMX: of the vector kernel that reads the same weights. */
 static int rows_of_vectors(const x86_kernel *k) {
   if (k->isa != X86_AMX) return k->rows;
   const x86_kernel *other;
@@ -217,6 +217,9 @@ static int threads_worth(const tw_gemm_plan *p, double worth) {
   return worth >= p->spec.threads ? p->spec.threads : worth < 1 ? 1 : (int)worth;
 }
 
+/* Real sums on codes are split at tile boundaries: the distribution of rows to tiles must not depend on threads. */
+static bool may_split_rows(const tw_gemm_plan *p) { return !p->on_codes || x86_sums_are_integers(p->kernel); }
+
 static void choose_parts(tw_gemm_plan *p) {
   const tw_gemm_spec *s = &p->spec;
   const double worth = instructions(p) / INSTRUCTIONS_WORTH_A_THREAD;
@@ -224,8 +227,7 @@ static void choose_parts(tw_gemm_plan *p) {
   const int most = threads * parts_for_each_thread(p, threads, worth);
   const int64_t tiles = x86_ceil_div(s->m, p->strip_rows), panels = x86_panels(p);
   const fetches f = fetches_of(p);
-  /* Real sums on codes are split at tile boundaries: the distribution of rows to tiles must not depend on threads. */
-  const int most_m = p->on_codes && !x86_sums_are_integers(p->kernel) ? 1 : most;
+  const int most_m = may_split_rows(p) ? most : 1;
   double least = 1e300;
   for (int m = 1; m <= most_m && m <= tiles; m++) {
     const int n = (int)x86_min(most / m, panels);
@@ -285,12 +287,13 @@ bool x86_goes_by_strips(const tw_gemm_plan *p) {
  * panel. */
 static void choose_strips(tw_gemm_plan *p, int64_t rows, int64_t columns) {
   enum { STRIPS_LEAST = 8 };
+  if (p->kernel->isa != X86_AMX || p->has_codes) return;
   if ((rows + columns) * p->units + rows * columns <= x86_this_cpu()->l2 / 2 / X86_UNIT) return;
   const int64_t width = p->kernel->columns, tiles = x86_ceil_div(rows, p->strip_rows);
   const bool one_strip = p->blocks > 1 && !p->sums_in_c && !p->packs_b;
   const int64_t units = one_strip ? p->units : x86_min(p->units, p->layout.block);
   const int64_t room = x86_this_cpu()->l2 / 2 / X86_UNIT / units / width * width, least = 2 * width;
-  if (p->kernel->isa != X86_AMX || p->has_codes || tiles < 2 || (columns > room && tiles < STRIPS_LEAST)) return;
+  if (tiles < 2 || (columns > room && tiles < STRIPS_LEAST)) return;
   p->nc = x86_min(p->nc, room < least ? least : room);
   p->mc = (one_strip ? 1 : tiles) * p->strip_rows;
   p->rho = one_strip ? 1 : (int)tiles;
@@ -307,11 +310,11 @@ void x86_choose_blocks(tw_gemm_plan *p, int parts_m, int parts_n) {
                   : p->on_codes ? p->kernel->coded_rows
                   : p->wide     ? p->kernel->wide_rows
                                 : p->kernel->rows;
-  choose_parts(p);
-  const bool deals_rows = !p->on_codes || x86_sums_are_integers(p->kernel); /* choose_parts says why */
-  if (parts_m > 0 && parts_n > 0 && (parts_m == 1 || deals_rows)) {
+  if (parts_m > 0 && parts_n > 0 && (parts_m == 1 || may_split_rows(p))) {
     p->parts_m = parts_m, p->parts_n = parts_n;
     p->threads = (int)x86_min(s->threads, (int64_t)parts_m * parts_n);
+  } else {
+    choose_parts(p);
   }
   const int64_t kernel_rows = p->strip_rows;
   int64_t rows = x86_ceil_div(s->m, p->parts_m);
