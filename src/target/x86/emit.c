@@ -180,19 +180,17 @@ static void emit_parts(tw_text *t, const tile *k) {
     tw_text_add(t, "    const part part%d = first(columns - %d);\n", j, j * k->vector / X86_UNIT);
 }
 
-/* Pairs of vectors become one vector of bf16. */
+/* Two vectors of sums become one vector of bf16. */
 static void emit_rounded_stores(tw_text *t, const tile *k) {
   tw_text_add(t, "  if (into & X86_ROUND) {\n");
   emit_parts(t, k);
   for (int i = 0; i < k->rows; i++) {
-    for (int j = 0, step; j < k->vectors; j += step) {
-      step = j + 1 < k->vectors ? 2 : 1;
-      if (step == 2)
+    for (int j = 0; j < k->vectors; j += 2)
+      if (j + 1 < k->vectors)
         tw_text_add(t, "    store_rounded_pair(c + %d, part%d, part%d, s%d_%d, s%d_%d);\n", j * k->vector / 2, j, j + 1,
                     i, j, i, j + 1);
       else
         tw_text_add(t, "    store_rounded(c + %d, part%d, s%d_%d);\n", j * k->vector / 2, j, i, j);
-    }
     tw_text_add(t, "    c += c_stride; one_by_one(c);\n");
   }
   tw_text_add(t, "  } else\n");
