@@ -161,7 +161,7 @@ static void blocks_of_k_add_up(void **state) {
   }
 }
 
-/* A strip of A passes panel after panel (`by_strips`), which the library chooses for products larger than L2: with each
+/* A strip of A is multiplied by all panels (`by_strips`), which the library chooses for products larger than L2: with each
  * remainder of rows and columns, A in place and packed, sums in C and in the workspace, k of several blocks, gaps
  * between rows, rows of C that are more than a page apart, and parts of several threads. */
 static void strips_pass_panels(void **state) {

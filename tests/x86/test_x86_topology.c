@@ -78,7 +78,7 @@ static void test_block_follows_l2(void **state) {
   assert_true(value_of(small, " mc=") < value_of(large, " mc="));
 }
 
-/* Panels that a strip of AMX passes fill half of L2. */
+/* The panels by which AMX multiplies a strip fill half of L2. */
 static void test_panels_of_a_strip_follow_l2(void **state) {
   (void)state;
   char small[TEXT], large[TEXT];

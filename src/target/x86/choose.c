@@ -281,10 +281,10 @@ bool x86_goes_by_strips(const tw_gemm_plan *p) {
          x86_ceil_div(p->spec.m, p->parts_m) > p->strip_rows;
 }
 
-/* AMX reads 32 lines of A and 32 of B for 64 cycles of multiplications. A strip of A in L1 passes panels of B, which fill
- * half of L2, and meanwhile the next strip is fetched into L2: so each is read from L3 once, in whole rows. Sums that
- * wait in the workspace are of one strip. Small products, which stay in half of L2, are 1.05 times as fast panel by
- * panel. */
+/* AMX reads 32 lines of A and 32 of B for 64 cycles of multiplications. A strip of A stays in L1 while it is multiplied
+ * by panels of B, which fill half of L2. Meanwhile the next strip is prefetched into L2, so each strip is read from L3
+ * once, in whole rows. Sums that wait in the workspace are of one strip. Small products, which stay in half of L2, are
+ * 1.05 times as fast panel by panel. */
 static void choose_strips(tw_gemm_plan *p, int64_t rows, int64_t columns) {
   enum { STRIPS_LEAST = 8 };
   if (p->kernel->isa != X86_AMX || p->has_codes) return;

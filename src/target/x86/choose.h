@@ -20,9 +20,9 @@ bool x86_has_scales(const tw_gemm_spec *); /* weights with shared scales, for re
 bool x86_runs_on_codes(const tw_gemm_spec *, int coded_rows);
 /* Does the CPU have the kernel's instructions, and does the kernel compute the types? */
 bool x86_computes(const x86_kernel *, const tw_gemm_spec *);
-/* Does a strip of A stay in L1 while panels pass it (`by_strips`)? By the kernel, mc, rho and parts_m. */
+/* The value of `by_strips`, which follows from the kernel, mc, rho and parts_m. */
 bool x86_goes_by_strips(const tw_gemm_plan *);
-/* Fills a_mode, mc, nc, rho, parts_m, parts_n, threads. The parts of C may be given: 0: chosen. */
+/* Fills a_mode, mc, nc, rho, parts_m, parts_n, threads. 0 parts: their number is chosen. */
 void x86_choose_blocks(tw_gemm_plan *, int parts_m, int parts_n);
 
 int x86_kernel_group(const x86_kernel *);

@@ -68,8 +68,8 @@ typedef enum x86_activation { X86_LINEAR, X86_RELU, X86_GELU, X86_SILU } x86_act
 typedef enum x86_output { X86_OUT_F32, X86_OUT_BF16, X86_OUT_F16, X86_OUT_I8 } x86_output;
 
 /* What a tile does with its sums: C = or += sums. Tiles on B in place, and dots, combine flags: alpha * sums (SCALED),
- * plus beta * C (ADD), into a C stored by columns, `c_stride` apart (ACROSS). alpha and beta are floats at `next`. Kernels
- * with `rounds` store sums as bf16 (ROUND). */
+ * plus beta * C (ADD), into a C stored by columns, `c_stride` apart (ACROSS). alpha and beta are floats at `next`. Tiles
+ * of kernels with `rounds` also store sums as bf16 (ROUND). Tiles of AMX also compute strip by strip (BY_STRIPS). */
 typedef enum x86_into {
   X86_SET = 0,
   X86_ADD = 1,
@@ -81,13 +81,13 @@ typedef enum x86_into {
 
 /* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in
  * place) and in C. `columns` <= the tile's: columns right of them are not touched. Strides are in bytes. C's elements
- * are the 32-bit sums, or bf16 with X86_ROUND. A wide tile covers two panels, the second `b_stride` bytes after the first. It is lower than
- * other tiles, so that rows of A in place, which may all map to one set of L1, fit there. For each line of the panel,
+ * are the 32-bit sums, or bf16 with X86_ROUND. A wide tile covers two panels, the second `b_stride` bytes after the
+ * first. It is lower than other tiles, so that rows of A in place, which may all map to one set of L1, fit there. For each line of the panel,
  * in each strip, `next` advances by `next_step`; the lines that it passes are prefetched into L2.
  *
- * AMX has no wide tile. Its `b_stride` is the distance from C to the strip's following C, which is prefetched; 0: none. With
- * X86_BY_STRIPS a strip passes the panels of all `columns`. `next` points to the following strip's rows, `a_stride` apart:
- * while a panel passes, `next_step` of them are prefetched. */
+ * AMX has no wide tile. Its `b_stride` is the distance from C to the following strip's C, which is prefetched; 0: none.
+ * With X86_BY_STRIPS a strip is multiplied by the panels of all `columns`. `next` then points to rows of the following
+ * strip, `a_stride` apart: during each panel, `next_step` of them are prefetched. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
                       int64_t c_stride, int64_t columns, int into, const void *next, int64_t next_step, int64_t strips);
 

@@ -117,9 +117,9 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
   tiles_on_codes(p, j->o->packed_b)[t->rows - 1](&o);
 }
 
-/* Prefetches C while its sums are computed, if they are stored only at the end. The hardware prefetches rows within
- * one page. */
-enum { PAGE = 4096 };
+enum { PAGE = 4096 }; /* the hardware prefetches rows of C that are less than a page apart */
+
+/* Prefetches C while its sums are computed, if they are stored only at the end. */
 static void fetch_c(const job *j, const strip *t, int64_t column, int64_t columns) {
   const tw_gemm_plan *p = j->p;
   const int64_t element = tw_type_bits(p->spec.c) / 8;
@@ -286,8 +286,8 @@ static void fetch_ahead(const job *j, panel *b, int64_t index, int64_t count, in
   b->next = b->b, b->next_step = 0; /* nothing */
 }
 
-/* The prefetch while the strip at `row` passes panels from `index` on, of `count`: the following strip, and its C. The
- * sums of the last block of k come last if one strip has all blocks of k in turn (rho is 1). */
+/* The prefetch while the strip at `row` is multiplied by panels from `index` on, of `count`: the following strip and its
+ * C. If rho is 1, a strip takes all blocks of k in turn, so the following strip has the same rows until the last block. */
 static void fetch_next_strip(const job *j, panel *b, int64_t row, int64_t block, int64_t index, int64_t count,
                              bool in_c) {
   const tw_gemm_plan *p = j->p;

@@ -71,8 +71,8 @@ struct tw_gemm_plan {
   int64_t a_stride;      /* bytes from row to row of A as stored */
   int64_t mc, nc;        /* rows and columns of a block of C */
   int rho;               /* the buffer of A is mc / rho rows */
-  bool plain;            /* tiles store C: their sums, or rounded ones */
-  bool rounds;           /* ... which tiles round to bf16 */
+  bool plain;            /* tiles store C: their sums, or (`rounds`) sums rounded to bf16 */
+  bool rounds;           /* if plain: tiles round sums to bf16 */
   bool adds;             /* if plain: sums begin with C (beta = 1) */
   bool sums_in_c;        /* C holds the sums of all blocks of k except the last; otherwise the workspace does */
   bool has_codes;        /* B is kept as codes with scales */
@@ -85,7 +85,7 @@ struct tw_gemm_plan {
   bool packs_b;          /* B is given unpacked, and each part packs the blocks that it needs */
   bool reads_b;          /* if packs_b: tiles read B in place, unless its elements are scaled */
   bool turns_a;          /* if packs_b: tiles read columns of a transposed A in place */
-  bool by_strips;        /* a strip of A stays in L1 while all panels pass: AMX only */
+  bool by_strips;        /* AMX: a strip of A stays in L1 while it is multiplied by all panels */
   bool near;             /* packed B and A of a block stay in L2: the next panel need not be fetched */
   int strip_rows;        /* rows of the largest tile on all panels, or on two if `wide` */
   int ahead;             /* prefetch distance in bytes of a single strip's codes */

@@ -2,19 +2,19 @@
  *
  * A machine tile is 16 rows of 64 bytes. TDP* adds to each of 16 x 16 sums the products of 16 units of k: A's tile is 16
  * rows of 16 units, B's 16 units of k by 16 columns, which is half a panel as it is packed for vectors (kernel.h). Four
- * tiles are sums, two A, two B: each that is loaded is used twice, so 4 loads of 16 lines stand beside 4 multiplications
+ * tiles are sums, two A, two B: each that is loaded is used twice, so there are 4 loads of 16 lines for 4 multiplications
  * of 16 cycles (Intel, Optimization Reference Manual, chapter 20).
  *
  * The shapes of tiles are a state of the thread. `begin` sets them for 32 rows, which costs as much as several
  * multiplications; a strip of fewer rows sets its own and sets them back.
  *
- * There are two orders. One panel passes many strips: its lines are used again from L1, and those of A pass L1 by. Or one
- * strip passes many panels (X86_BY_STRIPS): A stays in L1, and B passes it by.
+ * There are two orders. Panel by panel: one panel is multiplied by many strips. The panel stays in L1, and A bypasses L1.
+ * Strip by strip (X86_BY_STRIPS): one strip is multiplied by many panels. The strip stays in L1, and B bypasses L1.
  *
- * Loads of tiles leave a third of the cycles to others, so what is fetched meanwhile is fetched once: not a line of `next`
- * for each of the panel, of which four may be the same. The hardware finds rows of A below (measured at 256 x 256 x 256:
- * 1.04, 1.22 without the repeated lines, 1.71 TFLOP/s without those of A). The following tile of C is fetched, two rows for
- * each step.
+ * Loads of tiles leave a third of the cycles to prefetches, so each line is prefetched once. A prefetch for each line of
+ * the panel would fetch the same line of `next` up to four times. Rows of A are left to the hardware's prefetches.
+ * Measured at 256 x 256 x 256: 1.04 TFLOP/s; without repeated lines 1.22; without prefetches of A, too, 1.71. The following
+ * tile of C is prefetched, two rows for each step.
  *
  * Packed A (`transpose`): 16 units at a time, for each a row's 64 bytes after the other's; then what is left of k,
  * likewise. */
@@ -67,26 +67,27 @@ enum { START = 0 };
 #define multiply_tiles _tile_dpbssd
 #endif
 
-/* Operands that pass L1 by. Lines that are used twice, because rows of A begin within them, do not: on an Intel server A
- * that passes is 1.03 times as fast at 256^3 and 1.08 at 384^3 of bf16, and 0.97 at 112^3, whose lines are split. */
-typedef enum passing { NONE_PASSES, A_PASSES, B_PASSES } passing;
+/* The operand that bypasses L1. An A whose rows begin within lines does not, because a line is then used twice. On an
+ * Intel server, bf16 with a bypass of A is 1.03 times as fast at 256^3 and 1.08 at 384^3; at 112^3, whose rows begin
+ * within lines, 0.97. */
+typedef enum bypass { NO_BYPASS, A_BYPASSES, B_BYPASSES } bypass;
 
-#define load_tile(tile, passes, at, stride)                                                                            \
+#define load_tile(tile, bypasses, at, stride)                                                                          \
   do {                                                                                                                 \
-    if (passes)                                                                                                        \
+    if (bypasses)                                                                                                      \
       _tile_stream_loadd(tile, at, stride);                                                                            \
     else                                                                                                               \
       _tile_loadd(tile, at, stride);                                                                                   \
   } while (0)
 
 /* 16 units of k. */
-static inline __attribute__((always_inline)) void step(bool two, passing p, const char *a, int64_t a_stride,
+static inline __attribute__((always_inline)) void step(bool two, bypass by, const char *a, int64_t a_stride,
                                                        const char *b) {
-  load_tile(6, p == B_PASSES, b, PANEL_ROW);
-  load_tile(4, p == A_PASSES, a, a_stride);
-  load_tile(7, p == B_PASSES, b + TILE_LINE, PANEL_ROW);
+  load_tile(6, by == B_BYPASSES, b, PANEL_ROW);
+  load_tile(4, by == A_BYPASSES, a, a_stride);
+  load_tile(7, by == B_BYPASSES, b + TILE_LINE, PANEL_ROW);
   multiply_tiles(0, 4, 6);
-  if (two) load_tile(5, p == A_PASSES, a + SIDE * a_stride, a_stride);
+  if (two) load_tile(5, by == A_BYPASSES, a + SIDE * a_stride, a_stride);
   multiply_tiles(1, 4, 7);
   if (two) {
     multiply_tiles(2, 5, 6);
@@ -118,9 +119,9 @@ static inline __attribute__((always_inline)) void last_step(int rows, int64_t un
   stays_in_memory(a_filled);
   stays_in_memory(b_filled);
   if (rows > SIDE)
-    step(true, NONE_PASSES, a_filled, TILE_LINE, b_filled);
+    step(true, NO_BYPASS, a_filled, TILE_LINE, b_filled);
   else
-    step(false, NONE_PASSES, a_filled, TILE_LINE, b_filled);
+    step(false, NO_BYPASS, a_filled, TILE_LINE, b_filled);
 }
 
 static inline __attribute__((always_inline)) void load_sums_of(bool two, const char *c, int64_t stride) {
@@ -139,14 +140,14 @@ static inline __attribute__((always_inline)) void store_sums_of(bool two, char *
   _tile_stored(3, c + SIDE * stride + TILE_LINE, stride);
 }
 
-/* What is fetched into L2 during a tile: `lines` of `next` for each step, `distance` apart, and rows of C from `c` on. */
+/* Prefetches into L2 during a tile: in each step, `lines` from `next` on, `distance` apart, and rows of C from `c` on. */
 typedef struct soon {
   const char *next, *c;
   int64_t lines, distance;
 } soon;
 
 /* A tile of `rows` rows; `two`: more than 16. Returns `next` as it is then. */
-static inline __attribute__((always_inline)) const char *run_tile(bool two, int rows, bool in_place, passing p,
+static inline __attribute__((always_inline)) const char *run_tile(bool two, int rows, bool in_place, bypass by,
                                                                   int64_t units, const char *a, int64_t a_stride,
                                                                   const char *b, char *c, int64_t c_stride,
                                                                   int64_t columns, int into, soon s) {
@@ -174,9 +175,9 @@ static inline __attribute__((always_inline)) const char *run_tile(bool two, int 
   for (; units >= SIDE; units -= SIDE, a += advance, b += SIDE * PANEL_ROW) {
     const char *line = s.next;
     for (int64_t i = 0; i < s.lines; i++, line += s.distance) fetch_next(line);
-    s.next = p == B_PASSES ? s.next + TILE_LINE : line;
+    s.next = by == B_BYPASSES ? s.next + TILE_LINE : line;
     for (int i = 0; i < 2 && s.c != end_of_c; i++, s.c += c_stride) fetch_sums(s.c), fetch_sums(s.c + TILE_LINE);
-    step(two, p, a, stride, b);
+    step(two, by, a, stride, b);
   }
   if (units) last_step(rows, units, a, in_place ? a_stride : units * X86_UNIT, b);
   store_sums_of(two, to, to_stride);
@@ -187,14 +188,15 @@ static inline __attribute__((always_inline)) const char *run_tile(bool two, int 
   return s.next;
 }
 
-/* One strip passes all panels. It fetches each row of the next one once. */
-static inline __attribute__((always_inline)) void
-pass_panels(bool two, int rows, bool in_place, int64_t units, const char *a, int64_t a_stride, const char *b,
-            int64_t next_c, char *c, int64_t c_stride, int64_t columns, int into, const char *next, int64_t next_step) {
+/* Multiplies one strip by all panels. Meanwhile each row of the following strip is prefetched once. */
+static inline __attribute__((always_inline)) void run_panels(bool two, int rows, bool in_place, int64_t units,
+                                                             const char *a, int64_t a_stride, const char *b,
+                                                             int64_t next_c, char *c, int64_t c_stride, int64_t columns,
+                                                             int into, const char *next, int64_t next_step) {
   const char *const c_of_next = next_c ? c + next_c : NULL;
   for (int64_t left = TILE_ROWS; columns > 0; columns -= TILE_COLUMNS, c += PANEL_ROW) {
     const int64_t lines = next_step < left ? next_step : left;
-    run_tile(two, rows, in_place, B_PASSES, units, a, a_stride, b, c, c_stride, columns, into,
+    run_tile(two, rows, in_place, B_BYPASSES, units, a, a_stride, b, c, c_stride, columns, into,
              (soon){next, columns > TILE_COLUMNS ? c + PANEL_ROW : c_of_next, lines, a_stride});
     left -= lines, next += lines * a_stride;
     b += START + units * PANEL_ROW;
@@ -208,15 +210,15 @@ static inline __attribute__((always_inline)) void run_strips(bool two, int rows,
                                                              int64_t strips) {
   if (rows < TILE_ROWS) set_shapes(rows);
   if (into & X86_BY_STRIPS) {
-    pass_panels(two, rows, in_place, units, a, a_stride, b, next_c, c, c_stride, columns, into, next, next_step);
+    run_panels(two, rows, in_place, units, a, a_stride, b, next_c, c, c_stride, columns, into, next, next_step);
   } else {
     const bool is_split = in_place && a_stride % TILE_LINE != 0;
     for (; strips > 0; strips--, a += rows * (in_place ? a_stride : units * X86_UNIT), c += rows * c_stride) {
       const soon s = {next, next_c ? c + next_c : NULL, 2 * SIDE * next_step / TILE_LINE, TILE_LINE};
       if (is_split)
-        next = run_tile(two, rows, in_place, NONE_PASSES, units, a, a_stride, b, c, c_stride, columns, into, s);
+        next = run_tile(two, rows, in_place, NO_BYPASS, units, a, a_stride, b, c, c_stride, columns, into, s);
       else
-        next = run_tile(two, rows, in_place, A_PASSES, units, a, a_stride, b, c, c_stride, columns, into, s);
+        next = run_tile(two, rows, in_place, A_BYPASSES, units, a, a_stride, b, c, c_stride, columns, into, s);
     }
   }
   if (rows < TILE_ROWS) set_shapes(TILE_ROWS);
