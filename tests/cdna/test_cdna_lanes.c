@@ -128,7 +128,7 @@ static void test_items_of_matrices_are_exhaustive(void **state) {
           uint32_t row[2 * CDNA_LANES];
           x.row = row;
           x.spacing = bits;
-          x.n = 32 % bits ? at / bits + 1 : 32 / bits;
+          x.n = 32 % bits ? at / bits + 1 : 32 / bits; /* whole dwords, which AVX-512 converts at once */
           x.at = to;
           for (int l = 0; l < CDNA_LANES; l++) {
             const uint64_t dwords = (uint64_t)code << at | ~((uint64_t)((1u << bits) - 1) << at);

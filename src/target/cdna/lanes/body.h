@@ -221,7 +221,8 @@ static inline void unpack_few(const cdna_items *x, const item_place *p, float *o
   _mm512_storeu_ps(out, _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(value), signs)));
 }
 
-/* The upper halves of the floats of 32 codes of 8 bits, in words. Numbers below the smallest normal one are looked up. */
+/* Converts 32 codes of 8 bits, one in each word, to the upper halves of floats. Numbers below the smallest normal one are
+ * looked up. */
 static inline __m512i halves_of_codes(const cdna_items *x, __m512i code, __m512i few) {
   const __m512i size = _mm512_and_si512(code, _mm512_set1_epi16(0x7F));
   __m512i value = _mm512_add_epi16(_mm512_sll_epi16(size, _mm_cvtsi32_si128(7 - x->fraction)),
