@@ -207,12 +207,12 @@ def _rotary(x, cos, sin, interleaved):
     check_rotary(x, cos, sin)
     if x.data_ptr() & 15:
         x = x.clone(memory_format=torch.contiguous_format)
-    plan = planned(("rotary", x.shape, x.stride(), x.dtype, x.device, interleaved), "rotary", 4, x, lambda: _rotary_keys(x.shape, x.stride(), interleaved))
+    keys = _rotary_keys(x.shape, x.stride(), interleaved)
+    plan = planned(("rotary", x.shape, keys.get("ldx"), x.dtype, x.device, interleaved), "rotary", 4, x, lambda: keys)
     if not plan:
         return rotary_by_pytorch(x, cos, sin, interleaved)
     out = x.new_empty(x.shape)
-    is_read_in_place = "ldx" in _rotary_keys(x.shape, x.stride(), interleaved)
-    start(plan, x if is_read_in_place else x.contiguous(), cos.contiguous(), sin.contiguous(), out)
+    start(plan, x if "ldx" in keys else x.contiguous(), cos.contiguous(), sin.contiguous(), out)
     return out
 
 

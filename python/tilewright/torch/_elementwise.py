@@ -40,10 +40,10 @@ def row_parts(shape: Any, dim: int = -1) -> int:
     return parts_of(math.prod(shape[:dim]), math.prod(shape))
 
 
-def in_parts(plan: Any, x: torch.Tensor, *like: torch.Tensor, dim: int = -1) -> torch.Tensor:
-    """A result like x, in as many launches as row_parts has it. `like`: more inputs of x's shape."""
+def in_parts(plan: Any, x: torch.Tensor, *like: torch.Tensor, dim: int = -1, shared: "tuple[torch.Tensor, ...]" = ()) -> torch.Tensor:
+    """A result like x, in as many launches as row_parts has it. `like`: more inputs of x's shape; `shared`: as start_parts has it."""
     x, out = x.contiguous(), x.new_empty(x.shape)
-    start_parts(plan, row_parts(x.shape, dim), [x, *(t.contiguous() for t in like)], out)
+    start_parts(plan, row_parts(x.shape, dim), [x, *(t.contiguous() for t in like)], out, *shared)
     return out
 
 
@@ -65,9 +65,7 @@ def _elementwise(x, f, alpha, beta, by=None):
     plan = route(x, f, alpha, beta, by)
     if not plan:
         return by_pytorch(x, f, alpha, beta, by).contiguous()
-    x, out = x.contiguous(), x.new_empty(x.shape)
-    start_parts(plan, row_parts(x.shape), [x], out, *(() if by is None else (by,)))
-    return out
+    return in_parts(plan, x, shared=() if by is None else (by,))
 
 
 _derived = recomputed(by_pytorch, 0, 4)
