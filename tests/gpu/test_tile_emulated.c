@@ -264,9 +264,9 @@ static matrix matrix_of(const tw_launch_map *m, void *const operands[]) {
                   .box_rows = (int)m->box[row],
                   .box_cols = (int)m->box[0],
                   .swizzle = m->swizzle,
-                  .heads = heads ? m->dims[1] : 0,
+                  .heads = heads ? m->dims[1] : 1,
                   .head_pitch = heads ? m->strides[0] : 0,
-                  .batches = heads ? m->dims[3] : 0,
+                  .batches = heads ? m->dims[3] : 1,
                   .batch_pitch = heads ? m->strides[2] : 0};
 }
 

@@ -199,7 +199,7 @@ struct matrix {
   const char *data;
   long rows, cols, pitch;                       /* bytes */
   int element, box_rows, box_cols, swizzle;     /* bytes of an element, and of the swizzle */
-  long heads, head_pitch, batches, batch_pitch; /* of [batch][row][head][col]; otherwise 0 */
+  long heads, head_pitch, batches, batch_pitch; /* of [batch][row][head][col]; of a matrix, 1 and 0 */
 };
 
 template <class... A, size_t... I> void call(void (*f)(A...), void **arguments, std::index_sequence<I...>) {

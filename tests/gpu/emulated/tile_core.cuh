@@ -190,7 +190,7 @@ void for_elements(shared<Type, Rows, Cols> tile, const tensor &of, int batch, in
     emulated::wrong("a tensor map that does not fit the tile");
   for (int r = 0; r < Rows; r++)
     for (int c = 0; c < Cols; c++) {
-      const bool inside = row + r < m.rows && col + c < m.cols && batch <= m.batches && head <= m.heads;
+      const bool inside = row + r < m.rows && col + c < m.cols && batch < m.batches && head < m.heads;
       char *at = (char *)m.data + batch * m.batch_pitch + head * m.head_pitch + (row + r) * m.pitch + (col + c) * (long)sizeof(Type);
       f(inside ? at : nullptr, (char *)emulated::memory + tile.chunk(r, c / each) + c % each * sizeof(Type));
     }
