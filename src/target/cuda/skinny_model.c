@@ -34,16 +34,20 @@ static spread spread_of(const cuda_model *m, int n, int split, int fit) {
                   .uneven = waves > 1 ? sqrt(ceil(waves) / waves) : 1};
 }
 
+/* Seconds in which memory moves the operands, with `under_way` bytes in flight on the device. */
+static double memory_seconds(const cuda_model *m, double under_way) {
+  const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
+  const double needed = bandwidth * 2 * CUDA_DRAM_LATENCY / clock;
+  return m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / under_way);
+}
+
 /* Weights are decoded while others are loaded, with `under_way` bytes in flight on a multiprocessor. `hidden` is the
  * share of the instructions that do not wait. */
 static double flow(const cuda_model *m, const spread *s, double under_way, double instructions, double hidden) {
   const tw_gemm g = tw_gemm_of(m->problem);
-  const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
-  const double at_work = (double)m->config->multiprocessors * s->busy,
-               needed = bandwidth * 2 * CUDA_DRAM_LATENCY / clock;
+  const double clock = (double)m->config->clock_mhz * 1e6, at_work = (double)m->config->multiprocessors * s->busy;
   const double make = (double)g.n * (double)g.k * instructions / (at_work * 128 * clock * hidden) / MADE;
-  const double move = m->problem->op->bytes(m->problem) / bandwidth * fmax(1, needed / (under_way * at_work));
-  return fmax(move, make) * s->uneven;
+  return fmax(memory_seconds(m, under_way * at_work), make) * s->uneven;
 }
 
 double cuda_predict_skinny(const void *with, const void *plan) {
@@ -111,26 +115,26 @@ double cuda_predict_sliced_k(const void *with, const void *plan) {
 
 /* MEASURED (H200): cycles of wgmma m64nNk16 with its left operand in registers, for up to 16 columns and for 32 */
 static const double SWAP_PRODUCT = 13, SWAP_PRODUCT_32 = 16;
-/* FIT: cycles of a multiprocessor for 64 rows of 128 codes beside products, and of a warp for 8 rows of A and a slice; seconds of
- * launch, first loads and sums; exponent of the norm that adds memory and products; cycles of a row of A for the sums of
- * a slice. i4, 8192 x 8192, 8 to 32 rows, H200 */
-static const double SWAP_CODES = 85, SWAP_PREPARED = 400, SWAP_BEGIN = 4.2e-6, SWAP_TOGETHER = 4, SWAP_SUMS = 0.7;
-static const double SWAP_AT_ONCE = 4; /* slices of A that a warp prepares at once (tile_swap.cuh) */
+/* FIT: i4, 8192 x 8192, 8 to 32 rows, H200 */
+static const double SWAP_CODES = 85;     /* cycles of a multiprocessor that make numbers of 64 x 128 codes */
+static const double SWAP_PREPARED = 400; /* cycles of a warp that prepare 8 rows of A of a slice */
+static const double SWAP_SUMS = 0.7;     /* cycles that add the sums of a slice, for each row of A */
+static const double SWAP_BEGIN = 4.2e-6; /* seconds of the launch, the first loads and the last sums */
+static const double SWAP_TOGETHER = 4;   /* exponent of the norm that adds the times of memory and products */
+static const double SWAP_AT_ONCE = 4;    /* slices of A that a warp prepares at once (tile_swap.cuh) */
 
 double cuda_predict_swap_ab(const void *with, const void *plan) {
   const cuda_model *m = with;
   const tw_tile_swap_ab_plan *p = plan;
   const tw_gemm g = tw_gemm_of(m->problem);
   const spread s = spread_of(m, p->n, p->split, p->blocks);
-  const double clock = (double)m->config->clock_mhz * 1e6, bandwidth = (double)m->config->memory_gbs * 1e9;
+  const double clock = (double)m->config->clock_mhz * 1e6;
   const double at_work = (double)m->config->multiprocessors * s.busy, codes = (double)p->k / p->slices;
   const double product = p->few <= 16 ? SWAP_PRODUCT : SWAP_PRODUCT_32;
   const double slice = codes / 16 * product + SWAP_CODES * codes / 128 * (g.b == TW_MXFP4 ? 2 : 1) + SWAP_SUMS * p->few;
   const double make = (double)g.n / 64 * (double)g.k / codes * slice / (at_work * clock);
   const double stage = (double)p->n * p->slices * 64, stages = cuda_ceil_div((double)g.k, p->k * p->split);
-  const double under_way = fmin(p->stages, stages) * stage * s.resident * at_work;
-  const double move =
-      m->problem->op->bytes(m->problem) / bandwidth * fmax(1, bandwidth * 2 * CUDA_DRAM_LATENCY / clock / under_way);
+  const double move = memory_seconds(m, fmin(p->stages, stages) * stage * s.resident * at_work);
   const double both = pow(pow(move, SWAP_TOGETHER) + pow(make, SWAP_TOGETHER), 1 / SWAP_TOGETHER);
   const double items = p->slices * p->few / 8.0, rounds = cuda_ceil_div(items, p->prepare);
   const double prepare = stages * rounds / fmin(rounds, SWAP_AT_ONCE) * SWAP_PREPARED * s.waves / clock;
