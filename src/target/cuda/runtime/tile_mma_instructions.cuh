@@ -9,11 +9,12 @@ TW_FN void mma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "m
 /* Waits until at most Count committed batches are in flight. */
 template <int Count> TW_FN void mma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(Count) : "memory"); }
 
-/* Compiler fences: a register is not accessed before, or set after, this place. */
+/* Compiler fence: accesses of the register do not move across it. */
 TW_FN void mma_settle(float &x) { asm volatile("" : "+f"(x)::"memory"); }
 TW_FN void mma_settle(i32 &x) { asm volatile("" : "+r"(x)::"memory"); }
-TW_FN void mma_forget(float &x) { asm volatile("" : "=f"(x)); }
 TW_FN void mma_settle(u32 &x) { asm volatile("" : "+r"(x)::"memory"); }
+/* The value of the register is not needed from here on. */
+TW_FN void mma_forget(float &x) { asm volatile("" : "=f"(x)); }
 
 /* Four matrices of 8 x 8 elements of 16 bits; thread t has two of row t / 4 of each, and gives the place of row t % 8 of matrix t / 8. */
 TW_FN void store_matrices(u32 at, u32 w0, u32 w1, u32 w2, u32 w3) {
@@ -99,93 +100,63 @@ template <> struct mma_tail_rs<bf16, false> { static constexpr const char text[]
 template <> struct mma_tail_rs<bf16, true> { static constexpr const char text[] = ", 1, 1, 1"; };
 template <bool Tb> struct mma_tail_rs<f16, Tb> : mma_tail_rs<bf16, Tb> {};
 
+/* The instruction for Cols columns; c is the constraint of sums. */
+#define TW_EACH_SS(c) \
+  if constexpr (Cols == 8) TW_SS(8, 4, c, 4, 5, 6, 7, 8); \
+  else if constexpr (Cols == 16) TW_SS(16, 8, c, 8, 9, 10, 11, 12); \
+  else if constexpr (Cols == 24) TW_SS(24, 12, c, 12, 13, 14, 15, 16); \
+  else if constexpr (Cols == 32) TW_SS(32, 16, c, 16, 17, 18, 19, 20); \
+  else if constexpr (Cols == 48) TW_SS(48, 24, c, 24, 25, 26, 27, 28); \
+  else if constexpr (Cols == 64) TW_SS(64, 32, c, 32, 33, 34, 35, 36); \
+  else if constexpr (Cols == 80) TW_SS(80, 40, c, 40, 41, 42, 43, 44); \
+  else if constexpr (Cols == 96) TW_SS(96, 48, c, 48, 49, 50, 51, 52); \
+  else if constexpr (Cols == 112) TW_SS(112, 56, c, 56, 57, 58, 59, 60); \
+  else if constexpr (Cols == 128) TW_SS(128, 64, c, 64, 65, 66, 67, 68); \
+  else if constexpr (Cols == 144) TW_SS(144, 72, c, 72, 73, 74, 75, 76); \
+  else if constexpr (Cols == 160) TW_SS(160, 80, c, 80, 81, 82, 83, 84); \
+  else if constexpr (Cols == 176) TW_SS(176, 88, c, 88, 89, 90, 91, 92); \
+  else if constexpr (Cols == 192) TW_SS(192, 96, c, 96, 97, 98, 99, 100); \
+  else if constexpr (Cols == 208) TW_SS(208, 104, c, 104, 105, 106, 107, 108); \
+  else if constexpr (Cols == 224) TW_SS(224, 112, c, 112, 113, 114, 115, 116); \
+  else if constexpr (Cols == 240) TW_SS(240, 120, c, 120, 121, 122, 123, 124); \
+  else if constexpr (Cols == 256) TW_SS(256, 128, c, 128, 129, 130, 131, 132); \
+  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns")
+#define TW_EACH_RS(c) \
+  if constexpr (Cols == 8) TW_RS(8, 4, c, 4, 5, 6, 7, 8, 9, 10, 11); \
+  else if constexpr (Cols == 16) TW_RS(16, 8, c, 8, 9, 10, 11, 12, 13, 14, 15); \
+  else if constexpr (Cols == 24) TW_RS(24, 12, c, 12, 13, 14, 15, 16, 17, 18, 19); \
+  else if constexpr (Cols == 32) TW_RS(32, 16, c, 16, 17, 18, 19, 20, 21, 22, 23); \
+  else if constexpr (Cols == 48) TW_RS(48, 24, c, 24, 25, 26, 27, 28, 29, 30, 31); \
+  else if constexpr (Cols == 64) TW_RS(64, 32, c, 32, 33, 34, 35, 36, 37, 38, 39); \
+  else if constexpr (Cols == 80) TW_RS(80, 40, c, 40, 41, 42, 43, 44, 45, 46, 47); \
+  else if constexpr (Cols == 96) TW_RS(96, 48, c, 48, 49, 50, 51, 52, 53, 54, 55); \
+  else if constexpr (Cols == 112) TW_RS(112, 56, c, 56, 57, 58, 59, 60, 61, 62, 63); \
+  else if constexpr (Cols == 128) TW_RS(128, 64, c, 64, 65, 66, 67, 68, 69, 70, 71); \
+  else if constexpr (Cols == 144) TW_RS(144, 72, c, 72, 73, 74, 75, 76, 77, 78, 79); \
+  else if constexpr (Cols == 160) TW_RS(160, 80, c, 80, 81, 82, 83, 84, 85, 86, 87); \
+  else if constexpr (Cols == 176) TW_RS(176, 88, c, 88, 89, 90, 91, 92, 93, 94, 95); \
+  else if constexpr (Cols == 192) TW_RS(192, 96, c, 96, 97, 98, 99, 100, 101, 102, 103); \
+  else if constexpr (Cols == 208) TW_RS(208, 104, c, 104, 105, 106, 107, 108, 109, 110, 111); \
+  else if constexpr (Cols == 224) TW_RS(224, 112, c, 112, 113, 114, 115, 116, 117, 118, 119); \
+  else if constexpr (Cols == 240) TW_RS(240, 120, c, 120, 121, 122, 123, 124, 125, 126, 127); \
+  else if constexpr (Cols == 256) TW_RS(256, 128, c, 128, 129, 130, 131, 132, 133, 134, 135); \
+  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns")
+
 template <class Type, int Cols, bool Ta, bool Tb> TW_FN void mma_step(float (&d)[Cols / 2], u64 da, u64 db, int more) {
   using tail = mma_tail<Type, Ta, Tb>;
-  if constexpr (Cols == 8) TW_SS(8, 4, TW_FLOAT, 4, 5, 6, 7, 8);
-  else if constexpr (Cols == 16) TW_SS(16, 8, TW_FLOAT, 8, 9, 10, 11, 12);
-  else if constexpr (Cols == 24) TW_SS(24, 12, TW_FLOAT, 12, 13, 14, 15, 16);
-  else if constexpr (Cols == 32) TW_SS(32, 16, TW_FLOAT, 16, 17, 18, 19, 20);
-  else if constexpr (Cols == 48) TW_SS(48, 24, TW_FLOAT, 24, 25, 26, 27, 28);
-  else if constexpr (Cols == 64) TW_SS(64, 32, TW_FLOAT, 32, 33, 34, 35, 36);
-  else if constexpr (Cols == 80) TW_SS(80, 40, TW_FLOAT, 40, 41, 42, 43, 44);
-  else if constexpr (Cols == 96) TW_SS(96, 48, TW_FLOAT, 48, 49, 50, 51, 52);
-  else if constexpr (Cols == 112) TW_SS(112, 56, TW_FLOAT, 56, 57, 58, 59, 60);
-  else if constexpr (Cols == 128) TW_SS(128, 64, TW_FLOAT, 64, 65, 66, 67, 68);
-  else if constexpr (Cols == 144) TW_SS(144, 72, TW_FLOAT, 72, 73, 74, 75, 76);
-  else if constexpr (Cols == 160) TW_SS(160, 80, TW_FLOAT, 80, 81, 82, 83, 84);
-  else if constexpr (Cols == 176) TW_SS(176, 88, TW_FLOAT, 88, 89, 90, 91, 92);
-  else if constexpr (Cols == 192) TW_SS(192, 96, TW_FLOAT, 96, 97, 98, 99, 100);
-  else if constexpr (Cols == 208) TW_SS(208, 104, TW_FLOAT, 104, 105, 106, 107, 108);
-  else if constexpr (Cols == 224) TW_SS(224, 112, TW_FLOAT, 112, 113, 114, 115, 116);
-  else if constexpr (Cols == 240) TW_SS(240, 120, TW_FLOAT, 120, 121, 122, 123, 124);
-  else if constexpr (Cols == 256) TW_SS(256, 128, TW_FLOAT, 128, 129, 130, 131, 132);
-  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns");
+  TW_EACH_SS(TW_FLOAT);
 }
 template <class Type, int Cols, bool Ta, bool Tb> TW_FN void mma_step(i32 (&d)[Cols / 2], u64 da, u64 db, int more) {
   using tail = mma_tail<Type, Ta, Tb>;
-  if constexpr (Cols == 8) TW_SS(8, 4, TW_INT, 4, 5, 6, 7, 8);
-  else if constexpr (Cols == 16) TW_SS(16, 8, TW_INT, 8, 9, 10, 11, 12);
-  else if constexpr (Cols == 24) TW_SS(24, 12, TW_INT, 12, 13, 14, 15, 16);
-  else if constexpr (Cols == 32) TW_SS(32, 16, TW_INT, 16, 17, 18, 19, 20);
-  else if constexpr (Cols == 48) TW_SS(48, 24, TW_INT, 24, 25, 26, 27, 28);
-  else if constexpr (Cols == 64) TW_SS(64, 32, TW_INT, 32, 33, 34, 35, 36);
-  else if constexpr (Cols == 80) TW_SS(80, 40, TW_INT, 40, 41, 42, 43, 44);
-  else if constexpr (Cols == 96) TW_SS(96, 48, TW_INT, 48, 49, 50, 51, 52);
-  else if constexpr (Cols == 112) TW_SS(112, 56, TW_INT, 56, 57, 58, 59, 60);
-  else if constexpr (Cols == 128) TW_SS(128, 64, TW_INT, 64, 65, 66, 67, 68);
-  else if constexpr (Cols == 144) TW_SS(144, 72, TW_INT, 72, 73, 74, 75, 76);
-  else if constexpr (Cols == 160) TW_SS(160, 80, TW_INT, 80, 81, 82, 83, 84);
-  else if constexpr (Cols == 176) TW_SS(176, 88, TW_INT, 88, 89, 90, 91, 92);
-  else if constexpr (Cols == 192) TW_SS(192, 96, TW_INT, 96, 97, 98, 99, 100);
-  else if constexpr (Cols == 208) TW_SS(208, 104, TW_INT, 104, 105, 106, 107, 108);
-  else if constexpr (Cols == 224) TW_SS(224, 112, TW_INT, 112, 113, 114, 115, 116);
-  else if constexpr (Cols == 240) TW_SS(240, 120, TW_INT, 120, 121, 122, 123, 124);
-  else if constexpr (Cols == 256) TW_SS(256, 128, TW_INT, 128, 129, 130, 131, 132);
-  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns");
+  TW_EACH_SS(TW_INT);
 }
 template <class Type, int Cols, bool Tb> TW_FN void mma_step(float (&d)[Cols / 2], const u32 (&a)[4], u64 db, int more) {
   using tail = mma_tail_rs<Type, Tb>;
-  if constexpr (Cols == 8) TW_RS(8, 4, TW_FLOAT, 4, 5, 6, 7, 8, 9, 10, 11);
-  else if constexpr (Cols == 16) TW_RS(16, 8, TW_FLOAT, 8, 9, 10, 11, 12, 13, 14, 15);
-  else if constexpr (Cols == 24) TW_RS(24, 12, TW_FLOAT, 12, 13, 14, 15, 16, 17, 18, 19);
-  else if constexpr (Cols == 32) TW_RS(32, 16, TW_FLOAT, 16, 17, 18, 19, 20, 21, 22, 23);
-  else if constexpr (Cols == 48) TW_RS(48, 24, TW_FLOAT, 24, 25, 26, 27, 28, 29, 30, 31);
-  else if constexpr (Cols == 64) TW_RS(64, 32, TW_FLOAT, 32, 33, 34, 35, 36, 37, 38, 39);
-  else if constexpr (Cols == 80) TW_RS(80, 40, TW_FLOAT, 40, 41, 42, 43, 44, 45, 46, 47);
-  else if constexpr (Cols == 96) TW_RS(96, 48, TW_FLOAT, 48, 49, 50, 51, 52, 53, 54, 55);
-  else if constexpr (Cols == 112) TW_RS(112, 56, TW_FLOAT, 56, 57, 58, 59, 60, 61, 62, 63);
-  else if constexpr (Cols == 128) TW_RS(128, 64, TW_FLOAT, 64, 65, 66, 67, 68, 69, 70, 71);
-  else if constexpr (Cols == 144) TW_RS(144, 72, TW_FLOAT, 72, 73, 74, 75, 76, 77, 78, 79);
-  else if constexpr (Cols == 160) TW_RS(160, 80, TW_FLOAT, 80, 81, 82, 83, 84, 85, 86, 87);
-  else if constexpr (Cols == 176) TW_RS(176, 88, TW_FLOAT, 88, 89, 90, 91, 92, 93, 94, 95);
-  else if constexpr (Cols == 192) TW_RS(192, 96, TW_FLOAT, 96, 97, 98, 99, 100, 101, 102, 103);
-  else if constexpr (Cols == 208) TW_RS(208, 104, TW_FLOAT, 104, 105, 106, 107, 108, 109, 110, 111);
-  else if constexpr (Cols == 224) TW_RS(224, 112, TW_FLOAT, 112, 113, 114, 115, 116, 117, 118, 119);
-  else if constexpr (Cols == 240) TW_RS(240, 120, TW_FLOAT, 120, 121, 122, 123, 124, 125, 126, 127);
-  else if constexpr (Cols == 256) TW_RS(256, 128, TW_FLOAT, 128, 129, 130, 131, 132, 133, 134, 135);
-  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns");
+  TW_EACH_RS(TW_FLOAT);
 }
 template <class Type, int Cols, bool Tb> TW_FN void mma_step(i32 (&d)[Cols / 2], const u32 (&a)[4], u64 db, int more) {
   using tail = mma_tail_rs<Type, Tb>;
-  if constexpr (Cols == 8) TW_RS(8, 4, TW_INT, 4, 5, 6, 7, 8, 9, 10, 11);
-  else if constexpr (Cols == 16) TW_RS(16, 8, TW_INT, 8, 9, 10, 11, 12, 13, 14, 15);
-  else if constexpr (Cols == 24) TW_RS(24, 12, TW_INT, 12, 13, 14, 15, 16, 17, 18, 19);
-  else if constexpr (Cols == 32) TW_RS(32, 16, TW_INT, 16, 17, 18, 19, 20, 21, 22, 23);
-  else if constexpr (Cols == 48) TW_RS(48, 24, TW_INT, 24, 25, 26, 27, 28, 29, 30, 31);
-  else if constexpr (Cols == 64) TW_RS(64, 32, TW_INT, 32, 33, 34, 35, 36, 37, 38, 39);
-  else if constexpr (Cols == 80) TW_RS(80, 40, TW_INT, 40, 41, 42, 43, 44, 45, 46, 47);
-  else if constexpr (Cols == 96) TW_RS(96, 48, TW_INT, 48, 49, 50, 51, 52, 53, 54, 55);
-  else if constexpr (Cols == 112) TW_RS(112, 56, TW_INT, 56, 57, 58, 59, 60, 61, 62, 63);
-  else if constexpr (Cols == 128) TW_RS(128, 64, TW_INT, 64, 65, 66, 67, 68, 69, 70, 71);
-  else if constexpr (Cols == 144) TW_RS(144, 72, TW_INT, 72, 73, 74, 75, 76, 77, 78, 79);
-  else if constexpr (Cols == 160) TW_RS(160, 80, TW_INT, 80, 81, 82, 83, 84, 85, 86, 87);
-  else if constexpr (Cols == 176) TW_RS(176, 88, TW_INT, 88, 89, 90, 91, 92, 93, 94, 95);
-  else if constexpr (Cols == 192) TW_RS(192, 96, TW_INT, 96, 97, 98, 99, 100, 101, 102, 103);
-  else if constexpr (Cols == 208) TW_RS(208, 104, TW_INT, 104, 105, 106, 107, 108, 109, 110, 111);
-  else if constexpr (Cols == 224) TW_RS(224, 112, TW_INT, 112, 113, 114, 115, 116, 117, 118, 119);
-  else if constexpr (Cols == 240) TW_RS(240, 120, TW_INT, 120, 121, 122, 123, 124, 125, 126, 127);
-  else if constexpr (Cols == 256) TW_RS(256, 128, TW_INT, 128, 129, 130, 131, 132, 133, 134, 135);
-  else static_assert(Cols == 8, "a product has 8, 16, 24, 32, 48, ... or 256 columns");
+  TW_EACH_RS(TW_INT);
 }
 
 }  // namespace tw
