@@ -122,30 +122,6 @@ template <> struct weights<ternary> {
   }
 };
 
-/* Codes at their place in the byte: below 256 a bf16's bits are its value times 2^133 (the numbers below 2^-126, and the first binade
- * above, have the same steps; tensor cores take both, and do not round them). So one instruction makes two weights. A is multiplied by
- * `lift`: exactly, except for elements of 2^64 and more. Sums are 2^-69 of the right ones, and parts below 2^-80 are lost. Sums include
- * the products of the codes' offset. Products of A and `minus` cancel them: `minus` is the offset times -2^-69, as two bf16. */
-template <class Type> struct in_place;
-template <> struct in_place<i4> { /* 8 + x, in bits 3:0 (0, 2) or 7:4 (1, 3) */
-  static constexpr u32 minus = 0x9E809E80u;
-  static TW_FN u32 lift(int, int i) { return i % 2 ? 0x5D805D80u : 0x5F805F80u; }
-  static TW_FN void numbers(u32 low, int, u32 (&to)[4]) {
-    const u32 high = low >> 8;
-    to[0] = and_xor(low, 0x000F000Fu, 0x00080008u), to[1] = and_xor(low, 0x00F000F0u, 0x00800080u);
-    to[2] = and_xor(high, 0x000F000Fu, 0x00080008u), to[3] = and_xor(high, 0x00F000F0u, 0x00800080u);
-  }
-};
-template <> struct in_place<ternary> { /* piece q: 1 + x in bits 7 - 2 q and below of each byte */
-  static constexpr u32 minus = 0x9D009D00u;
-  static TW_FN u32 lift(int q, int) { return (u32)(185 + q * 2 << 7) * 0x00010001u; }
-  static TW_FN void numbers(const weights<ternary>::some &x, int q, u32 (&to)[4]) {
-#pragma unroll
-    for (int i = 0; i < 4; i++) to[i] = x.word[i / 2] >> i % 2 * 8 & 0x00C000C0u >> q * 2;
-  }
-};
-constexpr float in_place_whole = 0x1p69f;
-
 /* Sums of a warp: Rows rows of B, Few of A. */
 template <int Rows, int Few> struct sums_few {
   static_assert(Rows % 16 == 0 && Few % 8 == 0, "a warp has n x 16 rows of B and n x 8 of A");

@@ -7,7 +7,11 @@
  *   step(to, operand, code, by)    adds the products; `by` are the scales of a thread's rows
  *   done(to), lay(to, at, pitch)   finished sums, and each as a float of a row's column, at + row * pitch + 4 * column
  *
- * `products_of_numbers`: bf16. Codes of i4 and ternary are multiplied at their place in the byte (`in_place`, tile_few.cuh).
+ * `products_of_numbers`: bf16. Codes of i4 and ternary are multiplied at their place in the byte: below 256 a bf16's bits are its value
+ * times 2^133 (the numbers below 2^-126, and the first binade above, have the same steps; tensor cores take both, and do not round them). So
+ * one instruction makes two weights. A is multiplied by `lift`: exactly, except for elements of 2^64 and more. Sums are 2^-69 of the right
+ * ones, and parts below 2^-80 are lost. Sums include the products of the codes' offset. Products of A and `minus` cancel them: `minus` is
+ * the offset times -2^-69, as two bf16.
  *
  * `products_of_blocks`: mxfp4 with one or two rows. A thread's 16 bytes are a block with a scale of its own, and the instruction has eight
  * columns: of two rows of A four blocks each, zeros elsewhere. So sums are of blocks, and take their scales; weights need none. They are
@@ -31,13 +35,19 @@ template <class Type> struct slice_of { /* mxfp4: a thread has 32 that follow on
   static TW_FN int unit(int j, int thread) { return thread * 4 + j; }
   static TW_FN void numbers(const vec16 &x, int j, u32 by, u32 (&to)[4]) { weights<Type>::numbers(x.word[j], 0, by, to); }
 };
-template <> struct slice_of<i4> : in_place<i4> {
+template <> struct slice_of<i4> { /* 8 + x, in bits 3:0 (0, 2) or 7:4 (1, 3) */
   static constexpr int codes = 128, eights = 4;
   static constexpr bool offset = true;
-  static constexpr float whole = in_place_whole;
+  static constexpr float whole = 0x1p69f;
+  static constexpr u32 minus = 0x9E809E80u;
   static constexpr u32 zeros = 0; /* codes of zero: the offset alone */
   static TW_FN int unit(int j, int thread) { return thread * 4 + j; }
-  static TW_FN void numbers(const vec16 &x, int j, u32, u32 (&to)[4]) { in_place<i4>::numbers(x.word[j], 0, to); }
+  static TW_FN u32 lift(int, int i) { return i % 2 ? 0x5D805D80u : 0x5F805F80u; }
+  static TW_FN void numbers(const vec16 &x, int j, u32, u32 (&to)[4]) {
+    const u32 low = x.word[j], high = low >> 8;
+    to[0] = and_xor(low, 0x000F000Fu, 0x00080008u), to[1] = and_xor(low, 0x00F000F0u, 0x00800080u);
+    to[2] = and_xor(high, 0x000F000Fu, 0x00080008u), to[3] = and_xor(high, 0x00F000F0u, 0x00800080u);
+  }
   /* In bytes: of two words of eight the even ones, then the odd ones, 16 times as large. */
   static constexpr u32 thread_bytes = 32, digit_bytes = 144; /* sum of a thread's digits; of all four threads' digits */
   static TW_FN void bytes(const vec16 &x, int j, u32 (&to)[2]) {
@@ -45,15 +55,17 @@ template <> struct slice_of<i4> : in_place<i4> {
     to[0] = and_xor(x.word[j / 2 * 2], mask, sign), to[1] = and_xor(x.word[j / 2 * 2 + 1], mask, sign);
   }
 };
-template <> struct slice_of<ternary> : in_place<ternary> { /* two threads share 128; the j-th: two words (j / 4), bits j % 4: 1 + x in 7:6, 5:4, 3:2, 1:0 */
+template <> struct slice_of<ternary> { /* two threads share 128; the j-th: two words (j / 4), bits j % 4: 1 + x in 7:6, 5:4, 3:2, 1:0 */
   static constexpr int codes = 256, eights = 8;
   static constexpr bool offset = true;
-  static constexpr float whole = in_place_whole;
+  static constexpr float whole = 0x1p69f;
+  static constexpr u32 minus = 0x9D009D00u;
   static constexpr u32 zeros = 0x55555555u;
   static TW_FN int unit(int j, int thread) { return thread / 2 * 16 + j % 4 * 4 + thread % 2 * 2 + j / 4; }
-  static TW_FN u32 lift(int j, int i) { return in_place<ternary>::lift(j % 4, i); }
+  static TW_FN u32 lift(int j, int) { return (u32)(185 + j % 4 * 2 << 7) * 0x00010001u; }
   static TW_FN void numbers(const vec16 &x, int j, u32, u32 (&to)[4]) {
-    in_place<ternary>::numbers(weights<ternary>::some{{x.word[j / 4 * 2], x.word[j / 4 * 2 + 1]}}, j % 4, to);
+#pragma unroll
+    for (int i = 0; i < 4; i++) to[i] = x.word[j / 4 * 2 + i / 2] >> i % 2 * 8 & 0x00C000C0u >> j % 4 * 2;
   }
   /* The same in bytes. */
   static constexpr u32 thread_bytes = 80, digit_bytes = 320;

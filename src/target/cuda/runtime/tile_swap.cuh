@@ -15,7 +15,7 @@ namespace tw {
 /* Codes as exact numbers: `whole` times them is the weight. Large: a scale of the warp needs two multiplications. */
 template <class Type> struct exact : slice_of<Type> {
   static constexpr float whole = 64;
-  static constexpr u32 two_63 = 63 * 0x00800080u; /* the exponents of in_place's factors, for sums that are 2^-6 of the right ones */
+  static constexpr u32 two_63 = 63 * 0x00800080u; /* added to the exponents of `lift` and `minus`: sums are then 2^-6 of the right ones */
   static TW_FN bool large(u32) { return false; }
   static TW_FN void numbers(const vec16 &x, int j, u32, bool, u32 (&to)[4]) {
     slice_of<Type>::numbers(x, j, 0, to);
