@@ -30,7 +30,8 @@ char *tw_stated_text(const tw_target *target, const tw_problem *problem, const c
   const bool is_c = ending && (!strcmp(ending, ".c") || !strcmp(ending, ".cu"));
   char *words = tw_problem_text(problem);
   tw_text text = {0};
-  if (words) tw_text_add(&text, "%s %s on %s\n%s", is_c ? "//" : "#", words, target->name, source);
+  if (!words) return NULL;
+  tw_text_add(&text, "%s %s on %s\n%s", is_c ? "//" : "#", words, target->name, source);
   free(words);
   return tw_text_take(&text);
 }
