@@ -118,7 +118,7 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
                         : p->together ? (g->k + g->group - 1) / g->group
                                       : 0; /* of a row */
   tw_slots_number(s, "piece", p->words % 4 || words % 4 ? 4 : 16);
-  tw_slots_flag(s, "group_scales", !mxfp4 && p->together);
+  tw_slots_flag(s, "group_scales", scaled_in_groups(g));
 }
 
 const tw_tile_family tw_tile_swap_ab = {.language = &language,
