@@ -92,6 +92,7 @@ static double factor_of(const tw_terms *t, int64_t term) {
 static void scale_row(const scaling *s, int64_t row, int64_t columns, int64_t step) {
   const tw_terms *t = s->terms;
   const int64_t at = tw_operand_row_at(s->o, row), term = t->run ? row / t->run % t->n : 0;
+  /* the factor of all elements of the row; 0: each element has its own */
   const double shared = !t->run ? 0 : s->factor ? s->factor[term] : factor_of(t, term);
   double x[PART];
   for (int64_t first = 0; first < columns && shared != 1; first += PART) {

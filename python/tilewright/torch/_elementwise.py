@@ -80,7 +80,8 @@ _direct = Direct(_elementwise, **_derived)
 
 def elementwise(x: torch.Tensor, f: str, alpha: float = 1.0, beta: float = -1.0, *, by: Optional[torch.Tensor] = None) -> torch.Tensor:
     """A function of each element, by its name in the op `elementwise`: relu, leaky_relu, elu, selu, sigmoid, hard_sigmoid, tanh, hard_tanh,
-    silu, gelu_erf, gelu_tanh, softplus, softsign, scale, or divide, x / by. `alpha` and `beta` are the op's; `by` has one element. PyTorch computes quotients of two types."""
+    silu, gelu_erf, gelu_tanh, softplus, softsign, scale, or divide, x / by. `alpha` and `beta` are the op's; `by` has one element. If its type
+    is not that of x, PyTorch computes the quotient."""
     if (f not in FUNCTIONS) if by is None else f != "divide":
         raise UsageError(f"tilewright.torch.elementwise: unknown function '{f}'; expected {', '.join(FUNCTIONS)}, or divide with `by`")
     if by is not None and (by.numel() != 1 or by.dim() > x.dim()):

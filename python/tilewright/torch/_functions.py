@@ -197,7 +197,7 @@ def scaled_dot_product_attention(
     if is_traced(q) and not _attention.has_kernel(q, k, is_causal, factor, _needs_gradient(q, k, v)):
         _attention.check_attention(q, k, v)
         return _attention.by_pytorch(q, k, v, is_causal, factor).transpose(1, 2)
-    if is_traced(q):  # the compiler copies faster than PyTorch's contiguous(), and with what it computes before
+    if is_traced(q):  # the compiler's copy is faster than PyTorch's own, and may be fused with the computation before it
         q, k, v = (x.contiguous() for x in (q, k, v))
     direct = is_direct(q, k, v)
     return (_attention.direct_attention if direct else _attention.attention)(q, k, v, is_causal, factor)[0].transpose(1, 2)
