@@ -39,6 +39,8 @@
  * overlap_softmax. */
 typedef struct tw_tile_attention_multistage_plan {
   int queries, keys, dq_queries, dq_keys, groups, stages, product;
+  /* As the step `tile` of the backward pass gives them; 0: the schedule has no such step. */
+  int tile_keys, tile_queries;
   bool registers, pingpong, ahead, hand_scheduled;
   /* Workgroups on a compute unit at once. */
   int at_once, dq_at_once;

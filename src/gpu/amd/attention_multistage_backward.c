@@ -75,18 +75,19 @@ static tw_status check_hand_scheduled(const tw_tile_machine *machine, const tw_p
                                       tw_error *error) {
   const tw_attention a = tw_attention_of(problem);
   const bool many = p->groups == 2 * PINNED_GROUPS;
-  if (many && p->keys == PINNED_KEYS / PINNED_GROUPS) p->keys /= 2; /* `waves 8` came after `hand_scheduled` */
+  p->keys = PINNED_KEYS / p->groups; /* `waves` may follow `hand_scheduled` */
   const tw_tile_back_loop loop = hand_scheduled_loop(problem, p);
   TW_REJECT_IF(a.d != 64 && a.d != 128,
                "hand_scheduled supports d=64 and 128 (found d=%" PRId64 "); leave the step out", a.d);
   TW_REJECT_IF(!machine->back_loop || !machine->direct_bytes || p->registers,
                "hand_scheduled requires gfx950 and direct-to-LDS loads (copy direct_to_lds)");
-  TW_REJECT_IF((p->groups != PINNED_GROUPS && !many) || p->keys * p->groups != PINNED_KEYS ||
-                   p->queries != PINNED_QUERIES || p->stages != 2 || p->product != PINNED_SIDE || p->ahead,
-               "hand_scheduled requires waves %d with tile keys=%d queries=%d, or waves %d with keys=%d, stages 2 and "
-               "mfma 32, and excludes overlap_softmax",
-               PINNED_GROUPS, PINNED_KEYS / PINNED_GROUPS, PINNED_QUERIES, 2 * PINNED_GROUPS,
-               PINNED_KEYS / PINNED_GROUPS / 2);
+  TW_REJECT_IF((p->groups != PINNED_GROUPS && !many) || p->stages != 2 || p->product != PINNED_SIDE || p->ahead,
+               "hand_scheduled requires waves %d or %d, stages 2 and mfma 32, and excludes overlap_softmax",
+               PINNED_GROUPS, 2 * PINNED_GROUPS);
+  TW_REJECT_IF(p->tile_keys && (p->tile_keys != p->keys || p->tile_queries != p->queries),
+               "hand_scheduled with waves %d requires tile keys=%d queries=%d (found keys=%d queries=%d); change the "
+               "tile, or leave it out",
+               p->groups, p->keys, p->queries, p->tile_keys, p->tile_queries);
   TW_REJECT_IF(many && a.d != 128, "hand_scheduled with waves %d requires d=128 (found d=%" PRId64 "); use waves %d",
                p->groups, a.d, PINNED_GROUPS);
   TW_REJECT_IF(a.queries * a.query_heads * a.d * ELEMENT > INT32_MAX ||
@@ -128,12 +129,19 @@ static void begin_tile(const void *with, void *plan) {
   ((PLAN *)plan)->registers = false;
 }
 
+static tw_status then_tile(const void *with, void *plan, unsigned given, tw_error *error) {
+  PLAN *p = plan;
+  (void)with, (void)given, (void)error;
+  p->tile_keys = p->keys, p->tile_queries = p->queries;
+  return TW_OK;
+}
+
 static tw_status then_pinned(const void *with, void *plan, unsigned given, tw_error *error) {
   PLAN *p = plan;
   const tw_tile_context *c = with;
   (void)given, (void)error;
   if (p->groups != 2 * PINNED_GROUPS || tw_attention_of(c->problem).d != 128) p->groups = PINNED_GROUPS;
-  p->keys = PINNED_KEYS / p->groups, p->queries = PINNED_QUERIES;
+  p->queries = PINNED_QUERIES;
   p->stages = 2, p->product = PINNED_SIDE;
   p->ahead = p->registers = false;
   return TW_OK;
@@ -145,7 +153,8 @@ static const tw_verb verbs[] = {
      .help = "Set the keys of a wave and the queries of a step.",
      .needs = 2,
      .argument = {TW_NUMBER("keys", PLAN, keys, 16, 128), TW_NUMBER("queries", PLAN, queries, 32, 256)},
-     .first = begin_tile},
+     .first = begin_tile,
+     .then = then_tile},
     {.name = "dq",
      .usage = "dq queries=32 keys=64",
      .help = "Set the tile of the kernel that computes dQ.",
