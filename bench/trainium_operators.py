@@ -2,16 +2,17 @@
 """The 15 Trainium operators of Autocomp: reference kernels and ours, on the simulator.
 
     bench/trainium_operators.py AUTOCOMP [--build build] [--target trn1] [--only NAME] [--tune-seconds 60] [--json FILE]
-                                [--page FILE]
+                                [--page FILE] [--at-once 1]
 
 AUTOCOMP is a checkout of https://github.com/ucb-bar/autocomp (commit dd26a56). Its harnesses give shapes and helpers, its
 solutions the reference kernels: "sols/trn-*-nki1". Both kernels are timed by the same model with the same shapes. A layout or a type
 that differs from the reference is named in the last column. A ratio within the model's error of 1 is no gain. CPU seconds are
-those of the whole search: they do not depend on other work of the host.
+those of the whole search: they do not depend on other work of the host. --at-once N works on N operators, each on its own core.
 """
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import re
 import resource
@@ -134,13 +135,40 @@ def time_of_ours(options, problem):
     return rungs, checked.group(1) if checked else "", trouble, cpu, time.time() - started
 
 
+def keep_to_a_core(cores):
+    """A worker's start: it and its searches use one core, and CPU seconds of its children are one operator's."""
+    os.sched_setaffinity(0, [cores.get()])
+
+
+def row_of(work):
+    """The reference, the best step of the trace, and our search of one operator."""
+    options, (name, group, file, operands, directives, problem, published, differs) = work
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "kernel.py")
+        with open(path, "w") as out:
+            out.write(reference_source(options.checkout, group, file, directives))
+        reference, why = time_of_reference(options, path, operands)
+        trace = time_of_trace(options, name, directives, operands, folder)
+    rungs, checked, trouble, cpu, wall = ([], "", "", 0, 0) if options.references else time_of_ours(options, problem)
+    ours = rungs[-1][0] if rungs else None
+    return dict(operator=name, set=group, reference_us=reference, trace_us=trace, ours_us=ours, ratio=reference / ours if reference and ours else None,
+                rungs=rungs, checked=checked, published=published, differs=differs, cpu_seconds=cpu, wall_seconds=wall, trouble=why or trouble)
+
+
+def show(number, form="{:.1f}"):
+    return form.format(number) if number else "-"
+
+
+def arrow(published):
+    return " -> ".join(map(str, published)) if published else "-"
+
+
 def mean_of(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else None
 
 
 def page_of(options, rows, ratios):
     """The results as a page of docs/lab."""
-    show = lambda x, form="{:.1f}": form.format(x) if x else "-"
     lines = ["# Autocomp's operators on Trainium, step by step", "",
              "Question: What does each step of a tuned schedule gain over the baseline and over the published reference kernel?  ",
              f"Machine: `{options.target}` (simulated), one thread of a host with {os.cpu_count()} cores.  ",
@@ -151,9 +179,8 @@ def page_of(options, rows, ratios):
              "| operator | reference us | best step of the trace us | ours us | ratio | published us | search, CPU s | search, s | what differs |",
              "| --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- |"]
     for r in rows:
-        published = " -> ".join(map(str, r["published"])) if r["published"] else "-"
         lines.append(f"| {r['operator']} | {show(r['reference_us'])} | {show(r['trace_us'])} | {show(r['ours_us'])} | {show(r['ratio'], '{:.2f}')} | "
-                     f"{published} | {r['cpu_seconds']:.0f} | {r['wall_seconds']:.0f} | {'; '.join(filter(None, [r['differs'], r['trouble']]))} |")
+                     f"{arrow(r['published'])} | {r['cpu_seconds']:.0f} | {r['wall_seconds']:.0f} | {'; '.join(filter(None, [r['differs'], r['trouble']]))} |")
     lines += ["", "## Ladders", "", "| operator | step | us | gain over the reference |", "| --- | --- | ---: | ---: |"]
     for r in rows:
         for us, step in r["rungs"]:
@@ -175,6 +202,7 @@ def main():
     parser.add_argument("--target", default="trn1")
     parser.add_argument("--only", default="")
     parser.add_argument("--tune-seconds", type=float, default=60)
+    parser.add_argument("--at-once", type=int, default=1, help="operators, each on its own core [default: 1]")
     parser.add_argument("--references", action="store_true", help="time the references alone")
     parser.add_argument("--error", type=float, default=0.11, help="of the model: ratios below 1 + this are no gains")
     parser.add_argument("--json")
@@ -182,26 +210,18 @@ def main():
     options = parser.parse_args()
     rows, ratios = [], {"tutorial": [], "advanced": []}
     print("| operator | reference us | best of the trace us | ours us | ratio | published us | CPU s | steps, and what differs |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name, group, file, operands, directives, problem, published, differs in OPERATORS:
-        if options.only and not name.startswith(options.only):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "kernel.py")
-            with open(path, "w") as out:
-                out.write(reference_source(options.checkout, group, file, directives))
-            reference, why = time_of_reference(options, path, operands)
-            trace = time_of_trace(options, name, directives, operands, folder)
-        rungs, checked, trouble, cpu, wall = ([], "", "", 0, 0) if options.references else time_of_ours(options, problem)
-        ours, steps = rungs[-1] if rungs else (None, "")
-        ratio = reference / ours if reference and ours else None
-        if ratio and differs != OUTSIDE:
-            ratios[group].append(ratio if abs(ratio - 1) > options.error else 1.0)
-        show = lambda x, form="{:.1f}": form.format(x) if x else "-"
-        print(f"| {name} | {show(reference)} | {show(trace)} | {show(ours)} | {show(ratio, '{:.2f}')} | "
-              f"{' -> '.join(map(str, published)) if published else '-'} | {cpu:.0f} | {'; '.join(filter(None, [steps, differs, why, trouble]))} |",
-              flush=True)
-        rows.append(dict(operator=name, reference_us=reference, trace_us=trace, ours_us=ours, ratio=ratio, rungs=rungs, checked=checked,
-                         published=published, differs=differs, cpu_seconds=cpu, wall_seconds=wall, trouble=why or trouble))
+    chosen = [(options, operator) for operator in OPERATORS if operator[0].startswith(options.only)]
+    cores = multiprocessing.Queue()
+    for core in sorted(os.sched_getaffinity(0)):
+        cores.put(core)
+    with multiprocessing.Pool(options.at_once, keep_to_a_core, [cores]) as pool:
+        for row in pool.imap(row_of, chosen):
+            if row["ratio"] and row["differs"] != OUTSIDE:
+                ratios[row["set"]].append(row["ratio"] if abs(row["ratio"] - 1) > options.error else 1.0)
+            rows.append(row)
+            step = row["rungs"][-1][1] if row["rungs"] else ""
+            print(f"| {row['operator']} | {show(row['reference_us'])} | {show(row['trace_us'])} | {show(row['ours_us'])} | {show(row['ratio'], '{:.2f}')} | "
+                  f"{arrow(row['published'])} | {row['cpu_seconds']:.0f} | {'; '.join(filter(None, [step, row['differs'], row['trouble']]))} |", flush=True)
     for group, values in ratios.items():
         if values:
             print(f"\n{group}: geometric mean {mean_of(values):.2f} of {len(values)} operators; ratios within the model's error count as 1")
