@@ -18,7 +18,7 @@ static cdna_grid paper_grid(int64_t size) { return (cdna_grid){size, size, size,
 static cdna_hits hits_of(const cdna_cache_machine *m, const cdna_grid *g, cdna_order order) {
   cdna_hits h;
   tw_error error;
-  if (cdna_grid_hits(m, g, &order, 0, &h, &error) != TW_OK) fail_msg("%s", error.text);
+  if (cdna_grid_hits(m, g, &order, 0, 1, &h, &error) != TW_OK) fail_msg("%s", error.text);
   return h;
 }
 
@@ -150,11 +150,26 @@ static void a_part_of_k_gives_the_rates_of_all(void **state) {
   if (IS_SLOW) skip();
   const cdna_grid grid = {3072, 4608, 6144, 192, 256, 64, 16};
   cdna_hits some, all;
-  assert_int_equal(cdna_grid_hits(&mi355->caches, &grid, &(cdna_order){5, 25}, 0, &some, NULL), TW_OK);
-  assert_int_equal(cdna_grid_hits(&mi355->caches, &grid, &(cdna_order){5, 25}, -1, &all, NULL), TW_OK);
+  assert_int_equal(cdna_grid_hits(&mi355->caches, &grid, &(cdna_order){5, 25}, 0, 1, &some, NULL), TW_OK);
+  assert_int_equal(cdna_grid_hits(&mi355->caches, &grid, &(cdna_order){5, 25}, -1, 1, &all, NULL), TW_OK);
   assert_true(fabs(some.l2 - all.l2) < 0.01);
   assert_true(fabs(some.llc - all.llc) < 0.01);
   assert_true(fabs(some.llc_bytes - all.llc_bytes) < 0.02 * all.llc_bytes);
+}
+
+/* Rows of 72, 145 and 64.0625 lines. */
+static void one_set_of_sixteen_gives_the_rates_of_all(void **state) {
+  (void)state;
+  if (IS_SLOW) skip();
+  static const cdna_grid grids[] = {
+      {3072, 4608, 4608, 192, 256, 64, 16}, {2048, 2048, 9280, 256, 256, 64, 16}, {2048, 3072, 4100, 192, 256, 64, 16}};
+  for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+    cdna_hits all = hits_of(&mi355->caches, &grids[i], (cdna_order){5, 25}), some;
+    assert_int_equal(cdna_grid_hits(&mi355->caches, &grids[i], &(cdna_order){5, 25}, 0, 16, &some, NULL), TW_OK);
+    assert_true(fabs(some.l2 - all.l2) < 0.002);
+    assert_true(fabs(some.llc - all.llc) < 0.002);
+    assert_true(fabs(some.llc_bytes - all.llc_bytes) < 0.01 * all.llc_bytes);
+  }
 }
 
 static void the_search_finds_at_least_what_hipkittens_would_take(void **state) {
@@ -207,7 +222,7 @@ static void grids_that_cannot_be_are_refused(void **state) {
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     cdna_hits h;
     tw_error error = {0};
-    assert_int_equal(cdna_grid_hits(&mi355->caches, &rows[r].grid, &rows[r].order, 0, &h, &error), TW_USAGE);
+    assert_int_equal(cdna_grid_hits(&mi355->caches, &rows[r].grid, &rows[r].order, 0, 1, &h, &error), TW_USAGE);
     if (!strstr(error.text, rows[r].why)) fail_msg("%s", error.text);
   }
 }
@@ -271,6 +286,7 @@ int main(void) {
       cmocka_unit_test(hits_of_a_step_can_be_counted_by_hand),
       cmocka_unit_test(caches_that_hold_everything_always_hit),
       cmocka_unit_test(a_part_of_k_gives_the_rates_of_all),
+      cmocka_unit_test(one_set_of_sixteen_gives_the_rates_of_all),
       cmocka_unit_test(the_search_finds_at_least_what_hipkittens_would_take),
       cmocka_unit_test(the_search_says_how_far_it_is),
       cmocka_unit_test(grids_that_cannot_be_are_refused),

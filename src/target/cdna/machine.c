@@ -93,9 +93,9 @@ static void check(void *whole, tw_config_file *f) {
                     m->register_most, m->registers);
   if (c->interleave % c->line_bytes)
     tw_config_wrong(f, "interleave line_bytes", "interleave must be a multiple of line_bytes");
-  if (c->l2_bytes % ((int64_t)c->channels * c->ways * c->line_bytes))
-    tw_config_wrong(f, "l2_bytes channels ways line_bytes",
-                    "l2_bytes is not a multiple of channels x ways x line_bytes");
+  if (c->l2_bytes % ((int64_t)c->channels * c->ways * c->interleave))
+    tw_config_wrong(f, "l2_bytes channels ways interleave",
+                    "l2_bytes is not a multiple of channels x ways x interleave");
   if (m->rates.l1_bytes % (m->rates.l1_ways * m->rates.l1_line))
     tw_config_wrong(f, "l1_bytes l1_ways l1_line", "l1_bytes is not a multiple of l1_ways x l1_line");
   if (m->rates.matrix_mhz > m->clock_mhz)

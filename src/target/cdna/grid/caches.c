@@ -24,22 +24,22 @@ typedef struct launch {
   const cdna_cache_machine *machine;
   operand operand[2];
   int64_t step_bytes; /* bytes of a row in a K-step */
-  uint32_t sets;      /* bytes of a channel */
-  uint32_t *tag; /* [((xcd * channels + channel) * sets + set) * ways + age]: line + 1, the newest first; 0: empty */
+  uint32_t sets;      /* of an L2 */
+  uint32_t left_out;  /* a line with one of these bits is in a set that is not simulated */
+  int skip;           /* rows from one with lines in simulated sets to the next */
+  uint32_t *tag;      /* [(xcd * sets + set) * ways + age]: line + 1, the newest first; 0: empty */
   cdna_lru llc;
   int64_t asked, l2_missed, llc_missed; /* lines */
 } launch;
 
-/* True if the line was present. In any case it is the newest of its set afterwards. */
+/* True if the line was present. In any case it is the newest of its set afterwards. Channels and their sets are numbered
+ * along memory: the interleaving permutes them, which changes no rate. */
 static bool l2_touch(const launch *s, int xcd, uint32_t line) {
-  const cdna_cache_machine *m = s->machine;
-  const uint32_t lines_of_turn = (uint32_t)(m->interleave / m->line_bytes), channels = (uint32_t)m->channels;
-  const uint32_t turn = line / lines_of_turn, local = turn / channels * lines_of_turn + line % lines_of_turn;
-  const size_t set = ((size_t)xcd * channels + turn % channels) * s->sets + local % s->sets;
-  uint32_t *way = s->tag + set * (size_t)m->ways;
+  const int ways = s->machine->ways;
+  uint32_t *way = s->tag + ((size_t)xcd * s->sets + line % s->sets) * (size_t)ways;
   const uint32_t wanted = line + 1;
   uint32_t newer = wanted;
-  for (int at = 0; at < m->ways; at++) {
+  for (int at = 0; at < ways; at++) {
     const uint32_t here = way[at];
     way[at] = newer;
     if (here == wanted) return true;
@@ -50,15 +50,22 @@ static bool l2_touch(const launch *s, int xcd, uint32_t line) {
 
 static void read_piece(launch *s, int which, int xcd, int panel, int step, int piece) {
   const operand *o = &s->operand[which];
-  const int line_bytes = s->machine->line_bytes;
+  const int line_bytes = s->machine->line_bytes, line_bits = __builtin_ctz((unsigned)line_bytes);
   const int64_t first = (int64_t)panel * o->rows, left = o->all - first, rows = left < o->rows ? left : o->rows;
   int64_t asked = 0, missed = 0;
-  for (int64_t row = first + rows * piece / PIECES; row < first + rows * (piece + 1) / PIECES; row++) {
+  bool has_lines = true;
+  for (int64_t row = first + rows * piece / PIECES; row < first + rows * (piece + 1) / PIECES;
+       row += has_lines ? s->skip : 1) {
     const int64_t begin = (int64_t)step * s->step_bytes, end = begin + s->step_bytes;
     const int64_t at = o->base + row * o->stride;
-    const int64_t last = (at + (end < o->stride ? end : o->stride) - 1) / line_bytes;
-    for (int64_t line = (at + begin) / line_bytes; line <= last; line++, asked++)
+    const int64_t last = (at + (end < o->stride ? end : o->stride) - 1) >> line_bits;
+    has_lines = false;
+    for (int64_t line = (at + begin) >> line_bits; line <= last; line++) {
+      if (line & s->left_out) continue;
+      has_lines = true;
+      asked++;
       missed += !l2_touch(s, xcd, (uint32_t)line);
+    }
   }
   s->asked += asked;
   s->l2_missed += missed;
@@ -113,7 +120,25 @@ static int enough_steps(const cdna_cache_machine *m, const cdna_grid *g) {
   return (int)(2.5 * (double)m->l2_bytes / bytes) + 1;
 }
 
-tw_status cdna_grid_hits(const cdna_cache_machine *m, const cdna_grid *g, const cdna_order *o, int steps,
+/* Simulates one set of `every`, or as near to it as the number of sets allows; returns the number of sets for each simulated one. Rows
+ * are `group` sets apart, or a multiple, so groups of sets are sampled: a piece of a panel then has as many sampled lines
+ * in each K-step. It has one or more, because `every` is at most its rows. */
+static int sample_sets(launch *s, int every) {
+  const int line_bytes = s->machine->line_bytes;
+  const int64_t stride = s->operand[0].stride;
+  if (s->sets & (s->sets - 1)) return 1;
+  uint32_t group = s->sets; /* the greatest power of two that divides the distance of rows in lines */
+  while (group > 1 && stride % ((int64_t)group * line_bytes)) group /= 2;
+  while (every > 1 && group * (uint32_t)every > s->sets) every /= 2;
+  for (int i = 0; i < 2; i++)
+    while (every > 1 && every * PIECES > s->operand[i].rows) every /= 2;
+  s->left_out = group * (uint32_t)(every - 1);
+  const bool is_whole = stride % line_bytes == 0 && s->step_bytes % line_bytes == 0;
+  s->skip = is_whole && group % (uint32_t)(s->step_bytes / line_bytes) == 0 ? every : 1;
+  return every;
+}
+
+tw_status cdna_grid_hits(const cdna_cache_machine *m, const cdna_grid *g, const cdna_order *o, int steps, int every,
                          cdna_hits *out, tw_error *error) {
   const tw_status status = check(m, g, o, error);
   if (status != TW_OK) return status;
@@ -124,9 +149,10 @@ tw_status cdna_grid_hits(const cdna_cache_machine *m, const cdna_grid *g, const 
   launch s = {.machine = m,
               .operand = {{0, stride, g->m, g->tile_m}, {a_end, stride, g->n, g->tile_n}},
               .step_bytes = (int64_t)g->tile_k * g->bits / 8,
-              .sets = (uint32_t)(m->l2_bytes / m->channels / m->line_bytes / m->ways)};
+              .sets = (uint32_t)(m->l2_bytes / m->line_bytes / m->ways)};
+  every = sample_sets(&s, every);
   s.tag = tw_new((size_t)(m->l2_bytes / m->line_bytes) * (size_t)m->xcds, sizeof *s.tag);
-  const bool has_room = s.tag && cdna_lru_open(&s.llc, m->llc_bytes * steps / all, m->line_bytes);
+  const bool has_room = s.tag && cdna_lru_open(&s.llc, m->llc_bytes * steps / all / every, m->line_bytes);
   for (int i = 0; i < 2 && has_room; i++) {
     s.asked = s.l2_missed = s.llc_missed = 0;
     run_launch(&s, o, cdna_grid_rows(g), cdna_grid_columns(g), steps);
@@ -134,7 +160,7 @@ tw_status cdna_grid_hits(const cdna_cache_machine *m, const cdna_grid *g, const 
   free(s.tag);
   cdna_lru_close(&s.llc);
   if (!has_room) return tw_fail(error, TW_NO_MEMORY, "no memory for the caches");
-  const double whole = (double)m->line_bytes * all / steps;
+  const double whole = (double)m->line_bytes * all / steps * every;
   *out = (cdna_hits){.l2 = 1 - (double)s.l2_missed / (double)s.asked,
                      .llc = s.l2_missed ? 1 - (double)s.llc_missed / (double)s.l2_missed : 1,
                      .llc_bytes = (double)s.l2_missed * whole,

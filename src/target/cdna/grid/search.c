@@ -1,7 +1,8 @@
 /* search.c - windows and chunks for a grid, each simulated, sorted by bandwidth.
  *
  * Windows: up to 16 rows of tiles. Chunks: the square of the window (HipKittens' default), the multiples of the window
- * closest to half, one and two times the CUs of an XCD (its concurrent workgroups), and one range for each XCD. */
+ * closest to half, one and two times the CUs of an XCD (its concurrent workgroups), and one range for each XCD.
+ * One set of SETS is simulated, because all of them take minutes for 100 orders. */
 #include <stdlib.h>
 
 #include "base/parallel.h"
@@ -9,7 +10,7 @@
 #include "base/watch.h"
 #include "target/cdna/grid/caches.h"
 
-enum { WINDOWS = 16, CANDIDATES_MAX = 256 };
+enum { WINDOWS = 16, CANDIDATES_MAX = 256, SETS = 16 };
 
 typedef struct work {
   const cdna_cache_machine *machine;
@@ -42,7 +43,7 @@ static void propose_all(work *w) {
 
 static void evaluate(void *context, size_t i) {
   work *w = context;
-  w->status[i] = cdna_grid_hits(w->machine, w->grid, &w->at[i].order, 0, &w->at[i].hits, NULL);
+  w->status[i] = cdna_grid_hits(w->machine, w->grid, &w->at[i].order, 0, SETS, &w->at[i].hits, NULL);
   tw_watched_step(&w->watched);
 }
 
@@ -56,7 +57,7 @@ static int compare(const void *left, const void *right) {
 tw_status cdna_grid_search(const cdna_cache_machine *m, const cdna_grid *g, int jobs,
                            cdna_grid_choice best[CDNA_GRID_CHOICES], int *n, int *tried, tw_error *error) {
   cdna_hits first;
-  tw_status status = cdna_grid_hits(m, g, &(cdna_order){0}, 1, &first, error); /* reports errors in the grid */
+  tw_status status = cdna_grid_hits(m, g, &(cdna_order){0}, 1, 1, &first, error); /* reports errors in the grid */
   if (status != TW_OK) return status;
   work *w = tw_new(1, sizeof *w);
   if (!w) return tw_no_memory(error, NULL);

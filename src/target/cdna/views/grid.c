@@ -159,7 +159,7 @@ tw_status cdna_show_grid(const tw_target *t, const char *const value[], tw_view_
     status = cdna_grid_search(&m->caches, &q.grid, 0, q.best, &q.n_best, &q.tried, error);
     if (status == TW_OK && !q.order.window) q.order = q.best[0].order;
   }
-  if (status == TW_OK) status = cdna_grid_hits(&m->caches, &q.grid, &q.order, 0, &q.hits, error);
+  if (status == TW_OK) status = cdna_grid_hits(&m->caches, &q.grid, &q.order, 0, 1, &q.hits, error);
   if (status != TW_OK) return status;
   if (form == TW_VIEW_SVG)
     status = draw(&q, m, &text, error);
