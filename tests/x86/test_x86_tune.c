@@ -18,6 +18,7 @@
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/tune/apply.h"
+#include "target/x86/tune/tuning.h"
 #include "target/x86/tune/inner_loop.h"
 #include "target/x86/tune/measure.h"
 #include "tilewright/extend/extend.h"
@@ -327,23 +328,43 @@ static void blocks_fit_the_parts_of_a_schedule(void **state) {
   assert_int_equal(columns.threads, 4);
 }
 
-/* A schedule that names the library's parts has the predicted cost of one that leaves them to the library. */
+/* Naming the parts of a plan does not change the prediction. */
+static void expect_known_parts(const tw_problem *p, tw_schedule *schedule, const tw_gemm_plan *plan) {
+  double without, with;
+  char step[TW_STEP_MAX];
+  assert_int_equal(tw_target_predict(target(), p, schedule, &without, NULL), TW_OK);
+  snprintf(step, sizeof step, "threads m=%d n=%d", plan->parts_m, plan->parts_n);
+  assert_int_equal(tw_schedule_add(schedule, step, NULL), TW_OK);
+  assert_int_equal(tw_target_predict(target(), p, schedule, &with, NULL), TW_OK);
+  assert_true(fabs(with - without) <= 1e-9 * with);
+}
+
 static void the_model_knows_the_parts_of_the_library(void **state) {
   (void)state;
   const tw_problem p = problem_of("m=512 n=256 k=256 threads=4");
   const tw_gemm_spec s = {.size = sizeof s, .m = 512, .n = 256, .k = 256, .threads = 4};
   tw_gemm_plan own;
   tw_schedule schedule;
-  double without, with;
-  char step[TW_STEP_MAX];
   assert_int_equal(x86_describe(&s, NULL, X86_B_PACKED, &own, NULL), TW_OK);
   assert_true(own.parts_m > 1); /* not what a model that knows nothing would assume */
   assert_int_equal(tw_target_baseline(target(), &p, &schedule, NULL), TW_OK);
-  assert_int_equal(tw_target_predict(target(), &p, &schedule, &without, NULL), TW_OK);
-  snprintf(step, sizeof step, "threads m=%d n=%d", own.parts_m, own.parts_n);
-  assert_int_equal(tw_schedule_add(&schedule, step, NULL), TW_OK);
-  assert_int_equal(tw_target_predict(target(), &p, &schedule, &with, NULL), TW_OK);
-  assert_true(fabs(with - without) <= 1e-9 * with);
+  expect_known_parts(&p, &schedule, &own);
+}
+
+/* A narrow tile has more panels than the library's kernel, so C has other parts. */
+static void the_model_knows_the_parts_of_another_kernel(void **state) {
+  (void)state;
+  const tw_problem p = problem_of("m=40 n=16 k=4096 threads=4");
+  const tw_gemm_spec s = {.size = sizeof s, .m = 40, .n = 16, .k = 4096, .threads = 4};
+  tw_gemm_plan own, plan;
+  x86_kernel kernel;
+  x86_tuning tuning;
+  tw_schedule schedule = schedule_of("tile rows=4 vectors=1\n");
+  assert_int_equal(x86_tuning_of(&p, &schedule, &tuning, NULL), TW_OK);
+  assert_int_equal(x86_describe(&s, NULL, X86_B_PACKED, &own, NULL), TW_OK);
+  assert_int_equal(x86_tuning_plan(&s, &tuning, &kernel, &plan, NULL), TW_OK);
+  assert_true(plan.parts_m != own.parts_m || plan.parts_n != own.parts_n);
+  expect_known_parts(&p, &schedule, &plan);
 }
 
 static void a_short_search_finds_a_better_kernel(void **state) {
@@ -461,6 +482,7 @@ int main(void) {
       cmocka_unit_test(a_measurement_ends_early_only_if_it_tells_enough),
       cmocka_unit_test(blocks_fit_the_parts_of_a_schedule),
       cmocka_unit_test(the_model_knows_the_parts_of_the_library),
+      cmocka_unit_test(the_model_knows_the_parts_of_another_kernel),
       cmocka_unit_test(a_short_search_finds_a_better_kernel),
       cmocka_unit_test(the_inner_loop_is_the_one_that_multiplies_most),
       cmocka_unit_test(the_inner_loop_of_a_kernel_is_shown),

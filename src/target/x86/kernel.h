@@ -76,7 +76,8 @@ typedef enum x86_into {
   X86_ACROSS = 2,
   X86_SCALED = 4,
   X86_ROUND = 8,
-  X86_BY_STRIPS = 16
+  X86_BY_STRIPS = 16,
+  X86_FETCH_C = 32
 } x86_into;
 
 /* C[i][j] = or += sum over k units, for `strips` strips of the tile's rows, one below the other in A (packed or in
@@ -85,9 +86,9 @@ typedef enum x86_into {
  * first. It is lower than other tiles, so that rows of A in place, which may all map to one set of L1, fit there. For each line of the panel,
  * in each strip, `next` advances by `next_step`; the lines that it passes are prefetched into L2.
  *
- * AMX has no wide tile. Its `b_stride` is the distance from C to the following strip's C, which is prefetched; 0: none.
- * With X86_BY_STRIPS a strip is multiplied by the panels of all `columns`. `next` then points to rows of the following
- * strip, `a_stride` apart: during each panel, `next_step` of them are prefetched. */
+ * AMX has no wide tile. With X86_FETCH_C it prefetches the following strip's C, `rows` lines of C further. With
+ * X86_BY_STRIPS a strip is multiplied by the panels of all `columns`. `next` then points to rows of the following strip,
+ * `a_stride` apart: during each panel, `next_step` of them are prefetched. */
 typedef void x86_tile(int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,
                       int64_t c_stride, int64_t columns, int into, const void *next, int64_t next_step, int64_t strips);
 

@@ -42,7 +42,7 @@ typedef struct panel {
   const char *packed, *scales, *b, *next; /* b: the data that tiles read, units or codes */
   int64_t next_step, columns;             /* columns: of several panels for a wide tile or a tile on codes */
   int64_t stride, scales_stride;          /* bytes from one panel to the next, of units or codes; of scales */
-  int64_t next_c;                         /* AMX: bytes from a tile of C to the following one; 0: none is fetched */
+  bool fetches_c;                         /* AMX: the C of the following strip is prefetched, too */
 } panel;
 
 /* For a rounded A: scales of the current block's rows. */
@@ -158,13 +158,15 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
   }
   if (!plain && p->blocks == 1) fetch_c(j, t, column, columns);
   const bool accumulate = block > 0 || (plain && p->adds);
-  const int into = accumulate ? X86_ADD : rounds ? X86_ROUND : X86_SET;
-  const bool amx = p->kernel->isa == X86_AMX;
+  const int into = (accumulate ? X86_ADD
+                    : rounds   ? X86_ROUND
+                               : X86_SET) |
+                   (p->by_strips ? X86_BY_STRIPS : 0) | (b->fetches_c ? X86_FETCH_C : 0);
   if (p->on_codes)
     run_coded(j, t, block, columns, b, sums, stride, accumulate);
   else
-    tile_on(p, t->rows, b, columns)(t->units, t->a, t->stride, b->b, amx ? b->next_c : b->stride, sums, stride, columns,
-                                    p->by_strips ? into | X86_BY_STRIPS : into, b->next, b->next_step, t->n);
+    tile_on(p, t->rows, b, columns)(t->units, t->a, t->stride, b->b, b->stride, sums, stride, columns, into, b->next,
+                                    b->next_step, t->n);
   if (!plain && block == p->blocks - 1) finish_tile(j, t, column, columns, sums, stride);
 }
 
@@ -297,7 +299,7 @@ static void fetch_next_strip(const job *j, panel *b, int64_t row, int64_t block,
   const int64_t step = x86_ceil_div(p->strip_rows, count), first = step * index;
   b->next_step = first < left && first < p->strip_rows && !x86_converts_a(p) ? step : 0;
   b->next = (const char *)j->o->a + (next + first) * p->a_stride + next_block * p->layout.block * X86_UNIT;
-  b->next_c = in_c && left > 0 ? (next - row) * p->spec.ldc * X86_UNIT : 0;
+  b->fetches_c = in_c && left > 0 && !same_rows;
 }
 
 /* Gives panels the form that tiles read. Codes are expanded, to units or, for tiles on codes, to 8-bit codes, unless
@@ -350,7 +352,7 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
     bring_units(j, block, &b, bytes, scales);
     const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
     const bool near = p->near && all.left >= PARTS_MOST;
-    b.next_c = in_c && all.left > 1 && p->spec.ldc * X86_UNIT >= PAGE ? p->strip_rows * p->spec.ldc * X86_UNIT : 0;
+    b.fetches_c = p->kernel->isa == X86_AMX && in_c && all.left > 1 && p->spec.ldc * X86_UNIT >= PAGE;
     strip t;
     int64_t index = 0; /* index of a strip: a run of strips ends with the prefetch */
     for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);

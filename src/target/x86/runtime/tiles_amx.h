@@ -190,10 +190,10 @@ static inline __attribute__((always_inline)) const char *run_tile(bool two, int 
 
 /* Multiplies one strip by all panels. Meanwhile each row of the following strip is prefetched once. */
 static inline __attribute__((always_inline)) void run_panels(bool two, int rows, bool in_place, int64_t units,
-                                                             const char *a, int64_t a_stride, const char *b,
-                                                             int64_t next_c, char *c, int64_t c_stride, int64_t columns,
-                                                             int into, const char *next, int64_t next_step) {
-  const char *const c_of_next = next_c ? c + next_c : NULL;
+                                                             const char *a, int64_t a_stride, const char *b, char *c,
+                                                             int64_t c_stride, int64_t columns, int into,
+                                                             const char *next, int64_t next_step) {
+  const char *const c_of_next = into & X86_FETCH_C ? c + rows * c_stride : NULL;
   for (int64_t left = TILE_ROWS; columns > 0; columns -= TILE_COLUMNS, c += PANEL_ROW) {
     const int64_t lines = next_step < left ? next_step : left;
     run_tile(two, rows, in_place, B_BYPASSES, units, a, a_stride, b, c, c_stride, columns, into,
@@ -204,17 +204,17 @@ static inline __attribute__((always_inline)) void run_panels(bool two, int rows,
 }
 
 static inline __attribute__((always_inline)) void run_strips(bool two, int rows, bool in_place, int64_t units,
-                                                             const char *a, int64_t a_stride, const char *b,
-                                                             int64_t next_c, char *c, int64_t c_stride, int64_t columns,
-                                                             int into, const char *next, int64_t next_step,
-                                                             int64_t strips) {
+                                                             const char *a, int64_t a_stride, const char *b, char *c,
+                                                             int64_t c_stride, int64_t columns, int into,
+                                                             const char *next, int64_t next_step, int64_t strips) {
   if (rows < TILE_ROWS) set_shapes(rows);
   if (into & X86_BY_STRIPS) {
-    run_panels(two, rows, in_place, units, a, a_stride, b, next_c, c, c_stride, columns, into, next, next_step);
+    run_panels(two, rows, in_place, units, a, a_stride, b, c, c_stride, columns, into, next, next_step);
   } else {
     const bool is_split = in_place && a_stride % TILE_LINE != 0;
     for (; strips > 0; strips--, a += rows * (in_place ? a_stride : units * X86_UNIT), c += rows * c_stride) {
-      const soon s = {next, next_c ? c + next_c : NULL, 2 * SIDE * next_step / TILE_LINE, TILE_LINE};
+      const soon s = {next, into & X86_FETCH_C ? c + rows * c_stride : NULL, 2 * SIDE * next_step / TILE_LINE,
+                      TILE_LINE};
       if (is_split)
         next = run_tile(two, rows, in_place, NO_BYPASS, units, a, a_stride, b, c, c_stride, columns, into, s);
       else
@@ -227,14 +227,13 @@ static inline __attribute__((always_inline)) void run_strips(bool two, int rows,
 /* The x86_tile of kernel.h for any number of rows, on packed strips and on rows in place. */
 #define STRIPS(name, in_place)                                                                                         \
   static __attribute__((noinline, unused)) void name(                                                                  \
-      int rows, int64_t units, const void *a, int64_t a_stride, const void *b, int64_t next_c, void *c,                \
+      int rows, int64_t units, const void *a, int64_t a_stride, const void *b, int64_t b_stride, void *c,              \
       int64_t c_stride, int64_t columns, int into, const void *next, int64_t next_step, int64_t strips) {              \
+    (void)b_stride;                                                                                                    \
     if (rows > SIDE)                                                                                                   \
-      run_strips(true, rows, in_place, units, a, a_stride, b, next_c, c, c_stride, columns, into, next, next_step,     \
-                 strips);                                                                                              \
+      run_strips(true, rows, in_place, units, a, a_stride, b, c, c_stride, columns, into, next, next_step, strips);    \
     else                                                                                                               \
-      run_strips(false, rows, in_place, units, a, a_stride, b, next_c, c, c_stride, columns, into, next, next_step,    \
-                 strips);                                                                                              \
+      run_strips(false, rows, in_place, units, a, a_stride, b, c, c_stride, columns, into, next, next_step, strips);   \
   }
 STRIPS(packed_strips, false)
 STRIPS(direct_strips, true)

@@ -4,10 +4,7 @@
 #include <math.h>
 
 #include "target/x86/bench.h"
-#include "target/x86/choose.h"
 #include "target/x86/cpu.h"
-#include "target/x86/plan.h"
-#include "target/x86/tune/apply.h"
 #include "target/x86/tune/tuning.h"
 
 /* Multiply-adds, and loads, that a core starts in a cycle, and the cycles until a sum can be added to again: Zen 4 and
@@ -31,16 +28,6 @@ static double tile_efficiency(const x86_variant *k, double rows) {
   return chains * loads * work / (work + extra / 2);
 }
 
-/* Parts of the rows and columns of C: without a step, as in the library. */
-static void find_parts(const tw_gemm_spec *s, const x86_blocks *b, int threads, double *m, double *n) {
-  tw_gemm_plan p;
-  if (b->threads_m && b->threads_n)
-    p.parts_m = b->threads_m, p.parts_n = b->threads_n;
-  else if (x86_describe(s, NULL, X86_B_PACKED, &p, NULL) != TW_OK)
-    p.parts_m = 1, p.parts_n = threads;
-  *m = p.parts_m, *n = p.parts_n;
-}
-
 double x86_model_seconds(const tw_gemm_spec *s, const x86_tuning *t) {
   const x86_variant *k = &t->kernel;
   x86_variant tile = *k;
@@ -48,8 +35,10 @@ double x86_model_seconds(const tw_gemm_spec *s, const x86_tuning *t) {
   const x86_cpu *cpu = x86_this_cpu();
   const double group = x86_group(k->arithmetic), lanes = x86_isa_lanes(k->isa), columns = lanes * k->vectors;
   const int threads = s->threads ? s->threads : cpu->cores;
-  double tm, tn;
-  find_parts(s, &t->blocks, threads, &tm, &tn);
+  x86_kernel kernel;
+  tw_gemm_plan p;
+  if (x86_tuning_plan(s, t, &kernel, &p, NULL) != TW_OK) p.parts_m = 1, p.parts_n = threads;
+  const double tm = p.parts_m, tn = p.parts_n;
   const double m = ceil((double)s->m / tm), panels = ceil(ceil((double)s->n / columns) / tn);
   const double units = ceil((double)s->k / group), strips = ceil(m / tile.rows), rows = m / strips;
   const double l1_units = (double)cpu->l1 * 5 / 8 / X86_UNIT / k->rows;

@@ -212,30 +212,42 @@ tw_status x86_baseline(const tw_target *target, const tw_problem *p, tw_schedule
 
 /* ---- source ---- */
 
+/* Placeholders for functions and tables of a kernel that is not emitted yet. */
+static void expand_nothing(const x86_coded *codes, void *panel) { (void)codes, (void)panel; }
+static x86_coded_tile *const no_tiles[X86_ROWS_MAX];
+
+/* The weights' form in the kernel; X86_FORMS: the weights have no codes. */
+static x86_form form_of(const tw_gemm_spec *s, const x86_variant *k) {
+  return x86_has_scales(s) ? x86_form_of(s->b, x86_forms_of_schedule(k)) : X86_FORMS;
+}
+
+tw_status x86_tuning_plan(const tw_gemm_spec *s, const x86_tuning *t, x86_kernel *kernel, tw_gemm_plan *out,
+                          tw_error *error) {
+  const x86_variant *k = &t->kernel;
+  const x86_form form = form_of(s, k);
+  *kernel = (x86_kernel){.name = "",
+                         .isa = k->isa,
+                         .arithmetic = k->arithmetic,
+                         .rows = k->rows,
+                         .wide_rows = x86_wide_rows(k),
+                         .columns = k->vectors * x86_isa_lanes(k->isa),
+                         .step = x86_k_step(k->isa),
+                         .coded_rows = x86_coded_rows(k)};
+  if (form < X86_FORMS && kernel->coded_rows) kernel->coded[form] = no_tiles;
+  if (form < X86_FORMS) kernel->expand[form] = expand_nothing;
+  return x86_describe(s, &(x86_tuned){.kernel = kernel, .blocks = t->blocks}, X86_B_PACKED, out, error);
+}
+
 /* Functions that the problem has no use for: codes of other types, rows that its strips never have. A tenth of the
  * source and a quarter of the compiler's time are left. */
-static void nothing(const x86_coded *codes, void *panel) { (void)codes, (void)panel; } /* likewise */
-
 static tw_status leave_out(const tw_gemm_spec *s, x86_tuning *t, tw_error *error) {
   x86_variant *k = &t->kernel;
-  static x86_coded_tile *const some[X86_ROWS_MAX]; /* placeholder for tables that do not exist yet */
-  const x86_form form = x86_has_scales(s) ? x86_form_of(s->b, x86_forms_of_schedule(k)) : X86_FORMS;
-  x86_kernel kernel = {.name = "",
-                       .isa = k->isa,
-                       .arithmetic = k->arithmetic,
-                       .rows = k->rows,
-                       .wide_rows = x86_wide_rows(k),
-                       .columns = k->vectors * x86_isa_lanes(k->isa),
-                       .step = x86_k_step(k->isa),
-                       .coded_rows = x86_coded_rows(k)};
-  if (form < X86_FORMS && kernel.coded_rows) kernel.coded[form] = some;
-  if (form < X86_FORMS) kernel.expand[form] = nothing;
-  const x86_tuned tuned = {.kernel = &kernel, .blocks = t->blocks};
-  tw_gemm_plan *plan;
-  const tw_status status = x86_plan(s, &tuned, &plan, error);
+  const x86_form form = form_of(s, k);
+  x86_kernel kernel;
+  tw_gemm_plan plan;
+  const tw_status status = x86_tuning_plan(s, t, &kernel, &plan, error);
   if (status != TW_OK) return status;
-  const x86_heights used = x86_heights_of(plan);
-  tw_gemm_plan_destroy(plan);
+  const x86_heights used = x86_heights_of(&plan);
   k->forms_left_out = ~(form < X86_FORMS ? 1u << form : 0u);
   k->packed_left_out = ~used.packed, k->direct_left_out = ~used.direct, k->coded_left_out = ~used.coded;
   k->wide_packed_left_out = ~used.wide_packed, k->wide_direct_left_out = ~used.wide_direct;

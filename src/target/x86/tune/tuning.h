@@ -16,6 +16,7 @@
 #ifndef TW_X86_TUNING_H
 #define TW_X86_TUNING_H
 
+#include "target/x86/plan.h"
 #include "target/x86/runtime/tuned.h"
 #include "target/x86/variant.h"
 #include "tilewright/extend/target.h"
@@ -37,6 +38,10 @@ tw_status x86_tuning_check(const tw_gemm_spec *, const x86_tuning *, tw_error *)
 void x86_settle_tile(const tw_gemm_spec *, x86_tuning *);
 /* The arithmetic in which a set computes the types. */
 x86_arithmetic x86_arithmetic_of(const tw_gemm_spec *, x86_isa);
+
+/* The plan of the schedule's kernel before the kernel is emitted. The plan points to `kernel`, which is filled with
+ * the properties that a plan depends on. */
+tw_status x86_tuning_plan(const tw_gemm_spec *, const x86_tuning *, x86_kernel *kernel, tw_gemm_plan *, tw_error *);
 
 /* tw_family.steps, emit, baseline, predict. */
 tw_status x86_steps(const tw_target *, const tw_problem *, const tw_schedule *, tw_menu *, tw_error *);
