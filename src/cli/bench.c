@@ -61,7 +61,8 @@ tw_status cli_bench(const cli *c, tw_error *error) {
   }
   const char *note = known.source || (known.is_exact && known.has_schedule) ? "as tuned"
                      : known.has_schedule                                   ? "as tuned for a near shape"
-                                                                            : "not tuned yet: the baseline";
+                     : *known.illegal.text ? "the baseline: the schedule in wisdom is illegal"
+                                           : "not tuned yet: the baseline";
   const bool emitted = !known.source; /* wisdom may come from another person */
   if (emitted) subject.schedule = &known.schedule;
   if (emitted) status = tw_target_emit(subject.target, &subject.problem, &known.schedule, &known.source, error);

@@ -66,6 +66,9 @@ void cli_find_known(const cli *c, const cli_subject *s, tw_known *out) {
   *out = (tw_known){0};
   if (!c->options.no_wisdom && tw_known_find(NULL, s->target, &s->problem, out, &error) != TW_OK)
     fprintf(stderr, "tilewright: continuing without wisdom: %s\n", error.text);
+  if (*out->illegal.text)
+    fprintf(stderr, "tilewright: the schedule in wisdom is not used, and `tilewright tune` replaces it: %s\n",
+            out->illegal.text);
 }
 
 tw_status cli_no_words(const cli *c, size_t most, tw_error *error) {

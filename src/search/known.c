@@ -23,11 +23,10 @@ tw_status tw_known_find(const char *path, const tw_target *target, const tw_prob
   const tw_wisdom_entry *entry = tw_wisdom_find(wisdom, target->name, problem, &out->is_exact);
   /* The schedule of a neighbouring shape may be illegal for this one. */
   if (entry) {
-    out->has_schedule = tw_target_emit(target, problem, &entry->schedule, &source, NULL) == TW_OK;
-    if (out->has_schedule)
-      out->schedule = entry->schedule;
-    else if (!out->is_exact)
-      out->recording = entry->schedule;
+    tw_error why = {0};
+    out->has_schedule = tw_target_emit(target, problem, &entry->schedule, &source, &why) == TW_OK;
+    *(out->has_schedule ? &out->schedule : &out->recording) = entry->schedule;
+    if (!out->has_schedule && out->is_exact) out->illegal = why;
     if (out->has_schedule && out->is_exact) take_cost(out, entry);
     free(source);
   }

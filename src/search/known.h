@@ -9,8 +9,10 @@
 typedef struct tw_known {
   bool has_schedule, is_exact;
   tw_schedule schedule;
-  /* recording for a similar shape, with steps that are illegal for this shape; no steps: no recording */
+  /* a schedule of this problem or of a similar shape, with steps that are illegal now; no steps: no recording */
   tw_schedule recording;
+  /* the reason, if it is the schedule of this very problem, as after a step was removed; otherwise without a text */
+  tw_error illegal;
   char *source; /* malloc'ed; NULL if there is none */
   /* Of the better one of `source` and an exact `schedule`; tw_wisdom_entry. 0: neither exists. */
   double cost, utilization;

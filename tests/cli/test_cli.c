@@ -1080,6 +1080,21 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   assert_non_null(strstr(o.out, "0 entries"));
   assert_non_null(strstr(o.err, "1 of 1 entries were rejected: gemm m=20"));
   release(&o);
+  /* A step that a later version removed. */
+  expect_output("sed 's/\"schedule\": \\[/&\"hasten n=2\", /' copy.json >removed.json; "
+                "TILEWRIGHT_WISDOM=$F/sixth.json $T wisdom import removed.json",
+                "1 entry");
+  o = run("TILEWRIGHT_WISDOM=$F/sixth.json $T bench " SMALL);
+  assert_non_null(strstr(o.out, "the schedule in wisdom is illegal"));
+  assert_non_null(strstr(o.err, "the schedule in wisdom is not used, and `tilewright tune` replaces it: "));
+  assert_non_null(strstr(o.err, "hasten"));
+  release(&o);
+  o = run("TILEWRIGHT_WISDOM=$F/sixth.json $T tune " SMALL " --iterations 1 --plans 1 --kernels 1");
+  assert_non_null(strstr(o.err, "the step 'hasten n=2' of the known schedule is left out: "));
+  release(&o);
+  o = run("TILEWRIGHT_WISDOM=$F/sixth.json $T bench " SMALL);
+  assert_string_equal(o.err, "");
+  release(&o);
   expect_output("$T wisdom forget " SMALL, "1 entry forgotten");
   expect_failure("$T wisdom forget " SMALL, 1, "wisdom has no entry");
   expect_failure("$T wisdom list --verify", 2, "import");

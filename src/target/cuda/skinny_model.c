@@ -121,7 +121,7 @@ static const double SWAP_PREPARED = 400; /* cycles of a warp that prepare 8 rows
 static const double SWAP_SUMS = 0.7;     /* cycles that add the sums of a slice, for each row of A */
 static const double SWAP_BEGIN = 4.2e-6; /* seconds of the launch, the first loads and the last sums */
 static const double SWAP_TOGETHER = 4;   /* exponent of the norm that adds the times of memory and products */
-static const double SWAP_AT_ONCE = 4;    /* slices of A that a warp prepares at once (tile_swap.cuh) */
+static const double SWAP_AT_ONCE = 512;  /* elements of k of 8 rows that a warp prepares at once (tile_swap.cuh) */
 
 double cuda_predict_swap_ab(const void *with, const void *plan) {
   const cuda_model *m = with;
@@ -137,6 +137,6 @@ double cuda_predict_swap_ab(const void *with, const void *plan) {
   const double move = memory_seconds(m, fmin(p->stages, stages) * stage * s.resident * at_work);
   const double both = pow(pow(move, SWAP_TOGETHER) + pow(make, SWAP_TOGETHER), 1 / SWAP_TOGETHER);
   const double items = p->slices * p->few / 8.0, rounds = cuda_ceil_div(items, p->prepare);
-  const double prepare = stages * rounds / fmin(rounds, SWAP_AT_ONCE) * SWAP_PREPARED * s.waves / clock;
+  const double prepare = stages * rounds / fmin(rounds, SWAP_AT_ONCE / codes) * SWAP_PREPARED * s.waves / clock;
   return SWAP_BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(both * s.uneven, prepare);
 }
