@@ -78,21 +78,24 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 
 /* ---- inputs ---- */
 
-/* Of every four lines one has no element above 0, and one none below 0: a maximum or minimum that begins with 0 shows.
+/* Of every four lines one has no element above 0, and one none below 0: a maximum or minimum that begins with 0 shows. Half of
+ * them are far from 0, but fit f16: one that begins with 10,000 shows.
  * In every third line the extreme element is there twice, so that the first one must be found. */
 static void choose_extremes(const tw_reduce *r, uint64_t seed, void *x) {
   const bool least = r->function == TW_REDUCE_MIN || r->function == TW_REDUCE_ARGMIN;
   for (int64_t o = 0; o < r->outer; o++)
     for (int64_t i = 0; i < r->inner; i++) {
       const int64_t line = o * r->inner + i, at = o * r->n * r->inner + i;
+      const bool far = line % 8 == 4 || line % 8 == 5, negative = line % 4 == 0;
       for (int64_t j = 0; line % 4 < 2 && j < r->n; j++) {
-        const double size = fabs(tw_element(r->type, x, at + j * r->inner));
-        tw_set_element(r->type, x, at + j * r->inner, line % 4 ? size : -size);
+        const double small = fabs(tw_element(r->type, x, at + j * r->inner)), size = far ? 16384 + 4096 * small : small;
+        tw_set_element(r->type, x, at + j * r->inner, negative ? -size : size);
       }
       tw_random random;
       tw_random_seed_stream(&random, seed, ((uint64_t)1 << 60) + (uint64_t)line);
       if (r->n < 2 || line % 3) continue;
-      const double extreme = least ? (line % 4 == 1 ? 0x1p-20 : -2) : line % 4 == 0 ? -0x1p-20 : 2;
+      const double most = far ? 24576 : 2, nearest = far ? 12000 : 0x1p-20;
+      const double extreme = least ? (line % 4 == 1 ? nearest : -most) : negative ? -nearest : most;
       for (int twice = 0; twice < 2; twice++)
         tw_set_element(r->type, x, at + (int64_t)tw_random_below(&random, (uint64_t)r->n) * r->inner, extreme);
     }
