@@ -18,6 +18,7 @@ static const struct call {
     {SYS_fork, "fork", "start a process"},
     {SYS_vfork, "vfork", "start a process"},
     {SYS_unlink, "unlink", "remove a file"},
+    {SYS_time, "time", "read a clock"},
 #endif
     {SYS_openat, "openat", "open a file"},
     {SYS_write, "write", "write to a file"},
@@ -31,7 +32,8 @@ static const struct call {
     {SYS_ptrace, "ptrace", "look into another process"},
     {SYS_process_vm_readv, "process_vm_readv", "look into another process"},
     {SYS_sched_getaffinity, "sched_getaffinity", "look into another process"},
-    {SYS_clock_gettime, "clock_gettime", "look into another process"},
+    {SYS_clock_gettime, "clock_gettime", "read a clock"},
+    {SYS_gettimeofday, "gettimeofday", "read a clock"},
     {SYS_rt_sigaction, "rt_sigaction", "catch signals"},
     {SYS_nanosleep, "nanosleep", "sleep"},
     {SYS_clock_nanosleep, "clock_nanosleep", "sleep"},
@@ -73,7 +75,10 @@ static tw_status faulted(const tw_arena_orders *o, const tw_arena_results *r, in
   uint64_t bytes;
   for (uint32_t i = 0; i < n; i++)
     if (is_inside(&o->operand[i], base_of(r, &o->operand[i]), r->address))
-      return tw_fail(error, TW_FAILED, "the kernel writes to its input %s", o->operand[i].name);
+      return tw_fail(error, TW_FAILED,
+                     o->operand[i].is_output ? "the kernel makes its output %s inaccessible"
+                                             : "the kernel writes to its input %s",
+                     o->operand[i].name);
   for (uint32_t i = 0; i < n; i++)
     if (is_behind(&o->operand[i], base_of(r, &o->operand[i]), r->address, &bytes))
       return tw_fail(error, TW_FAILED, "the kernel accesses memory %" PRIu64 " byte%s after %s", bytes,

@@ -229,7 +229,7 @@ static void gemmini_is_not_fooled(void **state) {
 
 static void x86_is_not_fooled(void **state) {
   (void)state;
-  judge_all("x86", "x86", true, 146, 0);
+  judge_all("x86", "x86", true, 150, 0);
 }
 
 static void xdna2_is_not_fooled(void **state) {

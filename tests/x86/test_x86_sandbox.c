@@ -114,20 +114,32 @@ static void a_kernel_learns_nothing_about_other_processes(void **state) {
   for (int kind = 0; kind < 7; kind++) {
     snprintf(body, sizeof body, "long time[2]; call(228, %d, (long)time, 0, 0, 0); " RIGHT,
              (int)(~(unsigned)getpid() << 3) | kind);
-    expect_refusal("", body, "look into another process (system call clock_gettime)");
+    expect_refusal("", body, "read a clock (system call clock_gettime)");
   }
 }
 
-static void a_kernel_reads_its_own_clocks_and_processors(void **state) {
+static void a_kernel_learns_its_own_processors(void **state) {
   (void)state;
   tw_measurement m;
   tw_error error = {0};
-  const tw_status status =
-      run_body("",
-               "long mask[128], time[2]; if (call(204, 0, sizeof mask, (long)mask, 0, 0) <= 0) "
-               "return;\nfor (int i = 0; i < 8; i++) if (call(228, i, (long)time, 0, 0, 0)) return;\n" RIGHT,
-               &m, &error);
-  if (status != TW_OK) fail_msg("%s", error.text);
+  if (run_body("", "long mask[128]; if (call(204, 0, sizeof mask, (long)mask, 0, 0) <= 0) return;\n" RIGHT, &m, &error))
+    fail_msg("%s", error.text);
+}
+
+/* The system calls themselves: functions of the C library execute rdtsc, which is a fault. */
+static void a_kernel_reads_no_clock(void **state) {
+  (void)state;
+#if defined __SANITIZE_ADDRESS__
+  skip(); /* the sanitizer's runtime reads clocks in the kernel's process */
+#endif
+  char body[256];
+  for (int clock = 0; clock < 8; clock++) {
+    snprintf(body, sizeof body, "long time[2]; call(228, %d, (long)time, 0, 0, 0); " RIGHT, clock);
+    expect_refusal("", body, "read a clock (system call clock_gettime)");
+  }
+  expect_refusal("", "long time[2]; call(96, (long)time, 0, 0, 0, 0); " RIGHT,
+                 "read a clock (system call gettimeofday)");
+  expect_refusal("", "call(201, 0, 0, 0, 0, 0); " RIGHT, "read a clock (system call time)");
 }
 
 /* ---- the honest ---- */
@@ -559,7 +571,8 @@ static void a_command_that_is_killed_leaves_no_runner(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_kernel_learns_nothing_about_other_processes),
-      cmocka_unit_test(a_kernel_reads_its_own_clocks_and_processors),
+      cmocka_unit_test(a_kernel_learns_its_own_processors),
+      cmocka_unit_test(a_kernel_reads_no_clock),
       cmocka_unit_test(a_plain_kernel_is_right_and_measured),
       cmocka_unit_test(weights_may_be_packed),
       cmocka_unit_test(every_kind_of_problem_is_measured),

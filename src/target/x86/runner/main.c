@@ -111,12 +111,28 @@ static void dirty_stacks(const runner *r) {
   dirty_stack(NULL, omp_get_thread_num());
 }
 
-/* The floating-point settings that a kernel must restore: rounding, flushing of subnormals, exceptions. */
+/* The floating-point settings that a kernel must restore: rounding, flushing of subnormals, exceptions. x87 has its own. */
 static unsigned floating_point(void) {
 #ifdef __SSE__
-  return __builtin_ia32_stmxcsr() & 0xffc0;
+  uint16_t x87;
+  __asm__("fnstcw %0" : "=m"(x87));
+  return (__builtin_ia32_stmxcsr() & 0xffc0) | (unsigned)x87 << 16;
 #else
   return 0;
+#endif
+}
+
+/* Registers of x87 must be empty, or the caller's `long double` is NaN: MMX without emms fills them. */
+static bool leaves_x87_registers(void) {
+#ifdef __SSE__
+  struct {
+    uint16_t control, a, status, b, tags, c;
+    uint32_t pointers[4];
+  } state;
+  __asm__ volatile("fnstenv %0\n\tfldenv %0" : "=m"(state)); /* storing also masks exceptions */
+  return state.tags != 0xffff;
+#else
+  return false;
 #endif
 }
 
@@ -130,6 +146,8 @@ static void compute(void *context, uint32_t set) {
   if (floating_point() != before)
     tw_native_give_up(&r->process,
                       "the kernel changes rounding, exceptions or subnormals of floating-point arithmetic");
+  if (r->task->dirty && leaves_x87_registers())
+    tw_native_give_up(&r->process, "the kernel leaves values in x87 or MMX registers; end with emms");
 }
 
 static void multiply(void *context, uint32_t set) {
