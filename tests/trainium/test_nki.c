@@ -302,6 +302,27 @@ static void a_gemm_with_transposes_and_an_output_argument_is_correct(void **stat
   assert_true(counter(&r, "instructions") == 2 * (2 * (2 + 1 + 1 + 1) + 2));
 }
 
+/* A product with a name accumulates as one without: tracing sees no difference. */
+static void a_product_with_a_name_accumulates(void **state) {
+  char source[2000];
+  static const char kernel[] = "@nki.jit\n"
+                               "def k(a, b):\n"
+                               "    c = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)\n"
+                               "    s = nl.zeros((128, 512), dtype=nl.float32, buffer=nl.psum)\n"
+                               "    for i in nl.affine_range(2):\n"
+                               "        x = nl.load_transpose2d(a[:, i * 128:(i + 1) * 128])\n"
+                               "        y = nl.load(b[i * 128:(i + 1) * 128, :])\n"
+                               "%s"
+                               "    nl.store(c, nl.copy(s))\n"
+                               "    return c\n";
+  (void)state;
+  snprintf(source, sizeof source, kernel, "        s += nisa.nc_matmul(x, y)\n");
+  const result without = expect_correct(source, "gemm m=128 n=512 k=256");
+  snprintf(source, sizeof source, kernel, "        p = nisa.nc_matmul(x, y)\n        s += p\n");
+  const result with = expect_correct(source, "gemm m=128 n=512 k=256");
+  assert_true(counter(&with, "instructions") == counter(&without, "instructions"));
+}
+
 static void directives_give_values_to_parameters(void **state) {
   char source[3000];
   (void)state;
@@ -799,6 +820,8 @@ static const struct {
      "line 5: the kernel's assertion 'match == 1' fails"},
     {KERNEL "    assert x.shape[0] == 1, 'rows'\n    return y\n",
      "line 4: the kernel's assertion 'x.shape[0] == 1' fails: rows"},
+    {KERNEL "    assert (\n        x.shape[0] == 1\n    ), 'rows'\n    return y\n",
+     "the kernel's assertion 'x.shape[0] == 1' fails: rows"},
     {"@nki.jit\nasync def k(x):\n    return x\n", "line 2: unsupported 'async'; a kernel is a function of 'def'"},
     {"import neuronxcc.nki as nki\n" KERNEL "    t = x.ap(pattern=[[64, 128], [1, 64]])\n    return y\n",
      "line 5: tensors of neuronxcc.nki have no 'ap'; use slices, or import nki"},
@@ -1024,6 +1047,7 @@ int main(void) {
                                      cmocka_unit_test(a_gemm_of_the_newer_dialect_is_correct),
                                      cmocka_unit_test(a_softmax_with_helpers_grids_and_masks_is_correct),
                                      cmocka_unit_test(a_gemm_with_transposes_and_an_output_argument_is_correct),
+                                     cmocka_unit_test(a_product_with_a_name_accumulates),
                                      cmocka_unit_test(directives_give_values_to_parameters),
                                      cmocka_unit_test(directives_arrange_operands),
                                      cmocka_unit_test(copies_of_psum_have_their_engine_on_trn1),

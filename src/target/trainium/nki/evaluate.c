@@ -651,9 +651,9 @@ static void augment(nki_run *r, const nki_node *n) {
   nki_view *view = nki_view_of(old);
   const bool adds = n->op == '+' && view->tensor->memory == TRN_PSUM;
   const nki_value v = adds ? evaluate_into(r, n->b, view, true, &used) : nki_evaluate(r, n->b);
-  if (used) return;
-  nki_arguments arguments = {.into = view};
   r->line = n->line;
+  if (used || (adds && v.type == NKI_V_VIEW && nki_add_product(r, view, nki_view_of(v)))) return;
+  nki_arguments arguments = {.into = view};
   nki_binary(r, n->op, old, v, &arguments);
 }
 
@@ -690,7 +690,9 @@ static void check_assertion(nki_run *r, const nki_node *n) {
   if (nki_truth(r, nki_evaluate(r, n->a))) return;
   if (n->b) nki_print(nki_evaluate(r, n->b), text, sizeof text);
   r->line = n->line;
-  nki_fail(r, "the kernel's assertion '%.*s' fails%s%s", (int)strcspn(n->text, "\n"), n->text, *text ? ": " : "", text);
+  const char *condition = n->text + strspn(n->text, "( \n"); /* it may begin on a later line */
+  nki_fail(r, "the kernel's assertion '%.*s' fails%s%s", (int)strcspn(condition, "\n"), condition, *text ? ": " : "",
+           text);
 }
 
 static bool begins_with_module(const char *path, const char *module) {

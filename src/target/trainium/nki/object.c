@@ -116,7 +116,13 @@ static void mark_parts(nki_run *r, nki_object *o) {
   }
   case NKI_V_METHOD: mark(r, ((nki_method *)o)->self); break;
   case NKI_V_VIEW: mark_object(r, (nki_object *)((nki_view *)o)->tensor); break;
-  case NKI_V_TENSOR: mark_object(r, (nki_object *)((nki_tensor *)o)->spread); break;
+  case NKI_V_TENSOR: {
+    nki_tensor *t = (nki_tensor *)o;
+    mark_object(r, (nki_object *)t->spread);
+    mark_object(r, (nki_object *)t->stationary);
+    mark_object(r, (nki_object *)t->moving);
+    break;
+  }
   case NKI_V_FRAME: {
     nki_frame *f = (nki_frame *)o;
     mark_object(r, (nki_object *)f->closure);

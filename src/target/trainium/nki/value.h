@@ -137,6 +137,9 @@ typedef struct nki_tensor {
   /* The tile of the last broadcast along partitions; the version and place of its source. */
   struct nki_view *spread;
   int64_t spread_version, spread_column, spread_partition;
+  /* The operands of the multiplication that made the tensor, and the number of instructions after it. */
+  struct nki_view *stationary, *moving;
+  size_t multiplied_at;
   int line;
 } nki_tensor;
 
@@ -405,6 +408,8 @@ nki_view *nki_do_scalar_tensor(nki_run *, nki_view *a, trn_binary op0, nki_scala
 nki_view *nki_do_reduce(nki_run *, trn_binary, nki_view *src, unsigned axes, bool keeps_dims, bool is_negated,
                         nki_result);
 nki_view *nki_do_matmul(nki_run *, nki_view *stationary, nki_view *moving, bool adds, nki_result);
+/* Lets the last instruction add to `into` if it is the multiplication that made `product`; false: it is not. */
+bool nki_add_product(nki_run *, nki_view *into, const nki_view *product);
 nki_view *nki_do_transpose(nki_run *, nki_view *src, nki_result);
 nki_view *nki_do_fill(nki_run *, double value, nki_view *into, nki_value mask, trn_engine);
 nki_view *nki_do_scan(nki_run *, nki_view *a, nki_view *b, nki_scalar initial, trn_binary op0, trn_binary op1,
