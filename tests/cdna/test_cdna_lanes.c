@@ -416,7 +416,9 @@ static int check_whole_rows(const cdna_lane_kit *kit, const cdna_product *of, in
   static uint32_t d[32 * 32];
   cdna_product p = *of;
   p.d = d;
-  const int done = kit->multiply_whole(&p, group, least);
+  const int left = kit->whole_exponent(p.a, p.m * p.k, least[0]), right = kit->whole_exponent(p.b, p.n * p.k, least[1]);
+  const bool whole = left != CDNA_NOT_WHOLE && right != CDNA_NOT_WHOLE;
+  const int done = whole ? kit->multiply_whole(&p, group, left + right) : 0;
   assert_true(done >= 0 && done <= of->m);
   assert_memory_equal(d, expected, (size_t)(done * of->n) * sizeof *d);
   return done;

@@ -17,6 +17,8 @@
 static struct {
   cdna_program program;
   cdna_object object;
+  cdna_group group;
+  const cdna_lane_kit *group_kit;
   cdna_wave wave;
   uint32_t v[CDNA_ROWS][CDNA_LANES];
   tw_random random;
@@ -30,6 +32,7 @@ static int setup(void **state) {
   s.program.pool = calloc(1, 1 << 20); /* zero is an empty pool */
   s.program.kit = s.wave.kit = cdna_kit();
   s.wave.program = &s.program;
+  s.wave.group = &s.group;
   s.wave.v = s.v;
   tw_random_seed(&s.random, 1);
   return s.program.pool ? 0 : -1;
@@ -38,6 +41,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
   (void)state;
   cdna_program_free(&s.program);
+  free(s.group.kept);
   return 0;
 }
 
@@ -190,7 +194,12 @@ static void execute(const question *q) {
   cdna_code code;
   cdna_op op = {0};
   encode(q, word);
+  if (s.object.arch != q->arch || s.group_kit != s.wave.kit) { /* a workgroup has one architecture and one kit */
+    free(s.group.kept);
+    s.group.kept = NULL;
+  }
   s.object.arch = q->arch;
+  s.group_kit = s.wave.kit;
   const char *why = q->scaled ? cdna_decode(q->arch, word, 4, &code) : cdna_decode(q->arch, word + 2, 2, &code);
   if (why) fail_msg("%s: %s", q->m->name, why);
   if (!cdna_lower_mfma(&s.program, &code, &op)) fail_msg("%s: %s", q->m->name, op.why ? op.why : "not executed");

@@ -256,6 +256,7 @@ struct cdna_group {
   uint8_t nowhere[64]; /* there */
   tw_error *error;
   void *observed; /* state of an observer (observe.h) */
+  void *kept;     /* unpacked operands (mfma.c) */
   bool same;      /* at its last turn it waited in the same state */
 };
 

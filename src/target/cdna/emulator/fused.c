@@ -5,7 +5,7 @@
 
 #include "base/bits.h"
 
-enum { ITEMS_MAX = 2048, ZERO_EXPONENT = -126, FAR = 100 };
+enum { ZERO_EXPONENT = -126, FAR = 100 };
 
 int cdna_fused_group(cdna_arch arch, const cdna_mfma *m) {
   if (arch != CDNA3 || cdna_mfma_is_sparse(m)) return 0;
@@ -77,20 +77,38 @@ static float fuse_element(const cdna_fused *x, int i, int j, int first, float c)
   return (float)(floored(p.sum, 31, e) + addend);
 }
 
-void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, const cdna_product *of, int group) {
-  int32_t ea[ITEMS_MAX], eb[ITEMS_MAX];
-  int low[2], most[2];
-  const int least[] = {least_exponent(m->a), least_exponent(m->b)};
+static int whole_of(const cdna_lane_kit *kit, cdna_factor *f, int n, cdna_type type) {
+  if (!f->has_whole) f->whole = kit->whole_exponent(f->item, n, least_exponent(type));
+  f->has_whole = true;
+  return f->whole;
+}
+
+static void find_exponents(const cdna_lane_kit *kit, cdna_factor *f, int n, cdna_type type) {
+  if (!f->has_exponents) kit->exponents(f->item, n, least_exponent(type), f->exponent, &f->low, &f->most);
+  f->has_exponents = true;
+}
+
+/* The number of rows that could be multiplied as numbers with few bits. */
+static int whole_rows(const cdna_lane_kit *kit, const cdna_mfma *m, const cdna_product *of, cdna_factor *a,
+                      cdna_factor *b, int group) {
+  if (m->n % 16) return 0;
+  const int p = whole_of(kit, a, m->m * m->k, m->a);
+  const int q = p == CDNA_NOT_WHOLE ? p : whole_of(kit, b, m->n * m->k, m->b);
+  return q == CDNA_NOT_WHOLE ? 0 : kit->multiply_whole(of, group, p + q);
+}
+
+void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, const cdna_product *of, cdna_factor *a,
+                         cdna_factor *b, int group) {
   const cdna_fused x = {.of = *of,
-                        .a_exponent = ea,
-                        .b_exponent = eb,
+                        .a_exponent = a->exponent,
+                        .b_exponent = b->exponent,
                         .group = group,
                         .halves = group == 16,
-                        .done = kit->multiply_whole(of, group, least)};
+                        .done = whole_rows(kit, m, of, a, b, group)};
   if (x.done == m->m) return;
-  kit->exponents(of->a, m->m * m->k, least[0], ea, &low[0], &most[0]);
-  kit->exponents(of->b, m->n * m->k, least[1], eb, &low[1], &most[1]);
-  if (m->n % 16 == 0 && low[0] + low[1] > -FAR && most[0] + most[1] < FAR && most[0] < 128 && most[1] < 128 &&
+  find_exponents(kit, a, m->m * m->k, m->a);
+  find_exponents(kit, b, m->n * m->k, m->b);
+  if (m->n % 16 == 0 && a->low + b->low > -FAR && a->most + b->most < FAR && a->most < 128 && b->most < 128 &&
       kit->are_near(of->c, m->blocks * m->m * m->n)) {
     kit->fuse(&x);
     return;

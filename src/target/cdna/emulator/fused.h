@@ -22,7 +22,16 @@
 
 /* Number of products that are added at once; 0: products of the type are added in sequence. */
 int cdna_fused_group(cdna_arch, const cdna_mfma *);
+/* The items of A or B, and what is known about them: the results of two functions of the kit. */
+typedef struct cdna_factor {
+  float *item;
+  int32_t *exponent; /* as many */
+  bool has_whole, has_exponents;
+  int whole, low, most;
+} cdna_factor;
+
 /* One block: by the loops of lanes/, or element by element where numbers are not finite or exponents are far apart. */
-void cdna_fused_multiply(const cdna_lane_kit *, const cdna_mfma *, const cdna_product *, int group);
+void cdna_fused_multiply(const cdna_lane_kit *, const cdna_mfma *, const cdna_product *, cdna_factor *a, cdna_factor *b,
+                         int group);
 
 #endif

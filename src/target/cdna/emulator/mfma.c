@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "target/cdna/emulator/emulator.h"
 #include "target/cdna/emulator/fused.h"
 #include "target/cdna/lanes/half.h"
@@ -230,20 +231,62 @@ typedef struct scaled_plan {
   cdna_source scale[2];
 } scaled_plan;
 
-static void multiply_blocks(const cdna_wave *w, const matrix_plan *p, uint32_t *d, const uint32_t *c, const float *a,
-                            const float *b) {
+/* The operands that a workgroup's instructions unpacked last, by register: GEMMs multiply each fragment several times.
+ * Their registers may have changed since, so `row` has the bits. */
+enum { KEPT = 16, KEPT_ROWS = 8 };
+typedef struct kept_factor {
+  const cdna_mfma *mfma; /* NULL: none */
+  cdna_type type;
+  cdna_factor factor;
+  uint32_t row[KEPT_ROWS][CDNA_LANES];
+  float item[ITEMS_MAX];
+  int32_t exponent[ITEMS_MAX];
+} kept_factor;
+
+/* The place for an operand; NULL: it is not kept. */
+static kept_factor *place_of(cdna_group *g, const matrix_plan *p, int side, int code, int rows) {
+  if ((side ? &p->b : &p->a)->run < 16 || rows < 1 || rows > KEPT_ROWS || p->mfma->blocks > 1) return NULL;
+  if (!g->kept) g->kept = tw_new(2 * KEPT, sizeof(kept_factor));
+  return g->kept ? (kept_factor *)g->kept + side * KEPT + code / rows % KEPT : NULL;
+}
+
+/* The items of A or B in registers from `code` on; `own` has room for them. */
+static cdna_factor *factor_of(const cdna_wave *w, const matrix_plan *p, int side, int code, cdna_factor *own) {
+  const matrix_map *map = side ? &p->b : &p->a;
+  const int rows = map->items * map->bits / 32;
+  kept_factor *k = place_of(w->group, p, side, code, rows);
+  if (!k) {
+    unpack(w->kit, map, &w->v[code], own->item);
+    return own;
+  }
+  const size_t bytes = (size_t)rows * sizeof *w->v;
+  if (k->mfma == p->mfma && k->type == map->type && !memcmp(k->row, w->v[code], bytes)) return &k->factor;
+  k->mfma = p->mfma;
+  k->type = map->type;
+  memcpy(k->row, w->v[code], bytes);
+  k->factor = (cdna_factor){.item = k->item, .exponent = k->exponent};
+  unpack(w->kit, map, &w->v[code], k->item);
+  return &k->factor;
+}
+
+static void multiply_blocks(const cdna_wave *w, const matrix_plan *p, uint32_t *d, const uint32_t *c, cdna_factor *a,
+                            cdna_factor *b) {
   const cdna_mfma *m = p->mfma;
   for (int block = 0; block < m->blocks; block++) {
+    if (block) {
+      *a = (cdna_factor){.item = a->item + m->m * m->k, .exponent = a->exponent};
+      *b = (cdna_factor){.item = b->item + m->k * m->n, .exponent = b->exponent};
+    }
     const cdna_product x = {.d = d,
                             .c = c,
                             .at = p->row_at + block * m->m,
-                            .a = a + block * m->m * m->k,
-                            .b = b + block * m->k * m->n,
+                            .a = a->item,
+                            .b = b->item,
                             .m = m->m,
                             .n = m->n,
                             .k = m->k};
     if (p->group)
-      cdna_fused_multiply(w->kit, m, &x, p->group);
+      cdna_fused_multiply(w->kit, m, &x, a, b, p->group);
     else
       w->kit->multiply(&x);
   }
@@ -255,6 +298,7 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
   const cdna_mfma *m = p->mfma;
   const bool sparse = cdna_mfma_is_sparse(m);
   float a[ITEMS_MAX], b[ITEMS_MAX];
+  int32_t exponent[2][ITEMS_MAX];
   union {
     float value[ITEMS_MAX];
     uint32_t bits[ITEMS_MAX];
@@ -263,8 +307,15 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
   uint8_t k_of[ITEMS_MAX];
   int ea[SCALES_MAX], eb[SCALES_MAX];
   bool is_far = false;
-  unpack(w->kit, &p->a, &w->v[op->s[0].code], a);
-  unpack(w->kit, &p->b, &w->v[op->s[1].code], b);
+  cdna_factor own[] = {{.item = a, .exponent = exponent[0]}, {.item = b, .exponent = exponent[1]}};
+  cdna_factor *left = &own[0], *right = &own[1];
+  if (!sparse && !op->flags) {
+    left = factor_of(w, p, 0, op->s[0].code, left);
+    right = factor_of(w, p, 1, op->s[1].code, right);
+  } else {
+    unpack(w->kit, &p->a, &w->v[op->s[0].code], a);
+    unpack(w->kit, &p->b, &w->v[op->s[1].code], b);
+  }
   if (sparse) find_places(p, w, op, k_of);
   if (op->flags) {
     const scaled_plan *scaled = op->more;
@@ -278,7 +329,7 @@ static void run_float(cdna_wave *w, const cdna_op *op) {
   }
   if (!sparse && !is_far) {
     const uint32_t *addend = addend_of(w, op, p, all.bits);
-    multiply_blocks(w, p, p->in_place ? w->v[op->d] : all.bits, addend, a, b);
+    multiply_blocks(w, p, p->in_place ? w->v[op->d] : all.bits, addend, left, right);
     if (!p->in_place) write_result(&p->c, all.bits, &w->v[op->d]);
     return;
   }

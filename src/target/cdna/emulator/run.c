@@ -351,6 +351,7 @@ static void free_group(cdna_group *group) {
   }
   free(group->wave);
   free(group->lds);
+  free(group->kept);
 }
 
 static bool make_group(const grid *g, cdna_group *group, tw_error *error) {

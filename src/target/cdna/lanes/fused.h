@@ -255,7 +255,7 @@ static void fuse(const cdna_fused *x) {
  * exact in binary32. C is not cut if it is a multiple of 2^(p + q - 24), nor small enough to count as zero. Sums are cut
  * only if C is at least 2^(p + q + 14). The result is C plus the sum, rounded once. */
 #ifdef PACKED
-enum { WHOLE_BITS = 9, NOT_WHOLE = 1000 };
+enum { WHOLE_BITS = 9 };
 typedef int32_t packed_bits __attribute__((vector_size(sizeof(packed))));
 
 /* The larger of the magnitudes of `most` and v; a NaN does not count. `differences` has all bits in which a and b differ,
@@ -283,7 +283,7 @@ static inline __attribute__((always_inline)) packed rounded(packed v, packed rou
 }
 static inline bool reaches(packed most, float limit) { return ANY((packed_bits)most >= i(u(limit))); }
 
-/* p or q of n items, a multiple of 32; NOT_WHOLE: they have more bits, or all are 0. */
+/* p or q. */
 static int whole_exponent(const float *v, int n, int least) {
   packed sizes[2] = {PACKED(setzero_ps)(), PACKED(setzero_ps)()}, rest = sizes[0];
   for (int k = 0; k < n; k += 2 * PACKED_COLUMNS) {
@@ -293,14 +293,14 @@ static int whole_exponent(const float *v, int n, int least) {
   sizes[0] = larger(sizes[0], sizes[1]);
   const float most = largest_of(sizes[0]);
   const int e = largest((i(u(most)) >> 23) - 127, least);
-  if (reaches(sizes[0], 0x1p60f) || most == 0 || e < -60) return NOT_WHOLE;
+  if (reaches(sizes[0], 0x1p60f) || most == 0 || e < -60) return CDNA_NOT_WHOLE;
   const packed round = PACKED(set1_ps)(1.5f * (float)power_of_two(e - WHOLE_BITS + 23));
   for (int k = 0; k < n; k += PACKED_COLUMNS) {
     const packed item = PACKED(loadu_ps)(v + k);
     rest = differences(rest, rounded(item, round), item);
-    if (k % (4 * PACKED_COLUMNS) == 0 && ANY((packed_bits)rest & 0x7FFFFFFF)) return NOT_WHOLE;
+    if (k % (4 * PACKED_COLUMNS) == 0 && ANY((packed_bits)rest & 0x7FFFFFFF)) return CDNA_NOT_WHOLE;
   }
-  return ANY((packed_bits)rest & 0x7FFFFFFF) ? NOT_WHOLE : e;
+  return ANY((packed_bits)rest & 0x7FFFFFFF) ? CDNA_NOT_WHOLE : e;
 }
 
 /* Cuts a sum downward to 31 bits below C, but not below its own last bit. */
@@ -310,6 +310,19 @@ static inline __attribute__((always_inline)) packed cut_sum(packed sum, packed c
                up = (packed)(((2 * 127 + 31) << 23) - (packed_bits)power);
   return PACKED(mul_ps)(PACKED(floor_ps)(PACKED(mul_ps)(sum, up)), PACKED(mul_ps)(power, PACKED(set1_ps)(0x1p-31f)));
 }
+
+/* The same for sums below 2^-9 of the power of two in every C that reaches the limit: adding and subtracting a number
+ * whose last bit is 31 bits below C rounds the sum downward. */
+#ifdef __AVX512F__
+static inline __attribute__((always_inline)) packed cut_small_sum(packed sum, packed c, float limit) {
+  const packed power = _mm512_and_ps(c, _mm512_set1_ps(INFINITY)),
+               round = _mm512_mul_ps(power, _mm512_set1_ps(1.5f * 0x1p-8f));
+  return _mm512_mask_sub_ps(sum, _mm512_cmp_ps_mask(power, _mm512_set1_ps(limit), _CMP_GE_OQ),
+                            _mm512_add_round_ps(sum, round, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC), round);
+}
+#else
+#define cut_small_sum cut_sum
+#endif
 
 /* Exponents of products are at most `top`. */
 static inline __attribute__((always_inline)) int whole_rows(const cdna_product *x, int columns, int group, int top) {
@@ -328,7 +341,12 @@ static inline __attribute__((always_inline)) int whole_rows(const cdna_product *
       most = larger(most, other);
       EACH_SUM sum[s] = PACKED(setzero_ps)();
       add_products(x, row, columns, first, first + group, sum);
-      if (reaches(most, limit)) EACH_SUM sum[s] = cut_sum(sum[s], c[s], limit);
+      if (reaches(most, limit)) {
+        if (group <= 8) /* sums are below 2^(top + 5), and the limit is 2^(top + 14) */
+          EACH_SUM sum[s] = cut_small_sum(sum[s], c[s], limit);
+        else
+          EACH_SUM sum[s] = cut_sum(sum[s], c[s], limit);
+      }
       EACH_SUM c[s] = PACKED(add_ps)(c[s], sum[s]);
     }
     if (ANY((packed_bits)rest & 0x7FFFFFFF) || reaches(most, 0x1p100f)) break;
@@ -337,16 +355,16 @@ static inline __attribute__((always_inline)) int whole_rows(const cdna_product *
   return row;
 }
 
-static int multiply_whole(const cdna_product *x, int group, const int least[2]) {
-  if (x->m % SUMS_AT_ONCE || (x->n != 16 && x->n != 32)) return 0;
-  const int p = whole_exponent(x->a, x->m * x->k, least[0]);
-  const int q = p == NOT_WHOLE ? p : whole_exponent(x->b, x->n * x->k, least[1]);
-  if (q == NOT_WHOLE) return 0;
-  return x->n == 16 ? whole_rows(x, 16, group, p + q) : whole_rows(x, 32, group, p + q);
+static int multiply_whole(const cdna_product *x, int group, int top) {
+  return x->n == 16 ? whole_rows(x, 16, group, top) : whole_rows(x, 32, group, top);
 }
 #else
-static int multiply_whole(const cdna_product *x, int group, const int least[2]) {
-  (void)x, (void)group, (void)least;
+static int whole_exponent(const float *v, int n, int least) {
+  (void)v, (void)n, (void)least;
+  return CDNA_NOT_WHOLE;
+}
+static int multiply_whole(const cdna_product *x, int group, int top) {
+  (void)x, (void)group, (void)top;
   return 0;
 }
 #endif

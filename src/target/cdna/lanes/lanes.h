@@ -85,6 +85,8 @@ typedef struct cdna_fused {
   int done;    /* number of rows that are already computed */
 } cdna_fused;
 
+enum { CDNA_NOT_WHOLE = 1000 };
+
 /* How a modifier changes the dwords of a row: a part is moved to the lowest bits and extended, then bits are cleared
  * and flipped. */
 typedef struct cdna_adjustment {
@@ -106,9 +108,12 @@ typedef struct cdna_lane_kit {
   void (*unpack)(const cdna_items *, float *out);
   /* d[i][j] = fma(a[k][i], b[k][j], ... c[i][j]) for k = 0, 1, ... */
   void (*multiply)(const cdna_product *);
-  /* As fuse, while no bit of a product or of C is cut (lanes/fused.h); returns the number of rows that are done.
-   * `least`: the smallest exponents of the types of A and B. */
-  int (*multiply_whole)(const cdna_product *, int group, const int least[2]);
+  /* The largest exponent of n items that all are multiples of its 2^-9 (lanes/fused.h); n is a multiple of 32. `least`: the
+   * smallest exponent of their type. CDNA_NOT_WHOLE: they have more bits, or all are 0. */
+  int (*whole_exponent)(const float *, int n, int least);
+  /* As fuse for 16 or 32 rows and columns, while no bit of a product or of C is cut; returns the number of rows that are
+   * done. `top`: the sum of whole_exponent of A and B. */
+  int (*multiply_whole)(const cdna_product *, int group, int top);
   /* requires 16 or 32 rows and columns, exponents of products between -100 and 100, and a C that is near */
   void (*fuse)(const cdna_fused *);
   void (*exponents)(const float *, int n, int least, int32_t *e, int *low, int *high);
