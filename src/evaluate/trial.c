@@ -124,8 +124,9 @@ static void check_and_measure(stage *s) {
 }
 
 int tw_trial_more_cases(const tw_problem *p) {
-  static const double LARGE = 1e8; /* multiply-adds */
-  return p->op->operations(p) > LARGE ? 2 : 4;
+  static const double LARGE = 1e8, VAST = 1e12; /* multiply-adds */
+  const double operations = p->op->operations(p);
+  return operations > VAST ? 1 : operations > LARGE ? 2 : 4;
 }
 
 /* The last case may be compared in full even if the first was sampled. */

@@ -338,6 +338,44 @@ static void rows_are_right(void **state) {
   EXPECT_RIGHT(all);
 }
 
+/* Checks the kernel of a sampled problem. `scale`: of the last kernel, which writes dQ. */
+static tw_status check_parts(const char *scale, char *coverage, tw_error *error) {
+  const tw_target *t = tw_target_find("cdna4");
+  const tw_schedule s = schedule_of("hand_scheduled");
+  tw_problem p;
+  tw_case inputs = {0};
+  tw_artefact *artefact = NULL;
+  tw_text changed = {0};
+  char *source = NULL;
+  assert_int_equal(tw_problem_parse(NULL, "attention pass=backward b=16 hq=2 hkv=1 sq=256 sk=768 d=128", &p, error),
+                   TW_OK);
+  assert_int_equal(tw_target_supports(t, &p, error), TW_OK);
+  assert_int_equal(tw_target_emit(t, &p, &s, &source, error), TW_OK);
+  const char *last = strstr(strstr(source, "finish"), "f32(scale)");
+  assert_non_null(last);
+  tw_text_add(&changed, "%.*s%s%s", (int)(last - source), source, scale, last + strlen("f32(scale)"));
+  tw_evaluation e = {.trust = true};
+  tw_status status = t->build(t, &p, changed.data, changed.length, &e, &artefact, error);
+  if (status == TW_OK) status = tw_target_case(t, &p, 7, 2, &inputs, error);
+  if (status == TW_OK) status = t->check(t, artefact, &inputs, &e, error);
+  snprintf(coverage, sizeof e.coverage, "%s", e.coverage);
+  tw_case_free(&inputs);
+  if (artefact) t->release(artefact);
+  tw_text_free(&changed);
+  free(source);
+  return status;
+}
+
+static void parts_of_a_launch_are_sampled(void **state) {
+  char coverage[sizeof((tw_evaluation *)0)->coverage] = "";
+  tw_error error = {0};
+  (void)state;
+  if (check_parts("f32(scale)", coverage, &error) != TW_OK) fail_msg("%s", error.text);
+  assert_non_null(strstr(coverage, "of 16 parts"));
+  assert_int_equal(check_parts("f32(scale + scale)", coverage, &error), TW_FAILED);
+  assert_non_null(strstr(error.text, "dQ"));
+}
+
 /* launch.json names what the source's header says. */
 static void launch_is_described(const char *text) {
   json_t *all = json_loads(text, 0, NULL);
@@ -571,6 +609,7 @@ int main(void) {
                                      cmocka_unit_test(codes_are_changed_whole),
                                      cmocka_unit_test(rows_are_right),
                                      cmocka_unit_test(attention_is_right),
+                                     cmocka_unit_test(parts_of_a_launch_are_sampled),
                                      cmocka_unit_test(block_scaled_gemms_are_right),
                                      cmocka_unit_test(preloaded_arguments_take_no_time),
                                      cmocka_unit_test(exported_files_are_complete),

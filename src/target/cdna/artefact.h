@@ -34,20 +34,22 @@ struct tw_artefact {
   const tw_case *watched;
 };
 
-/* What the execution of a kernel adds to the artefact: of all workgroups, or of one that runs in parallel with others. */
+/* What the execution of a kernel adds to the artefact: of all workgroups, or of some that run in parallel with others. */
 typedef struct cdna_left {
+  struct cdna_left *next; /* of the same run; NULL: the last */
   size_t kernel;
-  int64_t group;           /* CDNA_ALL_GROUPS: all */
+  int64_t group;           /* the first; CDNA_ALL_GROUPS: all */
   double unit[CDNA_KINDS]; /* work of an operation of each kind */
   cdna_result_counts counts;
   cdna_checker *checker; /* its own; NULL: the artefact's, or no checks */
   tw_text printed;
 } cdna_left;
 
-/* How kernels run: one of their workgroups, or all of them; or they are timed, with the main kernel's spans. */
+/* How kernels run: some of their workgroups, or all of them; or they are timed, with the main kernel's spans. */
 enum { CDNA_ALL_GROUPS = -1 };
 typedef struct cdna_manner {
   int64_t group;
+  uint64_t count;    /* workgroups of the XCD of `group`, from it on, by one thread; 0: only `group` */
   size_t first, end; /* range of kernels to run; end 0: all */
   bool adds;         /* keeps the results of earlier kernels */
   void *workspace;   /* a workspace that another run of the kernels left, or that this run leaves for another */

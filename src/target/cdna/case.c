@@ -113,14 +113,14 @@ static void map_received(const tw_launch_kernel *l, const case_memory *c, cdna_m
   }
 }
 
-/* Workgroups go to the XCDs in turn. */
+/* Workgroups go to the XCDs in turn. Several workgroups of a run count as equal. */
 static void note_sample(const cdna_machine *m, const cdna_left *left, cdna_watch *w) {
   struct cdna_sampled *s = &w->sampled[left->group % m->caches.xcds];
   double work = 0;
   for (int k = 0; k < CDNA_KINDS; k++) work += left->unit[k] * (double)left->counts.did[k];
-  s->n++;
+  s->n += (double)left->counts.workgroups;
   s->work += work;
-  s->squares += work * work;
+  s->squares += work * work / (double)left->counts.workgroups;
 }
 
 void cdna_case_take(tw_artefact *a, cdna_left *left) {
@@ -150,7 +150,12 @@ static tw_status run_kernel(tw_artefact *a, const tw_launch_kernel *l, const cas
     status = add_argument(&l->argument[i], of->operand, of->workspace, block, &size, error);
   cdna_launch launch = {.lds = (uint32_t)l->shared, .arguments = block, .argument_bytes = size};
   launch.unbounded = cdna_checks_ignore_bounds(a->inspection);
-  if (how->group != CDNA_ALL_GROUPS) launch.first = (uint64_t)how->group, launch.count = 1;
+  if (how->group != CDNA_ALL_GROUPS) {
+    launch.first = (uint64_t)how->group;
+    launch.count = how->count ? how->count : 1;
+    launch.stride = (uint64_t)a->machine->caches.xcds;
+    launch.jobs = 1;
+  }
   set_shape(l, &launch);
   map_received(l, of, memory);
   const bool is_main = l == tw_launch_main(&a->launch);

@@ -46,28 +46,39 @@ typedef struct sampled {
   void *workspace;
 } sampled;
 
-static tw_status run_one(void *context, void *const buffer[], size_t kernel, uint64_t group, void **out,
-                         tw_error *error) {
-  const sampled *s = context;
+/* Runs workgroups of one kernel. They leave the last element of the list. */
+static tw_status run_groups(const sampled *s, void *const buffer[], cdna_manner how, cdna_left **out, tw_error *error) {
+  while (*out) out = &(*out)->next;
   cdna_left *left = *out = tw_new(1, sizeof *left);
   if (!left) return tw_no_memory(error, NULL);
-  const size_t number = s->first + kernel;
-  const cdna_manner how = {
-      .group = (int64_t)group, .first = number, .end = number + 1, .workspace = s->workspace, .left = left};
+  how.end = how.first + 1;
+  how.workspace = s->workspace;
+  how.left = left;
   tw_status status = s->artefact->checker ? cdna_checker_new(s->artefact->inspection, &left->checker, error) : TW_OK;
   if (status == TW_OK) status = cdna_case_run(s->artefact, s->data, buffer, &how, error);
   if (left->checker) cdna_checker_start(left->checker); /* frees the state of its run */
   return status;
 }
 
-static void take_one(void *context, void *out, bool is_needed) {
+static tw_status run_one(void *context, void *const buffer[], size_t kernel, uint64_t group, void **out,
+                         tw_error *error) {
   const sampled *s = context;
-  cdna_left *left = out;
-  if (!left) return;
-  if (is_needed) cdna_case_take(s->artefact, left);
-  cdna_checker_free(left->checker);
-  tw_text_free(&left->printed);
-  free(left);
+  cdna_left *left = NULL;
+  const tw_status status =
+      run_groups(s, buffer, (cdna_manner){.group = (int64_t)group, .first = s->first + kernel}, &left, error);
+  *out = left;
+  return status;
+}
+
+static void take_all(void *context, void *out, bool is_needed) {
+  const sampled *s = context;
+  for (cdna_left *left = out, *next; left; left = next) {
+    next = left->next;
+    if (is_needed && left->counts.workgroups) cdna_case_take(s->artefact, left);
+    cdna_checker_free(left->checker);
+    tw_text_free(&left->printed);
+    free(left);
+  }
 }
 
 /* Workgroup number `n` of a grid in which each chiplet has a range of tiles, and workgroups go to the chiplets in
@@ -79,24 +90,26 @@ static uint64_t in_ranges(const tw_artefact *a, uint64_t groups, uint64_t n) {
   return (n - first) * chips + chip;
 }
 
-/* Runs a part of the launch: its share of each kernel from the main one on. */
+/* Runs a part of the launch: its share of each kernel from the main one on. Workgroups of one chiplet run together. */
 static tw_status run_part(void *context, void *const buffer[], size_t unused, uint64_t part, void **out,
                           tw_error *error) {
   const sampled *s = context;
   const tw_launch *l = &s->artefact->launch;
+  const uint64_t chips = (uint64_t)s->artefact->machine->caches.xcds;
+  cdna_left *left = NULL;
   tw_status status = TW_OK;
-  (void)unused, (void)out;
+  (void)unused;
   for (size_t k = s->first; k < l->n_kernels && status == TW_OK; k++) {
     const uint64_t groups = cdna_groups_of(&l->kernel[k]), each = groups / (uint64_t)l->parts;
-    for (uint64_t i = 0; i < each && status == TW_OK; i++) {
-      const cdna_manner how = {.group = (int64_t)in_ranges(s->artefact, groups, part * each + i),
-                               .first = k,
-                               .end = k + 1,
-                               .adds = true,
-                               .workspace = s->workspace};
-      status = cdna_case_run(s->artefact, s->data, buffer, &how, error);
+    for (uint64_t i = 0, n; i < each && status == TW_OK; i += n) {
+      const uint64_t first = in_ranges(s->artefact, groups, part * each + i);
+      for (n = 1; i + n < each; n++)
+        if (in_ranges(s->artefact, groups, part * each + i + n) != first + n * chips) break;
+      const cdna_manner how = {.group = (int64_t)first, .count = n, .first = k, .adds = true};
+      status = run_groups(s, buffer, how, &left, error);
     }
   }
+  *out = left;
   return status;
 }
 
@@ -115,6 +128,7 @@ static tw_status prepare_workspace(const sampled *s, tw_error *error) {
   tw_status status = cdna_new_outputs(k, buffer) ? TW_OK : tw_no_memory(error, NULL);
   const cdna_manner how = {.group = CDNA_ALL_GROUPS, .end = s->first, .workspace = s->workspace};
   if (status == TW_OK) status = cdna_case_run(s->artefact, k, buffer, &how, error);
+  if (s->artefact->checker) cdna_checker_start(s->artefact->checker); /* frees the state of its run */
   cdna_free_outputs(k, buffer);
   return status;
 }
@@ -126,7 +140,7 @@ static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *erro
   cdna_sampler sampler = {.kernels = l->n_kernels - s.first,
                           .groups = groups,
                           .run = run_one,
-                          .take = take_one,
+                          .take = take_all,
                           .context = &s,
                           .trust = a->trust};
   for (size_t i = 0; i < sampler.kernels; i++) {

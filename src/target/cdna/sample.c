@@ -31,8 +31,7 @@ enum {
   PARTNERS = 8,
   PLACES_LEAST = 64,
   PLACES_MOST = 1 << 15,
-  OF_A_ROW = 4, /* elements that are drawn from one row, where single elements exceed the budget */
-  FORCED = 2
+  OF_A_ROW = 4 /* elements that are drawn from one row, where single elements exceed the budget */
 };
 
 typedef struct box {
@@ -273,7 +272,7 @@ static void work(void *context, size_t thread) {
 /* The number of threads; each has its own outputs. */
 static int threads_for(const sampling *x, int cores) {
   static const double COPIES = 4e9; /* bytes of outputs, at most */
-  const double most = x->s->of_parts ? 1 : fmin(COPIES / output_bytes(x->data), x->n);
+  const double most = fmin(COPIES / output_bytes(x->data), x->n);
   return most < 1 ? 1 : most < cores ? (int)most : cores;
 }
 
@@ -312,18 +311,23 @@ static int most_groups(const cdna_sampler *s, const tw_case *c) {
   return SEARCHED / bytes > GROUPS_UNTRUSTED ? GROUPS_UNTRUSTED : (int)(SEARCHED / bytes);
 }
 
+/* The first and the last of n workgroups are not drawn, unless both would be all. */
+static int forced_of(int n) { return n < GROUPS_LEAST ? 0 : 2; }
+
 static int choose(uint64_t groups, double operations, int limit, tw_random *r, uint64_t id[]) {
+  static const double LONG = 5e10; /* multiply-adds that take half a minute with checks */
   const double each = operations / (double)groups;
   /* more if the part of a workgroup is small */
   const int most = groups / 8 > (uint64_t)limit ? limit : groups / 8 > GROUPS_USUAL ? (int)(groups / 8) : GROUPS_USUAL;
   int n = RUN_BUDGET / each > most ? most : (int)(RUN_BUDGET / each);
-  if (n < GROUPS_LEAST) n = GROUPS_LEAST;
+  const int least = each > LONG ? GROUPS_LEAST - 1 : GROUPS_LEAST;
+  if (n < least) n = least;
   if ((uint64_t)n > groups) n = (int)groups;
   for (int i = 0; i < n; i++)
     id[i] = (uint64_t)n == groups ? (uint64_t)i
+            : i >= forced_of(n)   ? (uint64_t)tw_random_between(r, 0, (int64_t)groups - 1)
             : i == 0              ? 0
-            : i == 1              ? groups - 1
-                                  : (uint64_t)tw_random_between(r, 0, (int64_t)groups - 1);
+                                  : groups - 1;
   return n;
 }
 
@@ -334,8 +338,8 @@ static int add_partners(uint64_t groups, tw_random *r, uint64_t *id, int n) {
   const int wanted = n / 2 < PARTNERS ? n / 2 : PARTNERS, first = (int)tw_random_below(r, PARTNERS);
   const int bits = 63 - __builtin_clzll(groups);
   int all = n;
-  for (int i = 0; i < wanted && FORCED + i < n; i++) {
-    const uint64_t base = id[FORCED + i],
+  for (int i = 0; i < wanted && forced_of(n) + i < n && n >= GROUPS_LEAST; i++) {
+    const uint64_t base = id[forced_of(n) + i],
                    with[PARTNERS] = {base ^ 1,
                                      base + groups / 2,
                                      base ^ 2,
@@ -435,7 +439,8 @@ tw_status cdna_sample_check(const cdna_sampler *s, const tw_case *c, char *text,
     }
     sampling x = {.s = s, .data = c, .kernel = k, .seed = seed, .part = seen, .n = n_seen, .drawn = n};
     status = run_sample(&x, error);
-    for (int i = 0; i < n_seen && status == TW_OK; i++) add_part(c, &seen[i], i >= FORCED && i < by_chance, sum);
+    for (int i = 0; i < n_seen && status == TW_OK; i++)
+      add_part(c, &seen[i], i >= forced_of(chosen) && i < by_chance, sum);
     for (int i = 0; i < n_seen; i++) compared += seen[i].compared;
     if (status == TW_OK && s->kernels == 1) status = judge_coverage(&x, sum, error);
     for (size_t j = 0; j < c->n_operands; j++) {

@@ -9,8 +9,8 @@ typedef struct cdna_sampler {
   size_t kernels; /* workgroups of the launch that are sampled */
   /* number of workgroups of each kernel; no kernel reads output of these kernels */
   const uint64_t *groups;
-  /* Executes one workgroup on buffers of the case's operands, with the case's inputs. Several threads call it, unless
-   * the units are parts. */
+  /* Executes one workgroup, or part, on buffers of the case's operands, with the case's inputs. Several threads call
+   * it. */
   tw_status (*run)(void *context, void *const buffer[], size_t kernel, uint64_t group, void **left, tw_error *);
   /* Takes and frees what a run left (NULL: nothing, or the workgroup did not run). One thread calls it after all runs, in
    * the order of the sample. `is_needed`: no earlier workgroup failed. NULL: runs leave nothing. */

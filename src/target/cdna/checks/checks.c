@@ -224,7 +224,8 @@ static bool meet_program(cdna_checker *c, const cdna_group *group) {
     if (!a->writable || (!checks_for(c, CDNA_CHECK_OVERLAPS) && !checks_for(c, CDNA_CHECK_UNINITIALIZED))) continue;
     c->owner[i] = calloc(a->size + 1, sizeof *c->owner[i]);
     if (!c->owner[i]) return false;
-    const uint64_t from = a->undefined ? a->defined_at : 0, to = a->undefined ? from + a->defined_bytes : a->size;
+    if (!a->undefined) continue; /* all bytes are given: owners need no mark, which would take memory */
+    const uint64_t from = a->defined_at, to = from + a->defined_bytes;
     for (uint64_t b = from; b < to && b < a->size; b++) atomic_init(&c->owner[i][b], OWNER_GIVEN);
   }
   return true;

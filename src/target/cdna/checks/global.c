@@ -7,12 +7,13 @@
  * value. Equal values and atomics are no finding. */
 #include "target/cdna/checks/state.h"
 
-_Atomic(uint32_t) *owners_of(cdna_wave *w, uint64_t address, uint64_t bytes) {
+_Atomic(uint32_t) *owners_of(cdna_wave *w, uint64_t address, uint64_t bytes, bool *given) {
   group_state *g = w->group->observed;
   const cdna_memory *m = w->group->memory;
   for (size_t i = 0; i < m->n; i++) {
     const cdna_allocation *a = &m->allocation[i];
     if (address - a->address >= a->size) continue;
+    *given = !a->undefined;
     return bytes <= a->size - (address - a->address) && g->checker->owner[i]
                ? g->checker->owner[i] + (address - a->address)
                : NULL;
@@ -105,7 +106,8 @@ void global_before(cdna_wave *w, const seen *x) {
   bool quiet = a->reads || !checks_for(g->checker, CDNA_CHECK_OVERLAPS);
   for (uint64_t left = a->lanes[CDNA_IN_GLOBAL]; left; left &= left - 1) {
     const int l = __builtin_ctzll(left);
-    _Atomic(uint32_t) *owner = owners_of(w, a->address[0][l], a->bytes);
+    bool given;
+    _Atomic(uint32_t) *owner = owners_of(w, a->address[0][l], a->bytes, &given);
     if (!owner) continue;
     if (!quiet) {
       /* this lookup does not stop the run: the bytes exist, because owners exist */

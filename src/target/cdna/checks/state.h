@@ -230,7 +230,7 @@ void lds_before(cdna_wave *, const seen *);
 void lds_settle(cdna_group *);
 void alignment_before(cdna_wave *, const seen *);
 void global_before(cdna_wave *, const seen *);
-/* Owners of the bytes at an address; NULL if none are recorded. */
-_Atomic(uint32_t) *owners_of(cdna_wave *, uint64_t address, uint64_t bytes);
+/* Owners of the bytes at an address; NULL if none are recorded. `given`: all bytes of the allocation are defined. */
+_Atomic(uint32_t) *owners_of(cdna_wave *, uint64_t address, uint64_t bytes, bool *given);
 
 #endif

@@ -545,8 +545,9 @@ static uint32_t memory_und(cdna_wave *w, const seen *x, int space, int part, int
     if (!is_any_set(bytes, n)) return 0;
     for (uint32_t k = 0; k < n; k++) und |= (uint32_t)(bytes[k] != 0) << k;
   } else if (space == CDNA_IN_GLOBAL) {
-    const _Atomic(uint32_t) *owner = owners_of(w, at, x->access.bytes);
-    for (uint32_t k = 0; owner && k < x->access.bytes; k++)
+    bool given;
+    const _Atomic(uint32_t) *owner = owners_of(w, at, x->access.bytes, &given);
+    for (uint32_t k = 0; owner && !given && k < x->access.bytes; k++)
       und |= (uint32_t)(!atomic_load_explicit(&owner[k], memory_order_relaxed)) << k;
   }
   return und;

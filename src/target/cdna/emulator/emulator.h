@@ -310,7 +310,8 @@ typedef struct cdna_launch {
   uint64_t limit;                /* limit of instructions per wave; 0 = the usual one */
   const cdna_observer *observer; /* NULL: none */
   bool unbounded;                /* accesses out of bounds do not stop the run */
-  uint64_t first, count;         /* only these workgroups of the grid; count 0: all */
+  /* Only `count` workgroups from `first` on, `stride` apart (0: one after the other); count 0: all. */
+  uint64_t first, count, stride;
   bool spread;                   /* `count` of them, evenly spread over the grid */
   tw_text *printed;              /* receives text that the kernel prints; NULL: it is discarded */
   /* Receives the work of each workgroup of the grid, by kind; NULL: not kept. */

@@ -313,8 +313,7 @@ OP(ds_swizzle_b32) {
  * d%4 ...
  * for 16-bit items: halfword n of lane d = halfword (d & 3) of source lane 4n + (d >> 2 & 3). Others by the same rule:
  * the 16 lanes read 16 rows of 64 (or 96) bits as a matrix of items and get its columns. */
-OP(read_transposed) {
-  const int bits = op->bytes; /* bits of an item: 4, 6, 8, 16 */
+static inline __attribute__((always_inline)) void transpose(cdna_wave *w, const cdna_op *op, int bits) {
   const int width = bits == 6 ? 96 : 64, items = width / bits, dwords = width / 32;
   const int lanes_of_row = 16 / items; /* a row has 16 items */
   const uint32_t mask = (1u << bits) - 1;
@@ -338,6 +337,14 @@ OP(read_transposed) {
       out[1] >>= 16;
     }
     for (int k = 0; k < dwords; k++) w->v[op->d + k][l] = (uint32_t)(out[k / 2] >> 32 * (k % 2));
+  }
+}
+OP(read_transposed) { /* a loop for each number of bits of an item */
+  switch (op->bytes) {
+  case 4: transpose(w, op, 4); break;
+  case 6: transpose(w, op, 6); break;
+  case 8: transpose(w, op, 8); break;
+  default: transpose(w, op, 16);
   }
 }
 OP(ds_nop) {

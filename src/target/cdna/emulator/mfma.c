@@ -277,14 +277,8 @@ static void multiply_blocks(const cdna_wave *w, const matrix_plan *p, uint32_t *
       *a = (cdna_factor){.item = a->item + m->m * m->k, .exponent = a->exponent};
       *b = (cdna_factor){.item = b->item + m->k * m->n, .exponent = b->exponent};
     }
-    const cdna_product x = {.d = d,
-                            .c = c,
-                            .at = p->row_at + block * m->m,
-                            .a = a->item,
-                            .b = b->item,
-                            .m = m->m,
-                            .n = m->n,
-                            .k = m->k};
+    const cdna_product x = {
+        .d = d, .c = c, .at = p->row_at + block * m->m, .a = a->item, .b = b->item, .m = m->m, .n = m->n, .k = m->k};
     if (p->group)
       cdna_fused_multiply(w->kit, m, &x, a, b, p->group);
     else

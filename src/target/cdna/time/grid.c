@@ -7,9 +7,9 @@
 #include "base/strings.h"
 #include "target/cdna/time/timing.h"
 
-static const double ALIKE = 0.03; /* if workgroups' times differ by more, more places are timed */
-static const double CLOSE = 0.02; /* a clock this close to the assumed one needs no further timing */
-enum { PASSES = 4 };
+static const double ALIKE = 0.03;    /* if workgroups' times differ by more, more places are timed */
+static const double CLOSE = 0.02;    /* a clock this close to the assumed one needs no further timing */
+enum { PASSES = 4, LONG = 1000000 }; /* instructions of a workgroup whose timing takes about a second */
 
 static cdna_share share_at(const cdna_timing *t, double mhz) {
   const cdna_rates *r = t->rates;
@@ -288,8 +288,9 @@ tw_status cdna_timing_grid(cdna_timing *t, int jobs, cdna_times *out, tw_error *
   const double peak = t->machine->clock_mhz;
   double mhz = t->has_matrix ? sqrt(t->rates->matrix_mhz * peak) : peak, cycles = 0, working = 0;
   cdna_timing_choose_places(t, CDNA_PLACES_FIRST);
+  const bool is_long = t->watch && t->watch->most * (uint64_t)cdna_dispatch_waves(t->dispatch) > LONG;
   /* workgroups that do different work may take equal time by chance; a foreign kernel may arrange it */
-  if ((t->foreign && t->uneven) || cdna_timing_is_sampled(t)) cdna_timing_choose_places(t, CDNA_PLACES);
+  if ((t->foreign && t->uneven) || (cdna_timing_is_sampled(t) && !is_long)) cdna_timing_choose_places(t, CDNA_PLACES);
   for (int again = 0; again < PASSES; again++) {
     tw_status status = cdna_timing_run(t, mhz, jobs, error);
     if (status == TW_OK && !again && t->n_places < CDNA_PLACES && !are_alike(t)) {
