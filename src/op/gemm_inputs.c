@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/parallel.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/element.h"
@@ -136,18 +137,50 @@ static int64_t whole_at(uint64_t seed, int operand, int64_t line, int64_t p, int
   return second ? -sign * (odd && value > 4 ? value - 1 : value) : sign * value;
 }
 
+/* An operand in rows, which threads fill: each element or row has its own stream. */
+typedef struct rows_of {
+  const tw_gemm *g;
+  uint64_t seed;
+  int operand;
+  const tw_operand *o;
+  bool lines_are_columns;
+  void *data;
+} rows_of;
+
+static void fill_rows(rows_of f, tw_parallel_function *fill_row) {
+  enum { SMALL = 1 << 16 }; /* elements that are not worth threads */
+  tw_parallel_for(f.o->dims[0] * f.o->dims[1] < SMALL ? 1 : 0, (size_t)f.o->dims[0], fill_row, &f);
+}
+
+static void fill_whole_row(void *context, size_t index) {
+  const rows_of *f = context;
+  const int64_t row = (int64_t)index;
+  for (int64_t column = 0; column < f->o->dims[1]; column++) {
+    const int64_t line = f->lines_are_columns ? column : row, p = f->lines_are_columns ? row : column;
+    tw_set_element(f->o->type, f->data, row * f->o->stride[0] + column,
+                   (double)whole_at(f->seed, f->operand, line, p, f->g->k));
+  }
+}
+
 static void fill_whole(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
                        void *data) {
-  for (int64_t row = 0; row < o->dims[0]; row++)
-    for (int64_t column = 0; column < o->dims[1]; column++) {
-      const int64_t line = lines_are_columns ? column : row, p = lines_are_columns ? row : column;
-      tw_set_element(o->type, data, row * o->stride[0] + column, (double)whole_at(seed, operand, line, p, g->k));
-    }
+  fill_rows((rows_of){g, seed, operand, o, lines_are_columns, data}, fill_whole_row);
 }
 
 /* A row of op(A) has FEW elements that are not 0, all powers of two; op(B) has numbers of full precision. So for any
  * k a result is a sum of FEW exact products, and every bit counts: a kernel that stores B in fewer bits is found. */
 enum { FEW = 4 };
+
+static void fill_precise_row(void *context, size_t index) {
+  const rows_of *f = context;
+  tw_random r;
+  tw_random_seed_stream(&r, f->seed, (uint64_t)2 << 32 | (uint64_t)index);
+  for (int64_t column = 0; column < f->o->dims[1]; column++) {
+    const double size = 1 + tw_random_real(&r);
+    tw_set_element(f->o->type, f->data, (int64_t)index * f->o->stride[0] + column,
+                   tw_random_next(&r) >> 63 ? -size : size);
+  }
+}
 
 static void fill_few(const tw_gemm *g, uint64_t seed, const tw_operand *a, void *const buffers[], const tw_operand *b) {
   memset(buffers[0], 0, a->bytes);
@@ -160,14 +193,7 @@ static void fill_few(const tw_gemm *g, uint64_t seed, const tw_operand *a, void 
       tw_set_element(a->type, buffers[0], g->a_transposed ? p * a->stride[0] + i : i * a->stride[0] + p, value);
     }
   }
-  for (int64_t row = 0; row < b->dims[0]; row++) {
-    tw_random r;
-    tw_random_seed_stream(&r, seed, (uint64_t)2 << 32 | (uint64_t)row);
-    for (int64_t column = 0; column < b->dims[1]; column++) {
-      const double size = 1 + tw_random_real(&r);
-      tw_set_element(b->type, buffers[1], row * b->stride[0] + column, tw_random_next(&r) >> 63 ? -size : size);
-    }
-  }
+  fill_rows((rows_of){g, seed, 1, b, false, buffers[1]}, fill_precise_row);
 }
 
 /* Zeroes a row of op(A) and a column of op(B). */
