@@ -71,6 +71,8 @@ static const kernel_case cases[] = {
     {"cumsum rows=4096 cols=4096 masked=1 a=f32", "chunks 2"},
     {"softmax rows=4096 cols=4096 log=1 a=bf16", "row warps=4"},
     {"pool n=64 h=512 w=512 r=4 s=4 pad=1 a=f32", "outputs 4"},
+    {"pool n=64 w=65536 s=8 pad=4 dilation=3 a=f32", "vectors 4"},
+    {"pool n=64 h=512 w=512 r=2 s=9 pad=1 f=mean a=bf16", "vectors 8;threads 128"},
     {"pool n=64 d=64 h=64 w=64 t=3 r=3 s=3 stride=2 pad=1 f=mean a=bf16", "threads 128"},
     {"reduce outer=4 n=4096 inner=4095 f=argmax a=f32", "loads 8"},
     {"reduce outer=64 n=1048576 f=mean of=smooth_l1 a=bf16", "split 8;loads 8"},
@@ -143,7 +145,8 @@ static void launches_cover_their_problems(void **state) {
       assert_true(threads * 16 * (strstr(cases[i].schedule, "chunks 2") ? 2 : 1) >= (int64_t)p.op->bytes(&p) / 2);
     } else if (strcmp(p.op->name, "pool") == 0) {
       const tw_pool of = tw_pool_of(&p);
-      assert_true(threads * 4 >= of.n * of.out[0] * of.out[1] * of.out[2]);
+      const int each = strstr(cases[i].schedule, "vectors 4") ? 16 : strstr(cases[i].schedule, "vectors 8") ? 64 : 4;
+      assert_true(threads * each >= of.n * of.out[0] * of.out[1] * of.out[2]);
     } else if (strcmp(p.op->name, "reduce") == 0) { /* a thread for each line, or a lane */
       assert_true(threads >= tw_problem_int(&p, "outer") * tw_problem_int(&p, "inner") / 8);
     } else {
@@ -230,6 +233,10 @@ static void what_cannot_be_is_refused(void **state) {
   refused("layernorm rows=4 cols=545 inner=8 a=f32", "row warps=16", "exceed the registers of a block");
   refused("layernorm rows=4 cols=4100 span=82 a=f32", "split_row blocks=2", "unsupported span=82");
   refused("pool n=1 h=8 w=8 r=3 s=3 a=f32", "outputs 8", "only 6 rows");
+  refused("pool n=1 h=8 w=8 r=3 s=3 a=f32", "vectors 1;outputs 2", "leave out 'outputs'");
+  refused("pool n=1 h=8 w=8 r=3 s=3 stride=2 a=f32", "vectors 1", "requires stride=1");
+  refused("pool n=1 h=8 w=9 r=3 s=3 a=f32", "vectors 1", "multiple of 4");
+  refused("pool n=1 w=800 s=64 dilation=2 a=f32", "vectors 1", "too wide");
   refused("pool n=1 h=99 w=99 r=30 s=30 a=f32", "outputs 4", "too many elements");
   refused("reduce outer=1 n=64 a=f32", "lanes 3", "power of 2");
   refused("reduce outer=1 n=64 a=f32", "threads 96", "power of 2");

@@ -9,25 +9,47 @@
 
 #define PLAN tw_tile_pool_plan
 
-enum { THREADS_USUAL = 256, OUTPUTS_MAX = 16, UNROLLED_MAX = 2048 };
+enum { WARP = 32, THREADS_USUAL = 256, OUTPUTS_MAX = 16, UNROLLED_MAX = 2048, VECTORS_MAX = 8 };
 
 /* Rows of x that a thread's results are computed from. */
 static int64_t rows_of(const tw_pool *l, int outputs) {
   return (outputs - 1) * l->stride[1] + (l->window[1] - 1) * l->dilation + 1;
 }
 
+/* Elements of 16 bytes. */
+static int64_t count_of(const tw_pool *l) { return 16 / (tw_type_bits(l->type) / 8); }
+static int64_t up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+/* Elements of a row before its first window, of the first warp: enough to write from a multiple of 16 bytes on. */
+static int64_t before_of(const tw_pool *l) { return up(l->pad[2] + count_of(l) - 1, count_of(l)); }
+
+static tw_status settle_vectors(const tw_pool *l, PLAN *plan, tw_error *error) {
+  const int64_t count = count_of(l), wide = WARP * count * plan->vectors;
+  TW_REJECT_IF(plan->outputs, "vectors requires one result in each column; leave out 'outputs'");
+  TW_REJECT_IF(l->stride[2] != 1, "vectors requires stride=1 along rows (found %lld)", (long long)l->stride[2]);
+  TW_REJECT_IF(l->size[2] % count, "vectors requires w to be a multiple of %lld (found %lld)", (long long)count,
+               (long long)l->size[2]);
+  plan->span = wide - up((l->window[2] - 1) * l->dilation + count - 1, count);
+  TW_REJECT_IF(plan->span < wide / 2, "vectors %d: a window is too wide for %lld elements of a warp; use more",
+               plan->vectors, (long long)wide);
+  plan->spans = (l->out[2] - l->pad[2] + before_of(l) + plan->span - 1) / plan->span;
+  return TW_OK;
+}
+
 static tw_status settle_pool(const tw_tile_machine *machine, const tw_problem *p, void *settled, tw_error *error) {
   PLAN *plan = settled;
   const tw_pool l = tw_pool_of(p);
-  if (!plan->outputs) plan->outputs = 1;
   if (!plan->threads) plan->threads = THREADS_USUAL;
-  const tw_status status = tw_tile_check_threads(machine, plan->threads, error);
+  tw_status status = tw_tile_check_threads(machine, plan->threads, error);
+  if (status == TW_OK && plan->vectors) status = settle_vectors(&l, plan, error);
   if (status != TW_OK) return status;
+  if (!plan->outputs) plan->outputs = 1;
   TW_REJECT_IF(plan->outputs > l.out[1], "outputs %d: an image has only %lld rows of results; use fewer", plan->outputs,
                (long long)l.out[1]);
   TW_REJECT_IF(plan->outputs > 1 && rows_of(&l, plan->outputs) * l.window[2] * plan->outputs > UNROLLED_MAX,
                "outputs %d: the windows have too many elements for one thread; use fewer", plan->outputs);
-  const int64_t items = l.n * l.out[0] * ((l.out[1] + plan->outputs - 1) / plan->outputs) * l.out[2];
+  const int64_t rows = l.n * l.out[0] * ((l.out[1] + plan->outputs - 1) / plan->outputs),
+                items = rows * (plan->vectors ? plan->spans * WARP : l.out[2]);
   plan->blocks = (items + plan->threads - 1) / plan->threads;
   return plan->blocks <= INT32_MAX ? TW_OK
                                    : tw_fail(error, TW_USAGE, "more than 2^31 blocks; use more outputs or threads");
@@ -38,6 +60,10 @@ static const tw_verb verbs[] = {
                  "Set the results of a thread, one below another, which share the rows of their windows.", PLAN,
                  outputs, 1, OUTPUTS_MAX),
      .offers = "1, 2, 4, 8, 16", .why = "windows that overlap are read once"},
+    {TW_NUMBERED("vectors", "vectors 4",
+                 "Set the pieces of 16 bytes that a thread loads of a row; warps exchange what windows share.", PLAN,
+                 vectors, 1, VECTORS_MAX),
+     .offers = "1, 2, 4, 8", .why = "a window takes few steps, and loads and stores have 16 bytes"},
     TW_TILE_THREADS(PLAN, "64, 128, 256, 512, 1024", "larger blocks share more lines of the L1"),
 };
 static const tw_language language = {TW_LANGUAGE("pool on NVIDIA GPUs", verbs)};
@@ -56,6 +82,9 @@ static void slots(const tw_tile_machine *machine, const tw_problem *p, const voi
   }
   tw_slots_number(s, "n", l.n);
   tw_slots_number(s, "dilation", l.dilation);
+  tw_slots_number(s, "span", plan->span);
+  tw_slots_number(s, "spans", plan->spans);
+  tw_slots_number(s, "before", before_of(&l));
   tw_slots_number(s, "rows", rows_of(&l, plan->outputs));
   tw_slots_flag(s, "mean", l.mean);
   tw_slots_text(s, "index", plan->blocks * plan->threads <= INT32_MAX ? "u32" : "i64");

@@ -66,7 +66,8 @@ double cuda_predict_reduce(const void *with, const void *plan) {
   return cuda_predict_rows(m, &all) * (scattered ? 64 / (double)(width * p->piece_bytes) : 1) + join;
 }
 
-/* Memory's bandwidth, or the loads of warps: the L1 serves 128 bytes of neighbours in a cycle. */
+/* Memory's bandwidth, or the loads and exchanges of warps: in a cycle, the L1 serves 128 bytes of neighbours, and 32
+ * threads exchange a register (CUDA C++ Programming Guide, throughput of native arithmetic instructions). */
 double cuda_predict_pool(const void *with, const void *plan) {
   const cuda_model *m = with;
   const tw_tile_pool_plan *p = plan;
@@ -75,8 +76,8 @@ double cuda_predict_pool(const void *with, const void *plan) {
   const double rows = fmin((double)(l.window[1] * p->outputs),
                            (double)((p->outputs - 1) * l.stride[1] + (l.window[1] - 1) * l.dilation + 1));
   const double warps = (double)(p->blocks * p->threads) / 32 / (double)m->config->multiprocessors;
-  const double cycles =
-      warps * (double)(l.window[0] * l.window[2]) * rows * ceil(32 * size * (double)l.stride[2] / 128);
-  return CUDA_DRAM_LATENCY / clock +
-         fmax(cycles / clock, m->problem->op->bytes(m->problem) / ((double)m->config->memory_gbs * 1e9));
+  const double of_row = p->vectors ? p->vectors * (LINE_BYTES / 128 + 16 / size * ceil(log2((double)l.window[2])))
+                                   : (double)l.window[2] * ceil(32 * size * (double)l.stride[2] / 128);
+  return CUDA_DRAM_LATENCY / clock + fmax(warps * (double)l.window[0] * rows * of_row / clock,
+                                          m->problem->op->bytes(m->problem) / ((double)m->config->memory_gbs * 1e9));
 }
