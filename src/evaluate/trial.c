@@ -96,10 +96,16 @@ static bool measure(stage *s, tw_verdict if_failed) {
   return status == TW_OK;
 }
 
-/* Is the kernel too slow to be useful? Then it is not checked, if the target measures first. */
+/* A measurement on a device keeps what it computed. The check of a trusted kernel compares these results, and repeats no runs. */
+static bool is_measured_first(const tw_trial *trial) {
+  const tw_traits *t = &trial->target->traits;
+  return t->measures_first && !trial->check_only && (trial->limit > 0 || (trial->trust && !t->simulated));
+}
+
+/* Measures. Is the kernel too slow to be useful? Then it is not checked. */
 static bool is_too_slow(stage *s) {
   const double limit = s->trial->limit, least = s->evaluation.least;
-  if (least > limit) {
+  if (limit > 0 && least > limit) {
     tw_outcome_fail(s->out, TW_SLOWER, TW_OK, "not measured: its cost is at least %g", least);
     return true;
   }
@@ -108,11 +114,11 @@ static bool is_too_slow(stage *s) {
   s->evaluation.limit = 0;
   if (!measured) return true;
   s->out->verdict = TW_SLOWER;
-  return s->out->measured.cost > limit;
+  return limit > 0 && s->out->measured.cost > limit;
 }
 
 static void check_and_measure(stage *s) {
-  const bool measures_first = s->trial->target->traits.measures_first && s->trial->limit > 0 && !s->trial->check_only;
+  const bool measures_first = is_measured_first(s->trial);
   if (measures_first && is_too_slow(s)) return;
   if (!check(s)) return;
   /* Sources of models and users are measured in full: a few calls would be easier to survive. */

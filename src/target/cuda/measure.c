@@ -260,8 +260,8 @@ static tw_status compare(session *s, double budget, tw_error *error) {
   static atomic_int in_flight; /* comparisons of several kernels share this machine's cores */
   comparison *all = calloc(COMPARISONS, sizeof *all);
   if (!all) return tw_no_memory(error, "the comparison");
-  const int cores = tw_cores() / ++in_flight;
-  const tw_effort effort = {.budget = budget, .threads = cores > COMPARISONS ? cores / COMPARISONS : 1};
+  const int cores = tw_cores() / ++in_flight, comparisons = (int)s->n_kept + (s->timed ? 2 : 0);
+  const tw_effort effort = {.budget = budget, .threads = cores > comparisons ? cores / comparisons : 1};
   for (size_t i = 0; i < COMPARISONS; i++) all[i].session = s, all[i].effort = &effort;
   tw_parallel_for(cores > 1 ? cores : 1, COMPARISONS, compare_one, all);
   in_flight--;
@@ -586,10 +586,12 @@ static tw_status check_once(tw_artefact *a, const tw_case *data, tw_error *error
   tw_status status;
   if (is_known(&a->measured, data)) return TW_OK;
   if (a->later && a->later->inputs->seed == data->seed) {
+    /* a search checks its result again */
+    const double budget = a->limit > 0 ? CUDA_GLANCE : CUDA_LOOK;
     again = a->later->is_used;
-    if ((status = compare_later(a, CUDA_GLANCE, &why)) == TW_FAILED && again) {
+    if ((status = compare_later(a, budget, &why)) == TW_FAILED && again) {
       status = measure(a, data, true, &same, &again, &why);
-      if (status == TW_OK && a->later) status = compare_later(a, CUDA_GLANCE, &why);
+      if (status == TW_OK && a->later) status = compare_later(a, budget, &why);
     }
   } else {
     status = check(a, data, false, &again, &why);
