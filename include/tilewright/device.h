@@ -46,6 +46,12 @@ TW_API tw_status tw_device_run(const tw_problem *, const tw_wisdom *, void *cons
 /* Destroys the plans of tw_device_run. Call it when none of their launches is in flight. */
 TW_API void tw_device_forget(void);
 
+/* For measurements of the caller's own: waits until no search, run or measurement of the library, in any process, has
+ * the device of the current context, and keeps the device from them until tw_device_release. The same thread must not
+ * reserve it twice. TW_NO_DEVICE: as tw_device_plan_create. */
+TW_API tw_status tw_device_reserve(tw_error *);
+TW_API void tw_device_release(void);
+
 #ifdef __cplusplus
 }
 #endif

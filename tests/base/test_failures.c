@@ -112,6 +112,10 @@ FAILS(tw_device_run) {
   no_device_is_visible();
   return tw_device_run(&p, NULL, NULL, NULL, NULL, NULL, e);
 }
+FAILS(tw_device_reserve) {
+  no_device_is_visible();
+  return tw_device_reserve(e);
+}
 FAILS(tw_packing_check) {
   tw_packing p = mxfp4();
   p.rounding = TW_ROUND_FLOOR;
@@ -399,6 +403,7 @@ static const struct row {
   { #function, status, function##_fails }
     ROW(tw_device_plan_create, TW_NO_DEVICE),
     ROW(tw_device_run, TW_NO_DEVICE),
+    ROW(tw_device_reserve, TW_NO_DEVICE),
     ROW(tw_packing_check, TW_USAGE),
     ROW(tw_format_sizes, TW_USAGE),
     ROW(tw_format_encode, TW_USAGE),

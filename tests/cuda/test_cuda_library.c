@@ -4,9 +4,12 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/parallel.h"
 #include "search/wisdom.h"
@@ -147,11 +150,37 @@ static void what_cannot_be_launched_is_told(void **state) {
   assert_null(plan);
 }
 
+static atomic_bool has_device;
+
+static void *reserve(void *argument) {
+  (void)argument;
+  if (tw_device_reserve(NULL) != TW_OK) return NULL;
+  has_device = true;
+  tw_device_release();
+  return &has_device;
+}
+
+static void a_reserved_device_is_kept(void **state) {
+  (void)state;
+  tw_error error = {0};
+  pthread_t other;
+  void *succeeded = NULL;
+  tw_device_release(); /* nothing is reserved */
+  if (tw_device_reserve(&error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(pthread_create(&other, NULL, reserve, NULL), 0);
+  usleep(100000);
+  assert_false(has_device);
+  tw_device_release();
+  pthread_join(other, &succeeded);
+  assert_non_null(succeeded);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_wisdom_knows_is_launched_by_any_thread),
       cmocka_unit_test(one_call_plans_once),
       cmocka_unit_test(what_cannot_be_launched_is_told),
+      cmocka_unit_test(a_reserved_device_is_kept),
   };
   setenv("LD_LIBRARY_PATH", TW_CUDA_STUB, 1);                                  /* for the process that lists devices */
   if (!dlopen(TW_CUDA_STUB "/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) return 1; /* later ones by its name get this one */

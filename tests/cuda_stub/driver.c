@@ -148,6 +148,7 @@ ANSWER(cuDeviceGetAttribute, (int *value, int attribute, CUdevice device)) {
 ANSWER(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device)) { return (void)device, *bytes = (size_t)1 << 36, 0; }
 ANSWER(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device)) { return (void)device, *context = NULL, 0; }
 ANSWER(cuCtxGetCurrent, (CUcontext * context)) { return *context = NULL, 0; }
+ANSWER(cuCtxGetDevice, (CUdevice * device)) { return *device = 0, 0; }
 ANSWER(cuCtxSetCurrent, (CUcontext context)) { return (void)context, 0; }
 ANSWER(cuGetErrorName, (CUresult result, const char **name)) {
   return *name = result == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_INVALID_VALUE", 0;

@@ -74,6 +74,7 @@ enum { CU_STREAM_NON_BLOCKING = 1, CU_EVENT_DEFAULT = 0 };
   F(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice))                                                                   \
   F(cuDevicePrimaryCtxRetain, (CUcontext *, CUdevice))                                                                 \
   F(cuCtxGetCurrent, (CUcontext *))                                                                                    \
+  F(cuCtxGetDevice, (CUdevice *))                                                                                      \
   F(cuCtxSetCurrent, (CUcontext))                                                                                      \
   F(cuGetErrorName, (CUresult, const char **name))                                                                     \
   F(cuGetErrorString, (CUresult, const char **text))                                                                   \

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/strings.h"
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/measure.h"
+#include "target/cuda/pool.h"
 #include "target/cuda/start.h"
 #include "tilewright/device.h"
 #include "tilewright/extend/target.h"
@@ -200,4 +202,37 @@ void tw_device_forget(void) {
     free(k);
   }
   pthread_mutex_unlock(&lock);
+}
+
+/* ---- the device for measurements of the caller's own ---- */
+
+static cuda_lease
+    reserved[CUDA_DEVICES_MAX]; /* by index of cuda_look()->device; an entry belongs to the device's owner */
+
+/* The index of the current context's device. */
+static tw_status current_device(size_t *index, tw_error *error) {
+  CUdevice ordinal = 0;
+  pthread_once(&once, load_driver);
+  if (missing) return tw_fail(error, TW_NO_DEVICE, "%s", missing);
+  const CUresult result = driver.cuCtxGetDevice(&ordinal);
+  if (result) return fail(result, "the driver does not report the current device", error);
+  const cuda_here *here = cuda_look();
+  for (*index = 0; *index < here->n_devices; ++*index)
+    if (here->device[*index].ordinal == ordinal) return TW_OK;
+  return tw_fail(error, TW_NO_DEVICE, "device %d is unknown: %s", ordinal,
+                 here->n_devices ? "it became visible later" : here->no_devices);
+}
+
+tw_status tw_device_reserve(tw_error *error) {
+  size_t i;
+  cuda_lease lease;
+  tw_status status = current_device(&i, error);
+  if (status == TW_OK) status = cuda_lease_take_device(&cuda_look()->device[i], tw_stop_of_thread(), &lease, error);
+  if (status == TW_OK) reserved[i] = lease;
+  return status;
+}
+
+void tw_device_release(void) {
+  size_t i;
+  if (current_device(&i, NULL) == TW_OK) cuda_lease_give_back(&reserved[i]);
 }

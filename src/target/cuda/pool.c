@@ -36,12 +36,9 @@ static void wait_a_while(void) {
   pthread_cond_timedwait(&freed, &lock, &until);
 }
 
-tw_status cuda_lease_take(const cuda_config *c, const tw_stop *stop, cuda_lease *out, tw_error *error) {
-  const cuda_device *device[CUDA_DEVICES_MAX];
-  tw_status status = cuda_need_device(c, error);
+static tw_status take_one(const cuda_device *const device[], size_t n, const tw_stop *stop, cuda_lease *out,
+                          tw_error *error) {
   *out = (cuda_lease){.lock = -1};
-  if (status != TW_OK) return status;
-  const size_t n = cuda_devices_of(c, device);
   pthread_mutex_lock(&lock);
   for (size_t i = 0; !out->device && !tw_is_stopped(stop); i = 0) {
     while (i < n && busy[index_of(device[i])]) i++;
@@ -53,9 +50,20 @@ tw_status cuda_lease_take(const cuda_config *c, const tw_stop *stop, cuda_lease 
   if (out->device) busy[index_of(out->device)] = true;
   pthread_mutex_unlock(&lock);
   if (!out->device) return tw_fail(error, TW_INTERRUPTED, "the time limit passed before a device was free");
-  status = lock_device(out->device, stop, &out->lock, error);
+  const tw_status status = lock_device(out->device, stop, &out->lock, error);
   if (status != TW_OK) cuda_lease_give_back(out);
   return status;
+}
+
+tw_status cuda_lease_take(const cuda_config *c, const tw_stop *stop, cuda_lease *out, tw_error *error) {
+  const cuda_device *device[CUDA_DEVICES_MAX];
+  const tw_status status = cuda_need_device(c, error);
+  *out = (cuda_lease){.lock = -1};
+  return status == TW_OK ? take_one(device, cuda_devices_of(c, device), stop, out, error) : status;
+}
+
+tw_status cuda_lease_take_device(const cuda_device *d, const tw_stop *stop, cuda_lease *out, tw_error *error) {
+  return take_one(&d, 1, stop, out, error);
 }
 
 void cuda_lease_give_back(cuda_lease *l) {

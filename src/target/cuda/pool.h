@@ -13,6 +13,8 @@ typedef struct cuda_lease {
 /* Waits for a free device that matches the description. TW_NO_DEVICE if there is none, TW_INTERRUPTED if the wait must
  * end earlier. */
 tw_status cuda_lease_take(const cuda_config *, const tw_stop *, cuda_lease *, tw_error *);
+/* The same for one device. */
+tw_status cuda_lease_take_device(const cuda_device *, const tw_stop *, cuda_lease *, tw_error *);
 void cuda_lease_give_back(cuda_lease *);
 
 /* The owner of a device may leave an idle process for the next owner; NULL: no process. */
