@@ -29,14 +29,12 @@ def main():
     parser.add_argument("--seconds", type=float, default=5, help="of search for each")
     o = parser.parse_args()
     twt.allow_split_float32()
-    pool, missing = _tune._contest.threads(), 0
+    searches, missing = _tune._Searches(None), 0
     for text in o.calls:
         op, *keys = text.split()
         call = twt.Call(op, {key: value(given) for key, _, given in (part.partition("=") for part in keys)}, 1, 0.0)
-        try:
-            _tune._search(call, o.seconds, pool)
-        except Exception as error:
-            call.note = f"{type(error).__name__}: {str(error)[:300]}"
+        searches.search(call, o.seconds, 0)
+        searches.finish()
         missing += call.tilewright is None
         print(call, flush=True)
     return int(missing > 0)

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import types
 import unittest
@@ -770,6 +771,7 @@ class Tuning(unittest.TestCase):
             searched.append(call)
             now[0] += 10
             call.tilewright = 1e-4
+            return []
 
         kinds = (({}, 9e-4), ({"pass": "backward"}, 1e-4), ({"act": "silu"}, 6e-4))
         forward, backward, lone = (twt.Call("gate", {"rows": 8, **more}, 1, 1e-3, predicted=p) for more, p in kinds)
@@ -795,6 +797,45 @@ class Tuning(unittest.TestCase):
         _tune._search_all([backward, forward, orphan], 15, None)
         self.assertEqual(searched, [forward])
         self.assertEqual([call.note for call in (backward, orphan)], ["the forward pass has no kernel"] * 2)
+
+    def test_problems_are_searched_while_a_kernel_is_verified(self):
+        """A wrong kernel is followed by the next one. The search of a gradient waits for the forward kernel."""
+        events, may_end = [], threading.Event()
+
+        def search(call, seconds, pool, enough):
+            events.append(f"search {call.keys['m']}")
+            may_end.set() if call.keys["m"] == 16 else None
+            return [types.SimpleNamespace(schedule=(name,), plan=None) for name in ("first", "second")]
+
+        def keep(op, keys, schedule, seconds):
+            events.append(f"verify {keys['m']} {schedule[0]}")
+            self.assertTrue(may_end.wait(10))
+            events.append(f"verified {keys['m']} {schedule[0]}")
+            if keys["m"] == 8 and schedule[0] == "first":
+                raise tw.FailedError("wrong")
+            if keys["m"] == 16:
+                raise tw.Error("late")
+
+        calls = [twt.Call("gemm", dict(m=m, n=8, k=8, a="f32", b="f32", c="f32"), 1, 1e-3, predicted=p) for m, p in ((8, 1e-4), (16, 2e-4))]
+        backward = twt.Call("gemm", dict(calls[1].keys, **{"pass": "backward"}), 1, 1e-3, predicted=3e-4)
+        for module, name, value in (
+            (_tune, "_search", search),
+            (_tune, "_in_turn", lambda call: (1e-3, 5e-4)),
+            (_tune, "_is_known", lambda call: False),
+            (_tune, "_has_forward", lambda call: events.append("asked") or False),
+            (_contest, "keep", keep),
+            (torch.cuda, "synchronize", lambda: None),
+        ):
+            self.addCleanup(setattr, module, name, getattr(module, name))
+            setattr(module, name, value)
+        told = []
+        _tune._search_all([*calls, backward], float("inf"), told.append)
+        expected = ["search 8", "verify 8 first", "search 16", "verified 8 first", "verify 8 second", "verified 8 second"]
+        self.assertEqual([e for e in events if e != "asked"], [*expected, "verify 16 first", "verified 16 first"])
+        self.assertLess(events.index("verified 16 first"), events.index("asked"))
+        self.assertEqual(told, [*calls, backward])
+        self.assertEqual([call.note for call in told], ["second", "late", "the forward pass has no kernel"])
+        self.assertEqual([call.tilewright for call in told], [5e-4, None, None])
 
     def test_the_model_predicts_a_kernel(self):
         """At least the time of the roofline, and a kernel that reads its operands once near it."""

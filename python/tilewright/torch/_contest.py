@@ -3,11 +3,12 @@ graphs time them in turn. The winner is verified by `run`, in a process of its o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import torch
 
@@ -26,8 +27,8 @@ HOPELESS = 1.6
 VERIFY_SECONDS = 60.0
 #: Seconds in which the first launch of a kernel must end.
 LAUNCH_SECONDS = 10.0
-#: Seconds of work in one graph.
-BURST = 4e-3
+#: Seconds of work in one graph; cycles in which the device waits for the host to start a graph, which other threads may hold up.
+BURST, AHEAD = 4e-3, 1_000_000
 
 
 @dataclass
@@ -137,8 +138,24 @@ def _await(event: Any, what: str) -> None:
         time.sleep(1e-4)
 
 
+@contextlib.contextmanager
+def reserved() -> "Iterator[None]":
+    """The device is this thread's: no kernel is verified meanwhile, in a thread of this process or another one."""
+    error = ffi.new("tw_error *")
+    check(lib.tw_device_reserve(error), error)
+    try:
+        yield
+    finally:
+        lib.tw_device_release()
+
+
 def seconds_in_turn(calls: "list[Callable[[], Any]]", rounds: int = 5, names: "Sequence[str]" = ()) -> "list[float]":
     """Medians of the calls' times, each captured in a graph, the graphs replayed in turn. `names`: of the calls, for errors."""
+    with reserved():
+        return _seconds_in_turn(calls, rounds, names)
+
+
+def _seconds_in_turn(calls: "list[Callable[[], Any]]", rounds: int, names: "Sequence[str]") -> "list[float]":
     graphs, counts = [], []
     # Graphs run one after another and nothing reads their results, so they share memory: results of gigabytes fill the device otherwise.
     memory = torch.cuda.graph_pool_handle()
@@ -160,6 +177,7 @@ def seconds_in_turn(calls: "list[Callable[[], Any]]", rounds: int = 5, names: "S
     for turn in range(rounds + 1):
         for graph, count, to in zip(graphs, counts, times):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda._sleep(AHEAD)
             begin.record()
             graph()
             end.record()
@@ -225,5 +243,6 @@ def keep(op: str, keys: "dict[str, Any]", schedule: "tuple[str, ...]", seconds: 
     check(lib.tw_wisdom_replace(ffi.NULL, best, error), error)
 
 
-def threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(1, len(os.sched_getaffinity(0))))
+def threads(n: int = 0) -> ThreadPoolExecutor:
+    """0: as many as this process has cores."""
+    return ThreadPoolExecutor(n or max(1, len(os.sched_getaffinity(0))))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 import torch
 
@@ -307,7 +308,8 @@ def _in_turn(call: Call) -> "tuple[float, float]":
     """Seconds of PyTorch's call and of ours."""
     theirs, ours = pair(call.op, call.keys)
     if not _fits_a_graph(call.op, call.keys):
-        return seconds_of(theirs, graph=False), seconds_of(ours, graph=False)
+        with _contest.reserved():
+            return seconds_of(theirs, graph=False), seconds_of(ours, graph=False)
     first, second = _contest.seconds_in_turn([theirs, ours])
     return first, second
 
@@ -335,13 +337,19 @@ def compare(call: Call) -> None:
         call.note = "PyTorch is faster and stays"
 
 
-def _search(call: Call, seconds: float, pool: Any, enough: float = 0.0) -> None:
-    """Looks for a kernel; one that is faster than PyTorch's is verified and kept. `enough`: as of `contest`."""
+def _search(call: Call, seconds: float, pool: Any, enough: float = 0.0) -> "list[_contest.Entry]":
+    """Looks for kernels; `enough`: as of `contest`. `_verified` decides which one is kept."""
     entries = _contest.contest(call.op, call.keys, _operands(call.op, call.keys), pair(call.op, call.keys)[1], seconds, pool, enough)
-    text = _device.problem_text(call.op, call.keys)
     call.note = "" if entries else "no kernel"
-    end = time.monotonic() + _contest.VERIFY_SECONDS  # of all kernels of the problem
-    for entry in entries[:VERIFIED]:
+    return entries[:VERIFIED]
+
+
+def _verified(call: Call, entries: "list[_contest.Entry]", verifier: Any) -> "Iterator[Any]":
+    """Keeps the first kernel that is faster than PyTorch's and right. Yields while a verification is in flight: it takes most of the time of a
+    search, and needs the device for a part of this time."""
+    end = None
+    for entry in entries:
+        text = _device.problem_text(call.op, call.keys)
         _device.trials[text] = entry.plan
         try:
             forget()
@@ -355,42 +363,93 @@ def _search(call: Call, seconds: float, pool: Any, enough: float = 0.0) -> None:
             return
         torch.cuda.synchronize()
         torch.cuda.empty_cache()  # the kernel is verified in a process of its own
+        end = end or time.monotonic() + _contest.VERIFY_SECONDS  # of all kernels of the problem
+        running = verifier.submit(_contest.keep, call.op, call.keys, entry.schedule, max(0.1, end - time.monotonic()))  # 0 would be no limit
+        yield running
         try:
-            _contest.keep(call.op, call.keys, entry.schedule, max(0.1, end - time.monotonic()))  # 0 would be no limit
+            running.result()
         except FailedError as error:  # the next one may be right; LateError is the caller's
             call.tilewright, call.note = None, str(error).split("\n")[0]
             if time.monotonic() >= end:
                 return
             continue
         _device.reject(text, False)
+        forget()
         return
+
+
+class _Searches:
+    """Searches problems one after another. While a kernel is verified, the next problem's kernels are compiled and timed."""
+
+    def __init__(self, progress: Optional[Callable[[Call], Any]]):
+        self.pool, self.verifier, self.progress = _contest.threads(), _contest.threads(1), progress
+        self.waiting: "Optional[tuple[Call, float, Iterator[Any]]]" = None
+
+    def finish(self) -> None:
+        """Ends the verification that is in flight."""
+        if not self.waiting:
+            return
+        (call, begin, steps), self.waiting = self.waiting, None
+        with self.settling(call):
+            for _ in steps:
+                pass
+        call.searched = time.monotonic() - begin
+        self.tell(call)
+
+    def search(self, call: Call, seconds: float, enough: float) -> None:
+        begin = time.monotonic()
+        entries = []
+        with self.settling(call):
+            entries = _search(call, seconds, self.pool, enough)
+        self.finish()
+        steps = _verified(call, entries, self.verifier)
+        with self.settling(call):
+            if next(steps, None):
+                self.waiting = call, begin, steps
+                return
+        call.searched = time.monotonic() - begin
+        self.tell(call)
+
+    @contextlib.contextmanager
+    def settling(self, call: Call) -> "Iterator[None]":
+        """A call that fails has no kernel, and others are searched."""
+        try:
+            yield
+        except (Error, torch.cuda.OutOfMemoryError) as error:
+            call.tilewright, call.note = None, str(error).split("\n")[0]
+
+    def tell(self, call: Call) -> None:
+        if self.progress:
+            self.progress(call)
+
+    def close(self) -> None:
+        self.finish()
+        self.pool.shutdown()
+        self.verifier.shutdown()
 
 
 def _search_all(calls: "list[Call]", deadline: float, progress: Optional[Callable[[Call], Any]]) -> None:
     """Searches kernels for the calls without one, problem by problem; none begins after the deadline."""
     known = {id(call) for call in calls if _is_known(call)}
     groups = _groups([call for call in calls if id(call) in known]) + _groups([call for call in calls if id(call) not in known])
-    pool = _contest.threads()
+    searches = _Searches(progress)
     for i, group in enumerate(groups):
         is_late = time.monotonic() >= deadline
         for call in group:
-            begin = time.monotonic()
-            try:
+            if _is_backward(call):
+                searches.finish()
+            if id(call) not in known and not is_late and (not _is_backward(call) or _has_forward(call)):
+                searches.search(call, *_share(groups[i:], call, deadline - time.monotonic()))
+                continue
+            with searches.settling(call):
                 if _is_backward(call) and not _has_forward(call):
                     call.note = "not searched" if is_late else "the forward pass has no kernel"
                 elif id(call) in known:
                     compare(call)
-                elif is_late:
-                    call.note = "not searched"
                 else:
-                    share, enough = _share(groups[i:], call, deadline - begin)
-                    _search(call, share, pool, enough)
-                    call.searched = time.monotonic() - begin
-            except (Error, torch.cuda.OutOfMemoryError) as error:
-                call.tilewright, call.note = None, str(error).split("\n")[0]
-            if progress:
-                progress(call)
-    pool.shutdown()
+                    call.note = "not searched"
+            searches.tell(call)
+    searches.close()
 
 
 def _is_on_cuda(model: Any, inputs: Any) -> bool:
