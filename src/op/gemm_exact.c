@@ -113,25 +113,38 @@ static size_t in_panel(const job *j, size_t from, size_t end) {
   return from < end && j->place[from].column < j->first + j->width ? from : end;
 }
 
+/* The elements of a row of C at its places, from `at` on, in the panel. */
+static void make_row(const job *j, const double *row, size_t at, size_t end) {
+  sums of;
+  sums_of(row, j->v.g.k, &of);
+  const tw_gemm_sizes s = {
+      .row = sqrt(of.square), .terms = of.terms, .largest = of.largest, .whole = are_small(row, j->v.g.k)};
+  for (; at < end && j->place[at].column < j->first + j->width; at++) make_element(j, at, row, s);
+}
+
+/* Neighbouring rows of a transposed A share lines of the cache, as columns of B do. */
 static void make_rows(void *context, size_t index) {
   job *j = context;
-  double *row = tw_new((size_t)j->v.g.k, sizeof *row);
-  if (!row) {
+  const int64_t k = j->v.g.k;
+  const size_t most = j->v.g.a_transposed ? ROWS : 1;
+  size_t at[ROWS], end[ROWS], n = 0; /* of the rows with places in the panel */
+  double *rows = tw_new(most * (size_t)k, sizeof *rows);
+  if (!rows) {
     j->failed = true;
     return;
   }
   for (size_t r = index * ROWS; r < j->n_rows && r < (index + 1) * ROWS; r++) {
-    const size_t end = j->begin[r + 1];
-    size_t at = in_panel(j, j->begin[r], end);
-    if (at == end) continue;
-    sums of;
-    tw_gemm_row(&j->v, j->place[at].row, row);
-    sums_of(row, j->v.g.k, &of);
-    const tw_gemm_sizes s = {
-        .row = sqrt(of.square), .terms = of.terms, .largest = of.largest, .whole = are_small(row, j->v.g.k)};
-    for (; at < end && j->place[at].column < j->first + j->width; at++) make_element(j, at, row, s);
+    end[n] = j->begin[r + 1];
+    at[n] = in_panel(j, j->begin[r], end[n]);
+    n += at[n] < end[n];
   }
-  free(row);
+  for (size_t i = 0, run; i < n; i += run) {
+    const int64_t first = j->place[at[i]].row;
+    for (run = 1; run < most && i + run < n && j->place[at[i + run]].row == first + (int64_t)run;) run++;
+    tw_gemm_row_run(&j->v, first, (int64_t)run, rows);
+    for (size_t r = 0; r < run; r++) make_row(j, rows + (int64_t)r * k, at[i + r], end[i + r]);
+  }
+  free(rows);
 }
 
 static void make_panel(job *j, size_t n, double *room, int threads) {

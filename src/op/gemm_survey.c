@@ -145,9 +145,9 @@ static void project_a(void *context, size_t index) {
     j->failed = true;
     return;
   }
+  tw_gemm_row_run(&j->v, first, rows, room);
   for (int64_t r = 0; r < rows; r++) {
     sums of;
-    tw_gemm_row(&j->v, first + r, room + r * k);
     sums_of_row(room + r * k, j->term, k, &of);
     j->row_norm[first + r] = sqrt(of.square);
     j->row_own[first + r] = sqrt(of.own);

@@ -78,24 +78,42 @@ void tw_gemm_column(const tw_gemm_values *v, int64_t j, double *out) {
   apply_scales(g, v->scale_b, j, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out);
 }
 
-void tw_gemm_column_run(const tw_gemm_values *v, int64_t j, int64_t n, double *out) {
+/* `n` lines of k elements that are beside each other in memory: element p of line c is at p pitch + c. Each piece of
+ * memory is read once for all lines. */
+static void read_beside(tw_type type, const void *data, int64_t at, int64_t pitch, int64_t k, int64_t n, double *out) {
   enum { ROWS = 8, COLUMNS = 64 };
-  const tw_gemm *g = &v->g;
   double part[ROWS][COLUMNS];
+  for (int64_t first = 0; first < n; first += COLUMNS)
+    for (int64_t p = 0; p < k; p += ROWS) {
+      const int64_t rows = k - p < ROWS ? k - p : ROWS, columns = n - first < COLUMNS ? n - first : COLUMNS;
+      for (int64_t r = 0; r < rows; r++) tw_element_row(type, data, (p + r) * pitch + at + first, 1, columns, part[r]);
+      for (int64_t c = 0; c < columns; c++)
+        for (int64_t r = 0; r < rows; r++) out[(first + c) * k + p + r] = part[r][c];
+    }
+}
+
+void tw_gemm_column_run(const tw_gemm_values *v, int64_t j, int64_t n, double *out) {
+  const tw_gemm *g = &v->g;
   if (g->packed || g->b_transposed) {
     for (int64_t c = 0; c < n; c++) tw_gemm_column(v, j + c, out + c * g->k);
     return;
   }
-  for (int64_t first = 0; first < n; first += COLUMNS)
-    for (int64_t p = 0; p < g->k; p += ROWS) {
-      const int64_t rows = g->k - p < ROWS ? g->k - p : ROWS, columns = n - first < COLUMNS ? n - first : COLUMNS;
-      for (int64_t r = 0; r < rows; r++)
-        tw_element_row(v->numerics.b, v->b, (p + r) * g->ldb + j + first, 1, columns, part[r]);
-      for (int64_t c = 0; c < columns; c++)
-        for (int64_t r = 0; r < rows; r++) out[(first + c) * g->k + p + r] = part[r][c];
-    }
+  read_beside(v->numerics.b, v->b, j, g->ldb, g->k, n, out);
   for (int64_t c = 0; c < n; c++)
     apply_scales(g, v->scale_b, j + c, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out + c * g->k);
+}
+
+void tw_gemm_row_run(const tw_gemm_values *v, int64_t i, int64_t n, double *out) {
+  const tw_gemm *g = &v->g;
+  if (v->row || tw_gemm_packs_a(g) || !g->a_transposed) {
+    for (int64_t r = 0; r < n; r++) tw_gemm_row(v, i + r, out + r * g->k);
+    return;
+  }
+  read_beside(v->numerics.a, v->a, i, g->lda, g->k, n, out);
+  for (int64_t r = 0; r < n; r++) {
+    quantize(g, out + r * g->k);
+    apply_scales(g, v->scale_a, i + r, g->m, 1, g->a_transposed, out + r * g->k);
+  }
 }
 
 static int ascending(const void *a, const void *b) {

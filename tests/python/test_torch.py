@@ -732,19 +732,19 @@ class Tuning(unittest.TestCase):
     def test_time_goes_to_calls_that_may_save_most(self):
         kinds = (("gemm", {}, 10, 1e-3, 0.9e-3), ("gemm", {"packed": 1}, 5, 1e-3, 0.1e-3), ("gemm", {"m": 1}, 9, 1e-3, 2e-3), ("softmax", {}, 2, 1e-3, 1e-3))
         calls = [twt.Call(op, keys, count, seconds, predicted=by_model) for op, keys, count, seconds, by_model in kinds]
-        passes = [twt.Call("attention", {"d": 64, **more}, 1, 2e-3, predicted=1e-3, search=2) for more in ({"pass": "backward"}, {})]
+        passes = [twt.Call("attention", {"d": 64, **more}, 1, 2e-3, predicted=1e-3, search=1) for more in ({"pass": "backward"}, {})]
         groups = _tune._groups(passes + calls)
         self.assertEqual([group[0] for group in groups], [calls[1], passes[1], calls[0], calls[2], calls[3]])
         self.assertEqual(groups[1], passes[::-1])
         for call in passes:
             call.search *= 10
-        self.assertEqual(_tune._groups(passes + calls)[2], groups[1])  # 2 ms for 40 seconds come after 1 ms for 3.5
+        self.assertEqual(_tune._groups(passes + calls)[2], groups[1])  # 2 ms for 20 seconds come after 1 ms for 1.6
         for call in passes:
             call.search /= 10
-        share, enough = _tune._share(groups, calls[1], 15)
-        self.assertAlmostEqual(share, 15 * 4.5 / 7.5)
+        share, enough = _tune._share(groups, calls[1], 8)
+        self.assertAlmostEqual(share, 8 * 4.5 / 7.5)
         self.assertAlmostEqual(enough, 0.1e-3 + 2e-3 / 5)  # the time is short, and attention may save 2 ms
-        self.assertAlmostEqual(_tune._share(groups[1:], passes[1], 14)[1], 1.5e-3)  # not without half of the saving
+        self.assertAlmostEqual(_tune._share(groups[1:], passes[1], 6)[1], 1.5e-3)  # not without half of the saving
         self.assertEqual(_tune._share(groups, calls[1], 600)[1], 0)
         self.assertEqual(_tune._share(groups[3:], calls[2], 5), (2.5, 0))
         self.assertEqual(_tune._share(groups[4:], calls[3], 5), (5, 0))

@@ -20,8 +20,8 @@ VERIFIED = 4
 #: A model that is slower by less than this, as a fraction, is not: its times differ as much.
 NOISE = 0.01
 #: Seconds of a search, and more of them for each second in which the device's memory moves the operands once: the host draws and compares
-#: them. 13 searches of a block on an H200 (docs/lab/2026-11-torch-search-order.md) took from 0.6 to 1.4 times this.
-SEARCH_SECONDS, SECONDS_TO_VERIFY = 3.5, 1.1e5
+#: them. Five verifications on an H200 without their first check (docs/lab/2026-11-torch-h200-2.md) took from 0.7 to 1.2 times this.
+SEARCH_SECONDS, SECONDS_TO_VERIFY = 1.6, 3.3e4
 
 
 @dataclass
