@@ -40,8 +40,8 @@ static tw_row_spread spread(uint64_t seed, int64_t row) {
   return (tw_row_spread){.middle = !far ? 0 : below ? -120 : 120, .amplitude = 4};
 }
 
-/* Every fourth row has one element so large that exp overflows unless it is found: a maximum over part of a row
- * shows. */
+/* Every fourth row has one element far above all others. In half of these rows exp overflows unless it is found: a maximum
+ * over part of a row shows. In the other half the results of the row are small, but not 0. */
 static void raise_one(uint64_t seed, const tw_operand *x, void *data) {
   enum { STREAM = 1 << 30 }; /* other random numbers than for `spread` */
   for (int64_t row = 0; row < x->dims[0]; row++) {
@@ -49,7 +49,8 @@ static void raise_one(uint64_t seed, const tw_operand *x, void *data) {
     tw_random_seed_stream(&r, seed, (uint64_t)row + STREAM);
     if (tw_random_below(&r, 4)) continue;
     const int64_t at = row * x->dims[1] + (int64_t)tw_random_below(&r, (uint64_t)x->dims[1]);
-    tw_set_element(x->type, data, at, tw_element(x->type, data, at) + 104);
+    tw_set_element(x->type, data, at,
+                   tw_element(x->type, data, at) + (tw_random_below(&r, 2) ? 104 : 12 + 64 * tw_random_real(&r)));
   }
 }
 

@@ -276,6 +276,8 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
     }
     if (t->accumulates && i.opcode != TRN_MATMUL) end_accumulation(t, operand[k]);
     if (k < n_outputs) {
+      const trn_tensor *of = &r->program->tensor[t->first];
+      if (of->is_argument && t->is_defined) nki_fail(r, "the kernel writes to its input %s", of->name);
       if (t->block_is_zero_pending && i.opcode != TRN_MATMUL) t->block_is_zero_pending[block] = false;
       t->version++;
     }
