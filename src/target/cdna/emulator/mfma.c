@@ -233,9 +233,15 @@ typedef struct scaled_plan {
 
 /* The operands that a workgroup's instructions unpacked last, by register: GEMMs multiply each fragment several times.
  * Their registers may have changed since, so `row` has the bits. */
-enum { KEPT = 16, KEPT_ROWS = 8 };
+enum {
+  KEPT = 16,
+  KEPT_ROWS = 8,
+  MISSES = 4,
+  RETRIES = 64
+}; /* after MISSES, an operand of RETRIES is kept MISSES times */
 typedef struct kept_factor {
   const cdna_mfma *mfma; /* NULL: none */
+  unsigned misses;       /* since the last operand that was found */
   cdna_type type;
   cdna_factor factor;
   uint32_t row[KEPT_ROWS][CDNA_LANES];
@@ -255,12 +261,15 @@ static cdna_factor *factor_of(const cdna_wave *w, const matrix_plan *p, int side
   const matrix_map *map = side ? &p->b : &p->a;
   const int rows = map->items * map->bits / 32;
   kept_factor *k = place_of(w->group, p, side, code, rows);
-  if (!k) {
+  const size_t bytes = (size_t)rows * sizeof *w->v;
+  if (k && k->mfma == p->mfma && k->type == map->type && !memcmp(k->row, w->v[code], bytes)) {
+    k->misses = 0;
+    return &k->factor;
+  }
+  if (!k || k->misses++ % RETRIES >= MISSES) { /* a copy of an operand that is used once costs time */
     unpack(w->kit, map, &w->v[code], own->item);
     return own;
   }
-  const size_t bytes = (size_t)rows * sizeof *w->v;
-  if (k->mfma == p->mfma && k->type == map->type && !memcmp(k->row, w->v[code], bytes)) return &k->factor;
   k->mfma = p->mfma;
   k->type = map->type;
   memcpy(k->row, w->v[code], bytes);
