@@ -292,14 +292,19 @@ typedef struct lse_job {
   float *lse;
 } lse_job;
 
+static double size_of_term(const tw_attention *a, uint64_t seed, int64_t c) {
+  return a->is_cut ? 1 : ldexp(1, tw_term_exponent(seed, c, a->d));
+}
+
 /* Fills one head of one sequence. Values are multiples of 2^-10, so that they do not depend on the host's log. */
 static void fill_lse_of(void *with, size_t index) {
   const lse_job *j = with;
   const tw_attention *a = j->a;
   const int64_t b = (int64_t)index / a->query_heads, h = (int64_t)index % a->query_heads;
-  double *x = tw_new(2 * (size_t)a->d, sizeof *x);
+  double *x = tw_new(2 * (size_t)a->d, sizeof *x), *size = tw_new((size_t)a->d, sizeof *size); /* of a term */
   tw_random r;
   tw_random_seed_stream(&r, j->seed, (uint64_t)(TW_ATTENTION_LSE + 8) << 32 | (uint64_t)index);
+  for (int64_t c = 0; size && c < a->d; c++) size[c] = size_of_term(a, j->seed, c);
   for (int64_t i = 0; i < a->queries; i++) {
     const int64_t row = (b * a->queries + i) * a->query_heads + h;
     const double moved = tw_random_real(&r) - 0.5;
@@ -307,9 +312,7 @@ static void fill_lse_of(void *with, size_t index) {
     for (int64_t c = 0; c < a->d; c++) {
       const bool offset = c == 0 && a->d >= OFFSET_LEAST_D;
       const double e = tw_element(a->type, j->q, row * a->d + c),
-                   part = offset      ? e / KEY_SHARE
-                          : a->is_cut ? e
-                                      : ldexp(e, -tw_term_exponent(j->seed, c, a->d));
+                   part = e / (offset ? KEY_SHARE : size ? size[c] : size_of_term(a, j->seed, c));
       norm += part * part;
       if (offset) about = a->scale * e * KEY_OFFSET;
     }
@@ -323,6 +326,7 @@ static void fill_lse_of(void *with, size_t index) {
     j->lse[(int64_t)index * a->queries + i] = (float)(rint((about + moved) * 0x1p10) * 0x1p-10);
   }
   free(x);
+  free(size);
 }
 
 /* Elements of Q and K along d are terms of scores. In the forward pass, elements of V along d have different sizes;
