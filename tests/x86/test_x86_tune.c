@@ -2,6 +2,7 @@
  * library's plans. */
 #include "test.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "search/result.h"
@@ -18,9 +20,10 @@
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/tune/apply.h"
-#include "target/x86/tune/tuning.h"
+#include "target/x86/tune/build.h"
 #include "target/x86/tune/inner_loop.h"
 #include "target/x86/tune/measure.h"
+#include "target/x86/tune/tuning.h"
 #include "tilewright/extend/extend.h"
 #include "x86/portable.h"
 
@@ -140,6 +143,7 @@ enum { MEASURED = 3 };
 enum { MEASURED = 1 };
 #endif
 
+/* Every second one is trusted: its parts are compiled by themselves. */
 static void schedules_make_right_kernels(void **state) {
   static const char *const rest[] = {"tile rows=5 vectors=2\nunroll k=2\nprefetch bytes=256\nblock k=48\na packed\n",
                                      "tile rows=4 vectors=1\nblock m=20\nblock n=32\natb rho=2\nblock k=32\na packed\n",
@@ -161,7 +165,8 @@ static void schedules_make_right_kernels(void **state) {
     const tw_schedule s = schedule_of(text);
     tw_status status = tw_target_emit(target(), &p, &s, &source, &error);
     if (status == TW_OK)
-      status = target()->build(target(), &p, source, strlen(source), &(tw_evaluation){0}, &artefact, &error);
+      status =
+          target()->build(target(), &p, source, strlen(source), &(tw_evaluation){.trust = i % 2}, &artefact, &error);
     if (status != TW_OK) fail_msg("%s: %s", problems[i], error.text);
     assert_int_equal(tw_case_make(&p, 7, 1, &data, &error), TW_OK);
     status = target()->check(target(), artefact, &data, &(tw_evaluation){0}, &error);
@@ -173,6 +178,48 @@ static void schedules_make_right_kernels(void **state) {
     target()->release(artefact);
     free(source);
   }
+}
+
+/* The number of objects in the cache after a source was built: that of the schedule, with `more` before its second line. */
+static int objects_after(const char *cache, const char *schedule, const char *more) {
+  const tw_problem p = problem_of("m=40 n=40 k=40 threads=1");
+  const tw_schedule s = schedule_of(schedule);
+  char *source = NULL, *object = NULL, text[1 << 18], path[512];
+  size_t bytes;
+  int n = 0;
+  tw_error error = {0};
+  if (tw_target_emit(target(), &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
+  const int first = (int)strcspn(source, "\n") + 1;
+  const int length = snprintf(text, sizeof text, "%.*s%s%s", first, source, more, source + first);
+  assert_true(length > 0 && length < (int)sizeof text);
+  if (x86_build(text, (size_t)length, true, &object, &bytes, &error) != TW_OK) fail_msg("%s", error.text);
+  free(object);
+  free(source);
+  snprintf(path, sizeof path, "%s/tilewright/x86-parts", cache);
+  DIR *const directory = opendir(path);
+  for (struct dirent *e; directory && (e = readdir(directory));) n += e->d_name[0] != '.';
+  if (directory) closedir(directory);
+  return n;
+}
+
+static void functions_of_every_tile_are_compiled_once(void **state) {
+  char *cache = NULL;
+  const char *const before = getenv("XDG_CACHE_HOME");
+  char *const kept = before ? strdup(before) : NULL;
+  (void)state;
+  assert_int_equal(tw_directory_temporary(&cache, NULL), TW_OK);
+  setenv("XDG_CACHE_HOME", cache, 1);
+  assert_int_equal(objects_after(cache, "tile rows=4 vectors=1\n", ""), 3); /* functions, tiles, blocks */
+  assert_int_equal(objects_after(cache, "tile rows=4 vectors=1\nblock k=16\n", ""), 4);
+  assert_int_equal(objects_after(cache, "tile rows=3 vectors=1\n", ""), 6);
+  assert_int_equal(objects_after(cache, "tile rows=3 vectors=1\n", "enum { ADDED_BY_HAND };\n"), 7); /* as a whole */
+  if (kept)
+    setenv("XDG_CACHE_HOME", kept, 1);
+  else
+    unsetenv("XDG_CACHE_HOME");
+  tw_directory_remove(cache);
+  free(cache);
+  free(kept);
 }
 
 /* ---- wisdom ---- */
@@ -474,6 +521,7 @@ int main(void) {
       cmocka_unit_test(every_step_of_the_menu_is_legal),
       cmocka_unit_test(illegal_steps_are_named),
       cmocka_unit_test(schedules_make_right_kernels),
+      cmocka_unit_test(functions_of_every_tile_are_compiled_once),
       cmocka_unit_test(wisdom_reaches_the_plan_of_its_problem_alone),
       cmocka_unit_test(wisdom_that_cannot_be_used_is_passed_over),
       cmocka_unit_test(wisdom_that_is_much_slower_than_the_library_is_passed_over),

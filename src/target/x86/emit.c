@@ -435,18 +435,17 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
   x86_kernel_name(s, name);
   x86_kernel_symbol(s, c);
   int lanes = x86_isa_lanes(s->isa), group = x86_group(s->arithmetic), step = x86_k_step(s->isa);
-  tw_text_add(t, "/* %s, made by src/target/x86/emit.c. */\n", name);
   tw_text_add(t, "#define ARITHMETIC_%s\n", arithmetic_in_c[s->arithmetic] + strlen("X86_"));
   tw_text_add(t, "#include \"target/x86/kernel.h\"\n#include \"target/x86/runtime/words_%s.h\"\n", words[s->isa]);
-  const bool amx = s->isa == X86_AMX;
-  if (!amx) tw_text_add(t, "#include \"target/x86/runtime/transpose.h\"\n");
-  tw_text_add(t, "#define PANEL_COLUMNS %d\n#include \"target/x86/runtime/interleave.h\"\n", s->vectors * lanes);
-  const bool converts = s->arithmetic == X86_BF16;
-  tw_text_add(t, "#include \"target/x86/runtime/finish%s.h\"\n", converts ? "_bf16" : "");
+  const bool amx = s->isa == X86_AMX, converts = s->arithmetic == X86_BF16;
   const bool quantizes = !amx && (s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8);
+  tw_text_add(t, "\n" X86_SHARED_COMMENT "\n#include \"target/x86/runtime/transpose%s.h\"\n", amx ? "_amx" : "");
+  tw_text_add(t, "#define PANEL_COLUMNS %d\n#include \"target/x86/runtime/interleave.h\"\n", s->vectors * lanes);
+  tw_text_add(t, "#include \"target/x86/runtime/finish%s.h\"\n", converts ? "_bf16" : "");
+  if (quantizes) tw_text_add(t, "#include \"target/x86/runtime/quantize.h\"\n");
+  tw_text_add(t, "\n" X86_TILES_COMMENT "\n/* %s, made by src/target/x86/emit.c. */\n", name);
   tw_text_add(t, "#include \"target/x86/runtime/codes_%s.h\"\n", words[s->isa]);
-  if (has_stored(s)) tw_text_add(t, "#include \"target/x86/runtime/dots_avx512.h\"\n");
-  tw_text_add(t, "%s\n", quantizes ? "#include \"target/x86/runtime/quantize.h\"\n" : "");
+  tw_text_add(t, "%s\n", has_stored(s) ? "#include \"target/x86/runtime/dots_avx512.h\"\n" : "");
   if (amx) {
     x86_emit_amx_tiles(s, t);
   } else {

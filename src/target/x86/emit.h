@@ -5,6 +5,12 @@
 #include "base/strings.h"
 #include "target/x86/variant.h"
 
+/* The beginnings of a source's three parts. A search compiles each by itself and keeps its object (tune/build.c): the
+ * first for kernels of one width and instruction set, the second for kernels that differ in their blocks alone. */
+#define X86_SHARED_COMMENT "/* functions that do not depend on the tile */"
+#define X86_TILES_COMMENT "/* the tiles */"
+#define X86_BLOCKS_COMMENT "/* the loops around the kernel */"
+
 /* Appends the tile functions of one kernel and their `x86_kernel` (a global, x86_kernel_symbol). The text includes
  * only headers of src/target/x86. */
 void x86_emit_kernel(const x86_variant *, tw_text *);

@@ -72,7 +72,7 @@ static void read_sums(const x86_finish *f, int64_t row, float *x) {
 #endif
 }
 
-static void finish(const x86_finish *f) {
+SHARED void finish(const x86_finish *f) {
   const int64_t n = f->columns;
   for (int64_t i = 0; i < f->rows; i++) {
     float x[X86_COLUMNS_MAX], old[X86_COLUMNS_MAX];

@@ -25,7 +25,7 @@ static void convert_sums(const x86_finish *f) {
   }
 }
 
-static void finish_bf16(const x86_finish *f) {
+SHARED void finish_bf16(const x86_finish *f) {
   if (only_converts(f))
     convert_sums(f);
   else

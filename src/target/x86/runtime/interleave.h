@@ -46,7 +46,7 @@ static inline __attribute__((always_inline)) void interleave_rows(packed_unit *r
 /* to[p * pitch + j] = unit p of column j, in units, for `width` <= pitch columns; element (q, j) of the source is at
  * q * stride + j * (bytes of an element). Real elements of 32 bits are multiplied by `scale`. Columns after `width` are
  * not touched. Where the compiler knows the width, that of a panel or a strip, a row becomes a few whole vectors. */
-static void interleave(void *to, const void *from, int64_t stride, int64_t width, int64_t pitch, int64_t units,
+SHARED void interleave(void *to, const void *from, int64_t stride, int64_t width, int64_t pitch, int64_t units,
                        float scale) {
 #define STRIP(rows)                                                                                                    \
   case rows: interleave_rows(to, from, stride, rows, rows, units, 1); return;
@@ -81,7 +81,7 @@ static void interleave(void *to, const void *from, int64_t stride, int64_t width
 
 /* to[p * pitch + j] = unit p of row j, for `width` <= pitch rows of `units` units, `stride` bytes apart: B that is stored
  * transposed. The last four rows and units may be done twice rather than one by one. */
-static void gather(void *to_start, const void *from_start, int64_t stride, int64_t width, int64_t pitch, int64_t units,
+SHARED void gather(void *to_start, const void *from_start, int64_t stride, int64_t width, int64_t pitch, int64_t units,
                    float scale) {
   enum { UNIT = 4, STEP = 4 };
   char *to = to_start;

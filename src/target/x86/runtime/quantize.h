@@ -129,7 +129,7 @@ INLINE void round_blocks(x86_real type, const char *from, const int64_t *at, int
 }
 #endif
 
-static void scales_of_rows(x86_real type, const void *from, int64_t stride, int64_t rows, int64_t n, float *scale) {
+SHARED void scales_of_rows(x86_real type, const void *from, int64_t stride, int64_t rows, int64_t n, float *scale) {
   const int64_t blocks = n / BLOCK, rest = n % BLOCK;
   for (int64_t i = 0; i < rows; i++) {
     const char *row = (const char *)from + i * stride;
@@ -276,7 +276,7 @@ INLINE void quantize_rows(x86_real type, const x86_quantize *q) {
     }
 }
 
-static void quantize(const x86_quantize *q) {
+SHARED void quantize(const x86_quantize *q) {
   if (q->type == X86_REAL_F32)
     quantize_rows(X86_REAL_F32, q);
   else if (q->type == X86_REAL_BF16)

@@ -16,8 +16,7 @@
  * Measured at 256 x 256 x 256: 1.04 TFLOP/s; without repeated lines 1.22; without prefetches of A, too, 1.71. The following
  * tile of C is prefetched, two rows for each step.
  *
- * Packed A (`transpose`): 16 units at a time, for each a row's 64 bytes after the other's; then what is left of k,
- * likewise. */
+ * Packed A: transpose_amx.h. */
 #ifndef TW_X86_TILES_AMX_H
 #define TW_X86_TILES_AMX_H
 
@@ -237,16 +236,6 @@ static inline __attribute__((always_inline)) void run_strips(bool two, int rows,
   }
 STRIPS(packed_strips, false)
 STRIPS(direct_strips, true)
-
-/* Packs a strip of A. */
-static void transpose(void *to_start, const void *from_start, int64_t stride, int64_t rows, int64_t units) {
-  char *to = to_start;
-  const char *from = from_start;
-  for (; units >= SIDE; units -= SIDE, from += TILE_LINE)
-    for (int64_t i = 0; i < rows; i++, to += TILE_LINE) memcpy(to, from + i * stride, TILE_LINE);
-  const size_t bytes = (size_t)units * X86_UNIT; /* what is left: often nothing */
-  for (int64_t i = 0; bytes && i < rows; i++, to += bytes) memcpy(to, from + i * stride, bytes);
-}
 
 /* The peak: multiplications alone. */
 static void spin(int64_t rounds) {

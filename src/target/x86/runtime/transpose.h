@@ -10,7 +10,7 @@
 #include "target/x86/runtime/quad.h"
 /* to[p * rows + i] = from[i][p], in units; `stride` in bytes. The last four rows and units of a strip may be done twice
  * rather than one by one. Four rows at a time: more might lie in one set of the cache. */
-static void transpose(void *to_start, const void *from_start, int64_t stride, int64_t rows, int64_t units) {
+SHARED void transpose(void *to_start, const void *from_start, int64_t stride, int64_t rows, int64_t units) {
   enum { UNIT = 4, STEP = 4 };
   char *to = to_start;
   const char *from = from_start;

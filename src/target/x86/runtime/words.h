@@ -7,6 +7,9 @@
 
 #define WORD static inline __attribute__((always_inline, unused))
 
+/* The linkage of functions that do not depend on the tile; apart.h has another one. */
+#define SHARED static
+
 typedef int32_t unit __attribute__((aligned(1), may_alias)); /* elements of 8 and 16 bits begin anywhere */
 
 WORD void fetch(const void *p) { __builtin_prefetch(p); }

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/strings.h"
+#include "target/x86/emit.h"
 #include "toolchain/object.h"
 #include "toolchain/toolchain.h"
 
@@ -73,7 +74,7 @@ static void key_of(const tw_toolchain *tools, const char *source, size_t length,
   tw_hash h;
   const tw_embedded *e;
   tw_hash_start(&h);
-  tw_hash_add_string(&h, "layout 2"); /* change it when the code below changes the built object */
+  tw_hash_add_string(&h, "layout 3"); /* change it when the code below changes the built object */
   tw_hash_add_string(&h, tools->identity);
   for (; *flag; flag++) tw_hash_add_string(&h, *flag);
   for (size_t i = 0; (e = tw_embedded_at(i)); i++)
@@ -136,8 +137,8 @@ static tw_status compile(const maker *m, const char *const flag[], const char *k
   return run(m, argv, "compiling the kernel", error);
 }
 
-/* Without the system's start files: loading the object runs no code of it. `more`: a second object, or NULL. */
-static tw_status link_objects(const maker *m, const char *more, tw_error *error) {
+/* Without the system's start files: loading the object runs no code of it. */
+static tw_status link_objects(const maker *m, bool divided, tw_error *error) {
   const char *const argv[] = {"",
                               "-shared",
                               "-nostartfiles",
@@ -149,7 +150,8 @@ static tw_status link_objects(const maker *m, const char *more, tw_error *error)
                               "-o",
                               "kernel.so",
                               "-lm",
-                              more,
+                              divided ? "shared.o" : NULL,
+                              "blocks.o",
                               NULL};
   return run(m, argv, "linking the kernel", error);
 }
@@ -178,28 +180,62 @@ static tw_status make_part(const maker *m, const char *const flag[], const char 
   return status;
 }
 
-/* The source up to `blocks`, without the lines of its schedule, which follow the first line. */
-static tw_status make_parts(const maker *m, const char *const flag[], const char *blocks, tw_error *error) {
-  const char *first = memchr(m->source, '\n', (size_t)(blocks - m->source)), *at = first ? first : m->source;
-  while (at < blocks && strncmp(at, "\n// ", 4) == 0) at = memchr(at + 1, '\n', (size_t)(blocks - at));
-  const size_t before = first ? (size_t)(first - m->source) : 0, rest = (size_t)(blocks - at);
-  char *kernel = malloc(before + rest + 1);
-  if (!kernel) return tw_no_memory(error, NULL);
-  memcpy(kernel, m->source, before);
-  memcpy(kernel + before, at, rest);
-  tw_status status = make_part(m, flag, "kernel", kernel, before + rest, error);
-  if (status == TW_OK) status = make_part(m, flag, "blocks", blocks, m->length - (size_t)(blocks - m->source), error);
-  free(kernel);
+typedef struct span {
+  const char *text;
+  size_t length;
+} span;
+
+/* The source from `first` to `last`; NULL: its beginning, its end. */
+static span between(const maker *m, const char *first, const char *last) {
+  const char *const from = first ? first : m->source;
+  return (span){from, (size_t)((last ? last : m->source + m->length) - from)};
+}
+
+/* Compiles the spans as one text. */
+static tw_status make_joined(const maker *m, const char *const flag[], const char *name, const span *list, size_t n,
+                             tw_error *error) {
+  tw_text text = {0};
+  for (size_t i = 0; i < n; i++) tw_text_add_bytes(&text, list[i].text, list[i].length);
+  const size_t length = text.length;
+  char *const joined = tw_text_take(&text);
+  const tw_status status = joined ? make_part(m, flag, name, joined, length, error) : tw_no_memory(error, NULL);
+  free(joined);
   return status;
 }
 
+/* Marks of a source of the library's own; NULL: not found. */
+typedef struct marks {
+  const char *words, *shared, *tiles, *blocks;
+} marks;
+
+static const char *find(const maker *m, const char *mark) { return memmem(m->source, m->length, mark, strlen(mark)); }
+
+/* Is the source in the order that x86_emit writes? Before `words` it has only the lines of the schedule. */
+static bool is_divided(const maker *m, const marks *at) {
+  const char *line = m->trust && at->words ? memchr(m->source, '\n', (size_t)(at->words - m->source) + 1) : NULL;
+  while (line && line < at->words && strncmp(line, "\n//", 3) == 0) line = strchr(line + 1, '\n');
+  return line && line == at->words && at->words < at->shared && at->shared < at->tiles && at->tiles < at->blocks;
+}
+
+/* Both kernel parts begin with the text from `words` to `shared`. */
+static tw_status make_parts(const maker *m, const char *const flag[], const marks *at, tw_error *error) {
+  static const char apart[] = "\n#include \"target/x86/runtime/apart.h\"";
+  const span first = between(m, at->words, at->shared), include = {apart, sizeof apart - 1};
+  const span shared[] = {first, include, between(m, at->shared, at->tiles)};
+  const span tiles[] = {first, include, between(m, at->tiles, at->blocks)}, blocks = between(m, at->blocks, NULL);
+  tw_status status = make_joined(m, flag, "shared", shared, 3, error);
+  if (status == TW_OK) status = make_joined(m, flag, "kernel", tiles, 3, error);
+  return status == TW_OK ? make_joined(m, flag, "blocks", &blocks, 1, error) : status;
+}
+
+/* Only a text of the library's own is divided: a line of another source could mean more than it shows. If a changed text
+ * does not compile in parts, it is compiled as a whole. */
 static tw_status make_object(const maker *m, const char *const flag[], char **object, size_t *bytes, tw_error *error) {
-  /* Only in the library's own text: a line of another source could mean more than it shows. */
-  static const char mark[] = "\n" X86_BLOCKS_COMMENT;
-  const char *blocks = m->trust ? memmem(m->source, m->length, mark, sizeof mark - 1) : NULL;
-  tw_status status =
-      blocks ? make_parts(m, flag, blocks, error) : make_part(m, flag, "kernel", m->source, m->length, error);
-  if (status == TW_OK) status = link_objects(m, blocks ? "blocks.o" : NULL, error);
+  const marks at = {find(m, "\n#define ARITHMETIC_"), find(m, "\n" X86_SHARED_COMMENT), find(m, "\n" X86_TILES_COMMENT),
+                    find(m, "\n" X86_BLOCKS_COMMENT)};
+  const bool divided = is_divided(m, &at) && make_parts(m, flag, &at, NULL) == TW_OK;
+  tw_status status = divided ? TW_OK : make_part(m, flag, "kernel", m->source, m->length, error);
+  if (status == TW_OK) status = link_objects(m, divided, error);
   if (status == TW_OK) status = tw_tool_read(m->directory, "kernel.so", object, bytes, error);
   return status;
 }

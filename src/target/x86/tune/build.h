@@ -11,10 +11,6 @@
  * it gets all that this CPU has. */
 #define X86_ISA_COMMENT "tilewright isa: "
 
-/* In a source of the library's own: what follows is compiled by itself. What precedes is kept for other sources that
- * begin with it, but for the steps of their schedules: kernels that differ in their blocks alone are compiled once. */
-#define X86_BLOCKS_COMMENT "/* the loops around the kernel: compiled by themselves */"
-
 /* Compiles with $TILEWRIGHT_CC or `cc`, confined (src/toolchain); the object is inspected and not run.
  * `object` is malloc'ed. TW_FAILED with the compiler's message; TW_NO_COMPILER without a compiler, TW_MISSING where the system
  * cannot confine it and the source is not trusted. */
