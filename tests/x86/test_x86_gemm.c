@@ -353,7 +353,7 @@ static void strips_in_a_row_are_strips_one_by_one(void **state) {
 
 /* One product of bf16, with a row for each kind of sum: infinite, NaN, subnormal, too large. */
 static void compute_bf16(const char *kernel, tw_type c_type, int m, int n, int k, void *c) {
-  enum { MOST = 80 * 160 };
+  enum { MOST = 1101 * 130 };
   static uint16_t a[MOST], b[MOST];
   const tw_gemm_spec s = {.size = sizeof s,
                           .m = m,
@@ -383,21 +383,27 @@ static void compute_bf16(const char *kernel, tw_type c_type, int m, int n, int k
   tw_gemm_plan_destroy(plan);
 }
 
+static void expect_rounded_sums(const char *kernel, int m, int n, int k) {
+  float *const sums = malloc((size_t)(m * n) * sizeof *sums);
+  uint16_t *const c = malloc((size_t)(m * n + 1) * sizeof *c);
+  c[m * n] = 0x1234;
+  compute_bf16(kernel, TW_F32, m, n, k, sums);
+  compute_bf16(kernel, TW_BF16, m, n, k, c);
+  for (int at = 0; at < m * n; at++) assert_int_equal(c[at], tw_f32_to_bf16(sums[at]));
+  assert_int_equal(c[m * n], 0x1234);
+  free(sums);
+  free(c);
+}
+
+/* The largest product exceeds half of L2: AMX computes it strip by strip, and its rows of A have no gap. */
 static void bf16_results_are_rounded_sums(void **state) {
   (void)state;
-  enum { M = 37, N = 75, K = 130 };
-  static float sums[M * N];
-  static uint16_t c[M * N + 1];
+  enum { M = 37, N = 75, K = 130, M_LARGE = 1101, N_LARGE = 201, K_LARGE = 128 };
   const char *name;
   for (size_t i = 0; (name = kernel_at(i)); i++) {
     if (kernel_named(name)->arithmetic != X86_BF16) continue;
-    for (int n = 1; n <= N; n += 1 + n % 3) {
-      c[M * n] = 0x1234;
-      compute_bf16(name, TW_F32, M, n, K, sums);
-      compute_bf16(name, TW_BF16, M, n, K, c);
-      for (int at = 0; at < M * n; at++) assert_int_equal(c[at], tw_f32_to_bf16(sums[at]));
-      assert_int_equal(c[M * n], 0x1234);
-    }
+    for (int n = 1; n <= N; n += 1 + n % 3) expect_rounded_sums(name, M, n, K);
+    expect_rounded_sums(name, M_LARGE, N_LARGE, K_LARGE);
   }
 }
 

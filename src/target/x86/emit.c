@@ -28,7 +28,7 @@ typedef struct tile {
   bool turned; /* A is stored by columns, `a_stride` apart, and read in place */
 } tile;
 
-static bool rounds(const x86_variant *s) { return s->arithmetic == X86_BF16 && s->isa != X86_AMX; }
+static bool rounds(const x86_variant *s) { return s->arithmetic == X86_BF16; }
 
 static tile tile_of(const x86_variant *s, int rows, bool direct, int vectors) {
   return (tile){.s = s, .rows = rows, .vectors = vectors, .vector = X86_UNIT * x86_isa_lanes(s->isa), .direct = direct};

@@ -117,6 +117,11 @@ static void run_coded(const job *j, const strip *t, int64_t block, int64_t colum
   tiles_on_codes(p, j->o->packed_b)[t->rows - 1](&o);
 }
 
+/* Bytes of an element that a tile stores. */
+static int64_t stored_bytes(const tw_gemm_plan *p, bool plain) {
+  return plain && p->rounds ? (int64_t)sizeof(uint16_t) : X86_UNIT;
+}
+
 enum { PAGE = 4096 }; /* the hardware prefetches rows of C that are less than a page apart */
 
 /* Prefetches C while its sums are computed, if they are stored only at the end. */
@@ -145,8 +150,7 @@ static bool takes_strips(const tw_gemm_plan *p, int64_t block, bool plain) { ret
 static void run_tile(const job *j, const strip *t, int64_t block, int64_t column, const panel *b, bool plain) {
   const tw_gemm_plan *p = j->p;
   const int64_t columns = x86_min(b->columns, j->column + j->columns - column);
-  const bool rounds = plain && p->rounds;
-  const int64_t element = rounds ? (int64_t)sizeof(uint16_t) : X86_UNIT;
+  const int64_t element = stored_bytes(p, plain);
   char *sums = j->workspace + p->tile_at;
   int64_t stride = b->columns * X86_UNIT;
   if (plain || (p->blocks > 1 && p->sums_in_c)) {
@@ -158,9 +162,9 @@ static void run_tile(const job *j, const strip *t, int64_t block, int64_t column
   }
   if (!plain && p->blocks == 1) fetch_c(j, t, column, columns);
   const bool accumulate = block > 0 || (plain && p->adds);
-  const int into = (accumulate ? X86_ADD
-                    : rounds   ? X86_ROUND
-                               : X86_SET) |
+  const int into = (accumulate           ? X86_ADD
+                    : plain && p->rounds ? X86_ROUND
+                                         : X86_SET) |
                    (p->by_strips ? X86_BY_STRIPS : 0) | (b->fetches_c ? X86_FETCH_C : 0);
   if (p->on_codes)
     run_coded(j, t, block, columns, b, sums, stride, accumulate);
@@ -340,6 +344,7 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
       p->packs_b ? j->workspace + p->b_at : (const char *)j->o->packed_b + x86_panel_at(p, block, j->column / width);
   const int64_t scales = p->has_codes ? (int64_t)x86_scales_bytes(p, units) : 0;
   const bool in_c = plain || (p->blocks > 1 && p->sums_in_c); /* tiles store to C */
+  const int64_t c_row = p->spec.ldc * stored_bytes(p, plain);
   panel b = {.packed = first, .scales_stride = scales};
   strips all = {0};
   int64_t before = 0; /* panels at once, for which `all` are the strips */
@@ -352,7 +357,7 @@ static void run_rows(const job *j, int64_t row, int64_t rows, int64_t block, boo
     bring_units(j, block, &b, bytes, scales);
     const int64_t most = takes_strips(p, block, plain) ? all.left : 1;
     const bool near = p->near && all.left >= PARTS_MOST;
-    b.fetches_c = p->kernel->isa == X86_AMX && in_c && all.left > 1 && p->spec.ldc * X86_UNIT >= PAGE;
+    b.fetches_c = p->kernel->isa == X86_AMX && in_c && all.left > 1 && c_row >= PAGE;
     strip t;
     int64_t index = 0; /* index of a strip: a run of strips ends with the prefetch */
     for (strips s = all; next_strips(j, &s, block, index < PARTS_MOST ? x86_min(most, PARTS_MOST - index) : most, &t);

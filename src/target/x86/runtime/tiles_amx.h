@@ -139,6 +139,39 @@ static inline __attribute__((always_inline)) void store_sums_of(bool two, char *
   _tile_stored(3, c + SIDE * stride + TILE_LINE, stride);
 }
 
+/* The sums of a tile on their way to a C of bf16: rounded while the next tile is multiplied, which leaves vectors free. The
+ * tiles take turns with two buffers. */
+typedef struct waiting {
+  char *buffer;  /* of the next tile */
+  int64_t other; /* bytes from it to the other buffer */
+  int rows;      /* not rounded yet */
+  const char *from;
+  char *to;
+  int64_t to_stride, columns;
+} waiting;
+
+#if defined ARITHMETIC_BF16
+enum { ROWS_OF_STEP = 4 }; /* of C, during 16 units of k */
+static inline __attribute__((always_inline)) bool rounds_to(int into) { return into & X86_ROUND; }
+static inline __attribute__((always_inline)) void round_row(waiting *w, part left, part right) {
+  store_rounded_pair(w->to, left, right, load_sums(w->from), load_sums(w->from + TILE_LINE));
+  w->from += PANEL_ROW, w->to += w->to_stride, w->rows--;
+}
+static inline __attribute__((always_inline)) void round_rows(waiting *w) {
+  const part left = first(w->columns), right = first(w->columns - SIDE);
+  if (w->rows < ROWS_OF_STEP) return;
+  _Pragma("GCC unroll 4") for (int i = 0; i < ROWS_OF_STEP; i++) round_row(w, left, right);
+}
+static inline __attribute__((always_inline)) void round_rest(waiting *w) {
+  const part left = first(w->columns), right = first(w->columns - SIDE);
+  while (w->rows > 0) round_row(w, left, right);
+}
+#else
+static inline bool rounds_to(int into) { return (void)into, false; }
+static inline void round_rows(waiting *w) { (void)w; }
+static inline void round_rest(waiting *w) { (void)w; }
+#endif
+
 /* Prefetches into L2 during a tile: in each step, `lines` from `next` on, `distance` apart, and rows of C from `c` on. */
 typedef struct soon {
   const char *next, *c;
@@ -149,9 +182,9 @@ typedef struct soon {
 static inline __attribute__((always_inline)) const char *run_tile(bool two, int rows, bool in_place, bypass by,
                                                                   int64_t units, const char *a, int64_t a_stride,
                                                                   const char *b, char *c, int64_t c_stride,
-                                                                  int64_t columns, int into, soon s) {
-  _Alignas(TILE_LINE) char edge[TILE_ROWS * PANEL_ROW];
-  const bool whole = columns >= TILE_COLUMNS;
+                                                                  int64_t columns, int into, soon s, waiting *w) {
+  char *const edge = w->buffer;
+  const bool rounds = rounds_to(into), whole = columns >= TILE_COLUMNS && !rounds;
   char *const to = whole ? c : edge;
   const int64_t to_stride = whole ? c_stride : PANEL_ROW;
   b += START; /* what vectors begin their sums with: here A's sign is the instruction's business */
@@ -174,13 +207,22 @@ static inline __attribute__((always_inline)) const char *run_tile(bool two, int 
   for (; units >= SIDE; units -= SIDE, a += advance, b += SIDE * PANEL_ROW) {
     const char *line = s.next;
     for (int64_t i = 0; i < s.lines; i++, line += s.distance) fetch_next(line);
-    s.next = by == B_BYPASSES ? s.next + TILE_LINE : line;
-    for (int i = 0; i < 2 && s.c != end_of_c; i++, s.c += c_stride) fetch_sums(s.c), fetch_sums(s.c + TILE_LINE);
+    s.next = s.distance == TILE_LINE ? line : s.next + TILE_LINE;
+    for (int i = 0; i < 2 && s.c != end_of_c; i++, s.c += c_stride) {
+      fetch_sums(s.c);
+      if (!rounds) fetch_sums(s.c + TILE_LINE);
+    }
+    if (rounds) round_rows(w);
     step(two, by, a, stride, b);
   }
   if (units) last_step(rows, units, a, in_place ? a_stride : units * X86_UNIT, b);
+  if (rounds) round_rest(w);
   store_sums_of(two, to, to_stride);
-  if (!whole) {
+  if (rounds) {
+    stays_in_memory(edge);
+    w->rows = rows, w->from = edge, w->to = c, w->to_stride = c_stride, w->columns = columns;
+    w->buffer += w->other, w->other = -w->other;
+  } else if (!whole) {
     stays_in_memory(edge);
     copy_part(rows, columns, c, c_stride, edge, PANEL_ROW);
   }
@@ -191,12 +233,14 @@ static inline __attribute__((always_inline)) const char *run_tile(bool two, int 
 static inline __attribute__((always_inline)) void run_panels(bool two, int rows, bool in_place, int64_t units,
                                                              const char *a, int64_t a_stride, const char *b, char *c,
                                                              int64_t c_stride, int64_t columns, int into,
-                                                             const char *next, int64_t next_step) {
+                                                             const char *next, int64_t next_step, waiting *w) {
   const char *const c_of_next = into & X86_FETCH_C ? c + rows * c_stride : NULL;
-  for (int64_t left = TILE_ROWS; columns > 0; columns -= TILE_COLUMNS, c += PANEL_ROW) {
+  const int64_t distance = in_place && a_stride == units * X86_UNIT ? TILE_LINE : a_stride;
+  const int row_of_c = rounds_to(into) ? TILE_LINE : PANEL_ROW;
+  for (int64_t left = TILE_ROWS; columns > 0; columns -= TILE_COLUMNS, c += row_of_c) {
     const int64_t lines = next_step < left ? next_step : left;
     run_tile(two, rows, in_place, B_BYPASSES, units, a, a_stride, b, c, c_stride, columns, into,
-             (soon){next, columns > TILE_COLUMNS ? c + PANEL_ROW : c_of_next, lines, a_stride});
+             (soon){next, columns > TILE_COLUMNS ? c + row_of_c : c_of_next, lines, distance}, w);
     left -= lines, next += lines * a_stride;
     b += START + units * PANEL_ROW;
   }
@@ -206,20 +250,23 @@ static inline __attribute__((always_inline)) void run_strips(bool two, int rows,
                                                              const char *a, int64_t a_stride, const char *b, char *c,
                                                              int64_t c_stride, int64_t columns, int into,
                                                              const char *next, int64_t next_step, int64_t strips) {
+  _Alignas(TILE_LINE) char buffers[2][TILE_ROWS * PANEL_ROW];
+  waiting w = {.buffer = buffers[0], .other = sizeof buffers[0]};
   if (rows < TILE_ROWS) set_shapes(rows);
   if (into & X86_BY_STRIPS) {
-    run_panels(two, rows, in_place, units, a, a_stride, b, c, c_stride, columns, into, next, next_step);
+    run_panels(two, rows, in_place, units, a, a_stride, b, c, c_stride, columns, into, next, next_step, &w);
   } else {
     const bool is_split = in_place && a_stride % TILE_LINE != 0;
     for (; strips > 0; strips--, a += rows * (in_place ? a_stride : units * X86_UNIT), c += rows * c_stride) {
       const soon s = {next, into & X86_FETCH_C ? c + rows * c_stride : NULL, 2 * SIDE * next_step / TILE_LINE,
                       TILE_LINE};
       if (is_split)
-        next = run_tile(two, rows, in_place, NO_BYPASS, units, a, a_stride, b, c, c_stride, columns, into, s);
+        next = run_tile(two, rows, in_place, NO_BYPASS, units, a, a_stride, b, c, c_stride, columns, into, s, &w);
       else
-        next = run_tile(two, rows, in_place, A_BYPASSES, units, a, a_stride, b, c, c_stride, columns, into, s);
+        next = run_tile(two, rows, in_place, A_BYPASSES, units, a, a_stride, b, c, c_stride, columns, into, s, &w);
     }
   }
+  if (rounds_to(into)) round_rest(&w);
   if (rows < TILE_ROWS) set_shapes(TILE_ROWS);
 }
 
