@@ -51,33 +51,6 @@ static void quantize(const tw_gemm *g, double *x) {
   }
 }
 
-void tw_gemm_row(const tw_gemm_values *v, int64_t i, double *out) {
-  if (v->row) {
-    v->row(v, i, out);
-    return;
-  }
-  const tw_gemm *g = &v->g;
-  tw_gemm_packed planes;
-  if (tw_gemm_packs_a(g) && tw_gemm_packed_of(g, 'a', &planes, NULL) == TW_OK) {
-    tw_gemm_unpack_row(&planes, v->a, v->codes_scale_a, i, out);
-    return;
-  }
-  tw_element_row(v->numerics.a, v->a, g->a_transposed ? i : i * g->lda, g->a_transposed ? g->lda : 1, g->k, out);
-  quantize(g, out);
-  apply_scales(g, v->scale_a, i, g->m, 1, g->a_transposed, out);
-}
-
-void tw_gemm_column(const tw_gemm_values *v, int64_t j, double *out) {
-  const tw_gemm *g = &v->g;
-  tw_gemm_packed planes;
-  if (g->packed && tw_gemm_packed_of(g, 'b', &planes, NULL) == TW_OK) {
-    tw_gemm_unpack_row(&planes, v->b, v->codes_scale_b, j, out);
-    return;
-  }
-  tw_element_row(v->numerics.b, v->b, g->b_transposed ? j * g->ldb : j, g->b_transposed ? 1 : g->ldb, g->k, out);
-  apply_scales(g, v->scale_b, j, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out);
-}
-
 /* `n` lines of k elements that are beside each other in memory: element p of line c is at p pitch + c. Each piece of
  * memory is read once for all lines. */
 static void read_beside(tw_type type, const void *data, int64_t at, int64_t pitch, int64_t k, int64_t n, double *out) {
@@ -92,27 +65,34 @@ static void read_beside(tw_type type, const void *data, int64_t at, int64_t pitc
     }
 }
 
-void tw_gemm_column_run(const tw_gemm_values *v, int64_t j, int64_t n, double *out) {
-  const tw_gemm *g = &v->g;
-  if (g->packed || g->b_transposed) {
-    for (int64_t c = 0; c < n; c++) tw_gemm_column(v, j + c, out + c * g->k);
-    return;
-  }
-  read_beside(v->numerics.b, v->b, j, g->ldb, g->k, n, out);
-  for (int64_t c = 0; c < n; c++)
-    apply_scales(g, v->scale_b, j + c, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out + c * g->k);
-}
-
 void tw_gemm_row_run(const tw_gemm_values *v, int64_t i, int64_t n, double *out) {
   const tw_gemm *g = &v->g;
-  if (v->row || tw_gemm_packs_a(g) || !g->a_transposed) {
-    for (int64_t r = 0; r < n; r++) tw_gemm_row(v, i + r, out + r * g->k);
-    return;
+  tw_gemm_packed planes;
+  const bool packed = !v->row && tw_gemm_packs_a(g) && tw_gemm_packed_of(g, 'a', &planes, NULL) == TW_OK,
+             plain = !v->row && !packed;
+  if (plain && g->a_transposed) read_beside(v->numerics.a, v->a, i, g->lda, g->k, n, out);
+  for (int64_t end = i + n; i < end; i++, out += g->k) {
+    if (v->row) v->row(v, i, out);
+    if (packed) tw_gemm_unpack_row(&planes, v->a, v->codes_scale_a, i, out);
+    if (!plain) continue;
+    if (!g->a_transposed) tw_element_row(v->numerics.a, v->a, i * g->lda, 1, g->k, out);
+    quantize(g, out);
+    apply_scales(g, v->scale_a, i, g->m, 1, g->a_transposed, out);
   }
-  read_beside(v->numerics.a, v->a, i, g->lda, g->k, n, out);
-  for (int64_t r = 0; r < n; r++) {
-    quantize(g, out + r * g->k);
-    apply_scales(g, v->scale_a, i + r, g->m, 1, g->a_transposed, out + r * g->k);
+}
+
+void tw_gemm_column_run(const tw_gemm_values *v, int64_t j, int64_t n, double *out) {
+  const tw_gemm *g = &v->g;
+  tw_gemm_packed planes;
+  const bool packed = g->packed && tw_gemm_packed_of(g, 'b', &planes, NULL) == TW_OK;
+  if (!packed && !g->b_transposed) read_beside(v->numerics.b, v->b, j, g->ldb, g->k, n, out);
+  for (int64_t end = j + n; j < end; j++, out += g->k) {
+    if (packed) {
+      tw_gemm_unpack_row(&planes, v->b, v->codes_scale_b, j, out);
+      continue;
+    }
+    if (g->b_transposed) tw_element_row(v->numerics.b, v->b, j * g->ldb, 1, g->k, out);
+    apply_scales(g, v->scale_b, j, g->n, TW_GEMM_SCALE_BLOCK, !g->b_transposed, out);
   }
 }
 
@@ -127,7 +107,7 @@ void tw_gemm_term_sizes(const tw_gemm_values *v, double *room, double size[]) {
   for (int64_t p = 0; p < k; p++) size[p] = 0;
   for (int64_t i = 0; i < n; i++) {
     double all = 0;
-    tw_gemm_column(v, (int64_t)((__int128)v->g.n * i / n), room);
+    tw_gemm_column_run(v, (int64_t)((__int128)v->g.n * i / n), 1, room);
     for (int64_t p = 0; p < k; p++) all += room[p] * room[p];
     for (int64_t p = 0; p < k; p++) size[p] += all > 0 ? room[p] * room[p] * (double)k / all : 0;
   }

@@ -19,10 +19,8 @@ struct tw_gemm_values {
 
 tw_gemm_values tw_gemm_values_of(const tw_gemm *, void *const buffers[]);
 
-/* Row i of op(A), column j of op(B): k numbers each, scales included. */
-void tw_gemm_row(const tw_gemm_values *, int64_t i, double *out);
-void tw_gemm_column(const tw_gemm_values *, int64_t j, double *out);
-/* Rows i .. i + n - 1 or columns j .. j + n - 1, one after the other: reads neighbours in memory together. */
+/* Rows i .. i + n - 1 of op(A), columns j .. j + n - 1 of op(B), one after the other: k numbers each, scales included.
+ * Neighbours in memory are read together. */
 void tw_gemm_row_run(const tw_gemm_values *, int64_t i, int64_t n, double *out);
 void tw_gemm_column_run(const tw_gemm_values *, int64_t j, int64_t n, double *out);
 double tw_gemm_bias_at(const tw_gemm_values *, int64_t i, int64_t j);
