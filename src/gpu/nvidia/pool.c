@@ -9,7 +9,7 @@
 
 #define PLAN tw_tile_pool_plan
 
-enum { WARP = 32, THREADS_USUAL = 256, OUTPUTS_MAX = 16, UNROLLED_MAX = 2048, VECTORS_MAX = 8 };
+enum { WARP = 32, THREADS_USUAL = 256, OUTPUTS_MAX = 16, UNROLLED_MAX = 2048, VECTORS_MAX = 4 };
 
 /* Rows of x that a thread's results are computed from. */
 static int64_t rows_of(const tw_pool *l, int outputs) {
@@ -63,7 +63,7 @@ static const tw_verb verbs[] = {
     {TW_NUMBERED("vectors", "vectors 4",
                  "Set the pieces of 16 bytes that a thread loads of a row; warps exchange what windows share.", PLAN,
                  vectors, 1, VECTORS_MAX),
-     .offers = "1, 2, 4, 8", .why = "a window takes few steps, and loads and stores have 16 bytes"},
+     .offers = "1, 2, 4", .why = "a window takes few steps, and loads and stores have 16 bytes"},
     TW_TILE_THREADS(PLAN, "64, 128, 256, 512, 1024", "larger blocks share more lines of the L1"),
 };
 static const tw_language language = {TW_LANGUAGE("pool on NVIDIA GPUs", verbs)};
