@@ -188,8 +188,6 @@ cdna_lowering cdna_lower_salu, cdna_lower_flow, cdna_lower_valu, cdna_lower_smem
 void cdna_lower(cdna_program *, const cdna_code *, cdna_op *);
 /* A program without code, for lowering single instructions; false without memory. */
 bool cdna_program_open(cdna_program *);
-/* executed.c: true if the row is executed in this form. *exists: the machine has it; *why: the reason for stopping. */
-bool cdna_is_executed(cdna_arch, const cdna_instruction *, cdna_variant form, bool *exists, const char **why);
 /* Fills a source from an operand. */
 void cdna_lower_source(cdna_program *, const cdna_code *, const cdna_operand_form *, cdna_source *);
 /* Stops the wave: op->why. */
