@@ -280,7 +280,6 @@ double tw_gemm_glu_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, double
   return off + n->unit * (fabs(acted * up) + off) + n->least;
 }
 
-/* A result of 16 bits has an error of half a unit of its own, or one unit more where the sum has an error. */
 /* Sums that are kept in 8 or 16 bits are rounded up to once for every 8 of k, each time by half a unit at most
  * (Hoeffding). This holds if no partial sum comes near the range. If one may (a walk, numerics.h), saturation can
  * give any result; then a target compares with its own definition. */
@@ -290,11 +289,16 @@ static double narrow_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_g
   return reach + roundings < n->narrow ? roundings / 2 + 1 : 2 * n->narrow;
 }
 
+double tw_gemm_off(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s) {
+  const double off = sum_off(g, n, s);
+  return g->gelu ? gelu_off(g, s->value, off) : off;
+}
+
+/* A result of 16 bits has an error of half a unit of its own, or one unit more where the sum has an error. */
 double tw_gemm_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, const tw_gemm_sizes *s, bool stored) {
   if (n->exact) return 0;
   if (n->narrow > 0) return narrow_off(g, n, s);
-  double off = sum_off(g, n, s);
-  if (g->gelu) off = gelu_off(g, s->value, off);
+  const double off = tw_gemm_off(g, n, s);
   const double blocks = fabs((double)g->scale) * n->of_blocks * 8 * s->column;
   return off + n->unit * (fabs(s->value) + off - blocks) * (stored ? 2 : 1) + n->least;
 }

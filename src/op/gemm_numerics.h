@@ -83,6 +83,8 @@ static inline double tw_gemm_norm(double fourth_a, double fourth_b) { return sqr
 /* Error bound of a sum of `count` numbers scale * (sum + bias) before they are stored, each with a weight of at most 1
  * and a random sign; sizes: in the mean square. */
 double tw_gemm_signed_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, double count);
+/* Error bound of an element of C of a real type before it is stored. */
+double tw_gemm_off(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *);
 /* Error bound of an element of C. `stored`: it is compared with the right value rounded to C's type. */
 double tw_gemm_tolerance(const tw_gemm *, const tw_gemm_numerics *, const tw_gemm_sizes *, bool stored);
 /* For an element with glu, from its two exact sums and their error bounds. */
