@@ -212,7 +212,7 @@ def worker(directory):
         return {"wrong": f"{n_bad} of {c.numel()}, off by {off.max().item():.3g}"} if n_bad else {}
 
     def names_of(k):
-        n = {x: int(v) for x, v in k.items() if x not in ("a", "b", "c", "acc", "bias", "scale", "scales", "gelu", "arithmetic")}
+        n = {x: int(v) for x, v in k.items() if x not in ("a", "b", "c", "acc", "bias", "scale", "scales", "gelu", "arithmetic", "shuffle")}
         at, bt = n.get("a_transposed", 0), n.get("b_transposed", 0)
         n["lda"] = n.get("lda") or (n["m"] if at else n["k"])
         n["ldb"] = n.get("ldb") or (n["k"] if bt else n["n"])
@@ -230,6 +230,17 @@ def worker(directory):
         if k["b"] == "i4": value = ((nibbles ^ 8) - 8).float()
         else: value = torch.stack([codes.view(n, -1, 32) >> s & 3 for s in (6, 4, 2, 0)], 2).view(n, -1).float() - 1
         return value[:, :kk] * (scales.repeat_interleave(group, 1)[:, :kk] if group else scales)
+
+    def in_registers(codes, two_bits):
+        """Codes of shuffle=mma (src/op/gemm_packed.h) from codes in rows."""
+        n = codes.shape[0]
+        if two_bits:  # 16 rows: i % 2, row % 8; 128 weights: j / 4, j % 4, i / 2, two of a thread, h
+            x = torch.stack([codes.view(n, -1, 32) >> s & 3 for s in (6, 4, 2, 0)], 2).view(n // 16, 2, 8, -1, 2, 4, 2, 4, 2)
+            x = x.permute(0, 3, 2, 7, 4, 6, 8, 1, 5).flip(-1).reshape(-1, 4)
+            return (x[:, 0] | x[:, 1] << 2 | x[:, 2] << 4 | x[:, 3] << 6).view(codes.shape)
+        x = torch.stack((codes & 15, codes >> 4), -1).view(n // 16, 2, 8, -1, 4, 2, 4, 2)  # as above; 64 weights: j, i / 2, two of a thread, h
+        x = x.permute(0, 3, 2, 6, 4, 7, 5, 1).reshape(-1, 2)
+        return (x[:, 0] | x[:, 1] << 4).view(codes.shape)
 
     def do_packed(case, timed):
         """Weights of 4 and 2 bits: beside a copy that moves as many bytes as they have."""
@@ -255,6 +266,8 @@ def worker(directory):
                 o["C"] = torch.empty(m, n, device=device, dtype=torch_type[k["c"] if "c" in k else k["a"]])
                 sets.append(o)
             w, x = unpacked(k, sets[0]["B"], sets[0]["SB"]).double(), sets[0]["A"].double()
+            if k.get("shuffle") == "mma":
+                for o in sets: o["B"] = in_registers(o["B"], k["b"] == "ternary")
             c, size = x @ w.T, x.abs() @ w.abs().T
             del w
             if "D" in sets[0]: c += sets[0]["D"]

@@ -72,8 +72,10 @@ static const tw_key keys[] = {
     TW_FLAG_KEY(
         "packed",
         "B of a type with shared scales is stored as codes and scales; docs/reference/formats.md has the layout"),
-    TW_CHOICE_KEY("shuffle", "none", "none|aiter",
-                  "order of packed mxfp4: rows, or AITER's order for gfx950 (codes of B, and all scales)"),
+    TW_CHOICE_KEY(
+        "shuffle", "none", "none|aiter|mma",
+        "order of packed weights: rows; AITER's order of mxfp4 for gfx950 (codes of B, and all scales); or codes "
+        "of B as registers of NVIDIA's mma"),
     TW_CHOICE_KEY("a_rounding", "exact", "exact|rows|groups",
                   "round A to int8 in the kernel, with a scale for each row or for each group of B"),
     TW_CHOICE_KEY(
@@ -125,7 +127,7 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .rule = (tw_scale_rule)(TW_RULE_FLOOR + tw_problem_int(p, "scale_rule")),
   };
   g.packed = tw_problem_int(p, "packed");
-  g.shuffled = tw_problem_int(p, "shuffle");
+  g.shuffle = (tw_gemm_shuffle)tw_problem_int(p, "shuffle");
   g.b_transposed |= g.packed; /* n rows of k */
   g.d = tw_problem_int(p, "d") ? g.c : g.acc;
   if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
@@ -252,12 +254,17 @@ static tw_status check_packed(const tw_problem *p, const tw_gemm *g, tw_error *e
 }
 
 static tw_status check_shuffle(const tw_gemm *g, tw_error *error) {
-  if (g->packed && g->b == TW_MXFP4 && (!tw_gemm_packs_a(g) || g->a == TW_MXFP4) && g->n % 16 == 0 && g->k % 64 == 0)
-    return TW_OK;
+  const bool aiter = g->shuffle == TW_GEMM_SHUFFLE_AITER;
+  const int unit = g->b == TW_TERNARY ? 128 : 64;
+  const bool type = aiter ? g->b == TW_MXFP4 && (!tw_gemm_packs_a(g) || g->a == TW_MXFP4)
+                          : (g->b == TW_MXFP4 || g->b == TW_I4 || g->b == TW_TERNARY) && !tw_gemm_packs_a(g);
+  if (g->packed && type && g->n % 16 == 0 && g->k % unit == 0) return TW_OK;
   return tw_fail(
       error, TW_USAGE,
-      "shuffle=aiter requires packed=1, b=mxfp4 (and a of mxfp4 or real numbers), n a multiple of 16 and k a "
-      "multiple of 64; found a=%s b=%s n=%" PRId64 " k=%" PRId64 " packed=%d",
+      "shuffle=%s requires packed=1, %s, n a multiple of 16 and k a multiple of %d; found a=%s b=%s n=%" PRId64
+      " k=%" PRId64 " packed=%d",
+      aiter ? "aiter" : "mma",
+      aiter ? "b=mxfp4 (and a of mxfp4 or real numbers)" : "b=i4, ternary or mxfp4, a of real numbers", unit,
       tw_type_name(g->a), tw_type_name(g->b), g->n, g->k, g->packed);
 }
 
@@ -278,7 +285,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   tw_packing packing;
   if (tw_is_float6(g.a) && (status = check_float6(&g, error)) != TW_OK) return status;
   if (g.packed && (status = check_packed(p, &g, error)) != TW_OK) return status;
-  if (g.shuffled && (status = check_shuffle(&g, error)) != TW_OK) return status;
+  if (g.shuffle && (status = check_shuffle(&g, error)) != TW_OK) return status;
   if (tw_gemm_weights_only(&g) && (status = tw_gemm_packing(&g, &packing, error)) != TW_OK) return status;
   if (!tw_gemm_weights_only(&g) && g.group)
     return tw_fail(error, TW_USAGE, "group=%" PRId64 " requires weights with scales (found b=%s)", g.group,

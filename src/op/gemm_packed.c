@@ -8,7 +8,15 @@
 #include "base/strings.h"
 #include "op/operand.h"
 
-enum { TILE_ROWS = 16, TILE_BYTES = 16, PAIR_ROWS = 32, PAIR_BLOCKS = 8, PADDED_ROWS = 256, NAN_SCALE = 0xff };
+enum {
+  TILE_ROWS = 16,
+  TILE_BYTES = 16,
+  PAIR_ROWS = 32,
+  PAIR_BLOCKS = 8,
+  PADDED_ROWS = 256,
+  UNIT_BYTES = 512,
+  NAN_SCALE = 0xff
+};
 
 static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
@@ -16,8 +24,10 @@ bool tw_gemm_packs_a(const tw_gemm *g) { return g->packed && tw_is_mx(g->a); }
 
 tw_status tw_gemm_packed_of(const tw_gemm *g, char operand, tw_gemm_packed *out, tw_error *error) {
   const bool is_a = operand == 'a';
-  *out = (tw_gemm_packed){
-      .rows = is_a ? g->m : g->n, .k = g->k, .shuffled_codes = g->shuffled && !is_a, .shuffled_scales = g->shuffled};
+  *out = (tw_gemm_packed){.rows = is_a ? g->m : g->n,
+                          .k = g->k,
+                          .codes = is_a ? TW_GEMM_SHUFFLE_NONE : g->shuffle,
+                          .shuffled_scales = g->shuffle == TW_GEMM_SHUFFLE_AITER};
   tw_status status = TW_OK;
   if (is_a)
     out->packing = (tw_packing){.format = tw_format_of_type(g->a)};
@@ -33,9 +43,43 @@ static int64_t blocks_of(const tw_gemm_packed *p) { return (int64_t)p->row.row_s
 
 static int64_t code_at(const tw_gemm_packed *p, int64_t row, int64_t byte) {
   const int64_t pitch = (int64_t)p->row.row_codes;
-  if (!p->shuffled_codes) return row * pitch + byte;
   return row / TILE_ROWS * TILE_ROWS * pitch + byte / TILE_BYTES * (TILE_ROWS * TILE_BYTES) +
          row % TILE_ROWS * TILE_BYTES + byte % TILE_BYTES;
+}
+
+/* The first bit of a code among all codes with shuffle=mma, and in its row in the plain order. */
+static int64_t register_bit(const tw_gemm_packed *p, int64_t row, int64_t k) {
+  const int bits = p->packing.format->type == TW_TERNARY ? 2 : 4;
+  const int64_t unit = 256 / bits, tile = row / TILE_ROWS * (p->k / unit) + k / unit, j = k % unit / 16, h = k % 2;
+  const int64_t i = row % TILE_ROWS / 8 + 2 * (k % 16 / 8), thread = 4 * (row % 8) + k % 8 / 2;
+  const int64_t word = bits == 4 ? j : j / 4 * 2 + i / 2, bit = bits == 4 ? 4 * i : i % 2 * 8 + 6 - 2 * (j % 4);
+  return tile * (UNIT_BYTES * 8) + thread * (TILE_BYTES * 8) + word * 32 + 16 * h + bit;
+}
+static int64_t row_bit(const tw_gemm_packed *p, int64_t k) {
+  return p->packing.format->type == TW_TERNARY ? (k / 128 * 32 + k % 32) * 8 + 6 - 2 * (k % 128 / 32) : k * 4;
+}
+/* Moves the codes of a row between its line in the plain order and all codes in the order of registers. */
+static void move_registers(const tw_gemm_packed *p, int64_t row, uint8_t *line, uint8_t *codes, bool to_line) {
+  const int mask = p->packing.format->type == TW_TERNARY ? 3 : 15;
+  for (int64_t k = 0; k < p->k; k++) {
+    const int64_t in_line = row_bit(p, k), in_codes = register_bit(p, row, k), from = to_line ? in_codes : in_line;
+    const int code = (to_line ? codes : line)[from / 8] >> from % 8 & mask;
+    const int64_t to = to_line ? in_line : in_codes;
+    (to_line ? line : codes)[to / 8] |= (uint8_t)(code << to % 8);
+  }
+}
+
+/* The codes of a row, from its line in the plain order to `codes`, or back. */
+static void move_codes(const tw_gemm_packed *p, int64_t row, uint8_t *line, uint8_t *codes, bool to_line) {
+  const size_t pitch = p->row.row_codes;
+  if (p->codes == TW_GEMM_SHUFFLE_MMA) {
+    move_registers(p, row, line, codes, to_line);
+    return;
+  }
+  for (size_t j = 0; j < pitch; j++) {
+    uint8_t *const there = codes + (p->codes ? code_at(p, row, (int64_t)j) : row * (int64_t)pitch + (int64_t)j);
+    *(to_line ? &line[j] : there) = *(to_line ? there : &line[j]);
+  }
 }
 
 /* In bytes; scales of formats other than MX are whole floats and never shuffled. */
@@ -65,12 +109,13 @@ tw_operand tw_gemm_scale_operand(const tw_gemm_packed *p, const char *name) {
 
 void tw_gemm_fill_planes(const tw_gemm_packed *p, const float *x, void *codes, void *scales) {
   const size_t row_codes = p->row.row_codes, row_scales = p->row.row_scales;
-  uint8_t *line = tw_new(row_codes + row_scales + 1, 1), *to_codes = codes, *to_scales = scales;
+  uint8_t *line = tw_new(row_codes + row_scales + 1, 1), *to_scales = scales;
   if (p->shuffled_scales)
     memset(scales, NAN_SCALE, (size_t)(round_up(p->rows, PADDED_ROWS) * round_up(blocks_of(p), PAIR_BLOCKS)));
+  if (p->codes == TW_GEMM_SHUFFLE_MMA) memset(codes, 0, (size_t)p->rows * row_codes);
   for (int64_t i = 0; line && i < p->rows; i++) {
     tw_format_encode(&p->packing, 1, (size_t)p->k, x + i * p->k, (size_t)p->k, line, line + row_codes, NULL);
-    for (size_t j = 0; j < row_codes; j++) to_codes[code_at(p, i, (int64_t)j)] = line[j];
+    move_codes(p, i, line, codes, false);
     for (size_t j = 0; j < row_scales; j++) to_scales[scale_at(p, i, (int64_t)j)] = line[row_codes + j];
   }
   free(line);
@@ -82,9 +127,9 @@ void tw_gemm_unpack_row(const tw_gemm_packed *p, const void *codes, const void *
   const uint8_t *from_codes = codes, *from_scales = scales;
   uint8_t *line = NULL;
   float *x = (void *)out;
-  if (p->shuffled_codes || p->shuffled_scales) {
+  if (p->codes || p->shuffled_scales) {
     line = tw_new(row_codes + row_scales + 1, 1);
-    for (size_t j = 0; line && j < row_codes; j++) line[j] = from_codes[code_at(p, row, (int64_t)j)];
+    if (line) move_codes(p, row, line, (uint8_t *)codes, true);
     for (size_t j = 0; line && j < row_scales; j++) line[row_codes + j] = from_scales[scale_at(p, row, (int64_t)j)];
     from_codes = line;
     from_scales = line ? line + row_codes : NULL;

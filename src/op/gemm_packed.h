@@ -1,4 +1,4 @@
-/* gemm_packed.h - operands of a gemm with packed=1: codes and scales instead of numbers, in one of two orders.
+/* gemm_packed.h - operands of a gemm with packed=1: codes and scales instead of numbers, in one of three orders.
  *
  * Plain: the planes of format.h, row by row along k. With shuffle=aiter, the order in which AITER's kernels for gfx950
  * read MXFP4 (its functions shuffle_weight with layout (16, 16), and e8m0_shuffle):
@@ -7,7 +7,13 @@
  *   scales         rows padded to a multiple of 256, blocks to a multiple of 8; tiles of 32 rows x 8 blocks, in which
  *                  byte 64 (block % 4) + 4 (row % 16) + 2 (block / 4) + row / 16 is the scale of (row, block)
  *
- * Codes of A stay plain, as AITER has them. */
+ * Codes of A stay plain, as AITER has them.
+ *
+ * With shuffle=mma, codes of B are the registers of NVIDIA's products of 16 x 16 weights (mma.m16n8k16, wgmma with its
+ * left operand in registers). Scales stay in rows. A unit of 512 bytes has 16 rows and 64 weights of each (ternary: 128).
+ * Units follow one another first along k. In a unit, thread 4 (row % 8) + k % 8 / 2 has 16 bytes. Its product is
+ * j = k / 16, the register i = row / 8 + 2 (k % 16 / 8), and the half h = k % 2. A code of four bits begins at bit
+ * 16 h + 4 i of word j. A code of two bits begins at bit 16 h + 8 (i % 2) + 6 - 2 (j % 4) of word 2 (j / 4) + i / 2. */
 #ifndef TW_OP_GEMM_PACKED_H
 #define TW_OP_GEMM_PACKED_H
 
@@ -17,7 +23,8 @@ typedef struct tw_gemm_packed {
   tw_packing packing;
   tw_packed_size row; /* of one row in the plain order */
   int64_t rows, k;
-  bool shuffled_codes, shuffled_scales;
+  tw_gemm_shuffle codes;
+  bool shuffled_scales; /* in AITER's order */
 } tw_gemm_packed;
 
 /* Is A an operand of codes? (B always is, with packed=1.) */

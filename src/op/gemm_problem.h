@@ -9,6 +9,8 @@
 #include "tilewright/extend/op.h"
 #include "tilewright/format.h"
 
+/* The order of packed operands (gemm_packed.h). */
+typedef enum tw_gemm_shuffle { TW_GEMM_SHUFFLE_NONE, TW_GEMM_SHUFFLE_AITER, TW_GEMM_SHUFFLE_MMA } tw_gemm_shuffle;
 typedef enum tw_gemm_bias { TW_GEMM_BIAS_NONE, TW_GEMM_BIAS_ROW, TW_GEMM_BIAS_FULL } tw_gemm_bias;
 
 typedef enum tw_gemm_a_rounding { TW_GEMM_A_EXACT, TW_GEMM_A_ROWS, TW_GEMM_A_GROUPS } tw_gemm_a_rounding;
@@ -55,8 +57,8 @@ typedef struct tw_gemm {
   tw_gemm_scales scales;     /* operands that A and B are multiplied by */
   tw_gemm_quantize quantize; /* type to which A is rounded on its way in, exactly, by this rule for the scales */
   tw_scale_rule rule;
-  bool packed;   /* B is codes and scales: operands B and SB; and A of an mx type likewise: A and SA (gemm_packed.h) */
-  bool shuffled; /* they have AITER's order */
+  bool packed; /* B is codes and scales: operands B and SB; and A of an mx type likewise: A and SA (gemm_packed.h) */
+  tw_gemm_shuffle shuffle;
 } tw_gemm;
 
 tw_gemm tw_gemm_of(const tw_problem *);

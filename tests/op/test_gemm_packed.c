@@ -1,5 +1,6 @@
 /* test_gemm_packed.c - operands of codes and scales: AITER's order is the one of its functions, written here as they are
- * there (a view of six dimensions, permuted), and a wrong place of a byte is a wrong result. */
+ * there (a view of six dimensions, permuted), and a wrong place of a byte is a wrong result. The order of registers is the
+ * one of the PTX ISA's figures of mma.m16n8k16, from the thread and register to the weight. */
 #include "op_fixture.h"
 
 #include <math.h>
@@ -71,6 +72,56 @@ static void the_order_is_that_of_aiter(void **state) {
   }
 }
 
+/* Thread, product and register of the units of 16 rows, in memory's order, and the place of their codes in the word. */
+static void expect_registers(const char *type, int bits, const char *keys) {
+  static float x[N * 384];
+  static double row[384];
+  static uint8_t shuffled[N * 384 / 2], scales[N * 384 / 32 * 4];
+  char text[160];
+  const int k = 384, unit = 256 / bits;
+  tw_random r;
+  tw_random_seed_stream(&r, 8, 1);
+  for (int i = 0; i < N * k; i++) x[i] = (float)((int)tw_random_below(&r, bits == 2 ? 3 : 13) - (bits == 2 ? 1 : 6));
+  for (int i = 0; i < N; i++) x[i * k] = bits == 2 ? 1 : -6; /* so that scales are the same, whatever the rule */
+  snprintf(text, sizeof text, "gemm m=4 n=48 k=384 a=bf16 b=%s c=f32 acc=f32 packed=1 %s", type, keys);
+  const tw_gemm_packed plain = planes_of(text);
+  snprintf(text, sizeof text, "gemm m=4 n=48 k=384 a=bf16 b=%s c=f32 acc=f32 packed=1 %s shuffle=mma", type, keys);
+  const tw_gemm_packed units = planes_of(text);
+  static uint8_t codes[N * 384 / 2];
+  tw_gemm_fill_planes(&plain, x, codes, scales);
+  memset(shuffled, 0xff, sizeof shuffled); /* is overwritten */
+  tw_gemm_fill_planes(&units, x, shuffled, scales);
+  assert_int_equal(tw_gemm_code_operand(&units, "B").bytes, N * k * bits / 8);
+  for (int tile = 0; tile < N / 16; tile++)
+    for (int u = 0; u < k / unit; u++)
+      for (int t = 0; t < 32; t++)
+        for (int j = 0; j < unit / 16; j++)
+          for (int reg = 0; reg < 4; reg++)
+            for (int half = 0; half < 2; half++) {
+              const int of = tile * 16 + t / 4 + reg % 2 * 8, at = u * unit + j * 16 + t % 4 * 2 + half + reg / 2 * 8;
+              const uint8_t *words = shuffled + (tile * (k / unit) + u) * 512 + t * 16;
+              const int word = bits == 4 ? j : j / 4 * 2 + reg / 2;
+              const int bit = half * 16 + (bits == 4 ? reg * 4 : reg % 2 * 8 + 6 - j % 4 * 2);
+              const int found = words[word * 4 + bit / 8] >> bit % 8 & ((1 << bits) - 1);
+              const uint8_t *line = codes + of * k * bits / 8;
+              const int right = bits == 4 ? line[at / 2] >> at % 2 * 4 & 15
+                                          : line[at / 128 * 32 + at % 32] >> (6 - at % 128 / 32 * 2) & 3;
+              if (found != right) fail_msg("%s: row %d, weight %d is %d and should be %d", type, of, at, found, right);
+            }
+  for (int i = 0; i < N; i++) {
+    double plain_row[384];
+    tw_gemm_unpack_row(&units, shuffled, scales, i, row);
+    tw_gemm_unpack_row(&plain, codes, scales, i, plain_row);
+    assert_memory_equal(row, plain_row, sizeof row);
+  }
+}
+static void the_order_of_registers_is_that_of_the_instruction(void **state) {
+  (void)state;
+  expect_registers("i4", 4, "group=64");
+  expect_registers("mxfp4", 4, "");
+  expect_registers("ternary", 2, "");
+}
+
 /* A problem has the result of a problem whose operands are the numbers that its codes stand for. */
 static void codes_multiply_as_their_numbers(void **state) {
   op_run packed, plain;
@@ -107,13 +158,20 @@ static void impossible_orders_are_refused(void **state) {
   op_expect_refused("gemm m=4 n=40 k=320 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=aiter", "n a multiple of 16");
   op_expect_refused("gemm m=4 n=48 k=96 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=aiter",
                     "found a=bf16 b=mxfp4 n=48 k=96");
+  op_expect_refused("gemm m=4 n=48 k=320 a=bf16 b=i4 c=f32 acc=f32 packed=1 shuffle=aiter",
+                    "requires packed=1, b=mxfp4");
+  op_expect_refused("gemm m=4 n=48 k=320 a=bf16 b=i4 c=f32 acc=f32 shuffle=mma", "shuffle=mma requires packed=1");
+  op_expect_refused("gemm m=4 n=48 k=320 a=bf16 b=i8 c=f32 acc=f32 packed=1 shuffle=mma", "b=i4, ternary or mxfp4");
+  op_expect_refused("gemm m=4 n=48 k=320 a=mxfp4 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=mma", "a of real numbers");
+  op_expect_refused("gemm m=4 n=40 k=320 a=bf16 b=i4 c=f32 acc=f32 packed=1 shuffle=mma", "n a multiple of 16");
+  op_expect_refused("gemm m=4 n=48 k=320 a=bf16 b=ternary c=f32 acc=f32 packed=1 shuffle=mma", "k a multiple of 128");
   op_expect_refused("gemm m=4 n=48 k=320 a=mxfp4 b=mxfp4 c=f32 acc=f32 packed=1 a_transposed=1", "rows without gaps");
   op_expect_refused("gemm m=4 n=48 k=320 a=mxfp4 b=mxfp4 c=f32 acc=f32 packed=1 lda=352", "rows without gaps");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_order_is_that_of_aiter),
-                                     cmocka_unit_test(codes_multiply_as_their_numbers),
-                                     cmocka_unit_test(impossible_orders_are_refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_order_is_that_of_aiter), cmocka_unit_test(the_order_of_registers_is_that_of_the_instruction),
+      cmocka_unit_test(codes_multiply_as_their_numbers), cmocka_unit_test(impossible_orders_are_refused)};
   return cmocka_run_group_tests_name("gemm, codes and scales", tests, NULL, NULL);
 }

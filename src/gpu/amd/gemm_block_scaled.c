@@ -35,11 +35,12 @@ static int words_of(tw_type t) { return tw_type_bits(t); }
 
 /* Codes are read where they are, a whole step of k at a time, and in AITER's order 32 columns at a time. */
 static tw_status supports_packed(const tw_gemm *g, tw_error *error) {
-  if (g->k % STEP == 0 && (!g->shuffled || g->n % PAIR == 0)) return TW_OK;
+  TW_REJECT_IF(g->shuffle == TW_GEMM_SHUFFLE_MMA, "shuffle=mma is for NVIDIA GPUs; use shuffle=aiter or leave it out");
+  if (g->k % STEP == 0 && (!g->shuffle || g->n % PAIR == 0)) return TW_OK;
   return tw_fail(error, TW_USAGE,
                  "packed=1 requires k to be a multiple of %d%s (found n=%" PRId64 " k=%" PRId64
                  "); pad the operands, or leave out packed=1",
-                 STEP, g->shuffled ? " and n of 32" : "", g->n, g->k);
+                 STEP, g->shuffle ? " and n of 32" : "", g->n, g->k);
 }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
@@ -86,7 +87,7 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
                "nontemporal_stores excludes split_k, whose partial sums are read again");
   TW_REJECT_IF(p->share && p->hand_scheduled,
                "share_a excludes hand_scheduled, whose waves share both operands already");
-  TW_REJECT_IF(p->hand_scheduled && g->shuffled,
+  TW_REJECT_IF(p->hand_scheduled && g->shuffle,
                "hand_scheduled requires codes in rows; leave out shuffle=aiter, or this step");
   if (p->hand_scheduled) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
   TW_REJECT_IF(p->side != SIDE || p->stages != 1, "mfma 32 and stages require hand_scheduled");
@@ -258,8 +259,8 @@ static tw_status write(const tw_tile_machine *machine, const tw_problem *problem
   tw_slots_flag(&s, "alone", p->lines && !p->share);
   tw_slots_text(&s, "left", tw_type_name(tw_tile_block_scaled_left(&g)));
   tw_slots_text(&s, "right", tw_type_name(g.b));
-  const char *const plain = g.packed && !g.shuffled ? "mx_in_rows, mx_in_rows" : "mx_in_tiles, mx_in_tiles";
-  tw_slots_text(&s, "orders_a", g.shuffled ? "mx_in_rows, mx_in_tiles" : plain);
+  const char *const plain = g.packed && !g.shuffle ? "mx_in_rows, mx_in_rows" : "mx_in_tiles, mx_in_tiles";
+  tw_slots_text(&s, "orders_a", g.shuffle ? "mx_in_rows, mx_in_tiles" : plain);
   tw_slots_text(&s, "orders_b", plain);
   return tw_tile_fill(&tw_tile_block_scaled, machine, plan, "gpu/amd/kernels/gemm_block_scaled.hip.in", &s, t, error);
 }

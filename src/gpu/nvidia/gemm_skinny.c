@@ -33,6 +33,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   TW_REJECT_IF(g.glu, "skinny GEMM does not support glu; use a tile");
   TW_REJECT_IF(g.packed && !packed, "packed weights require a=bf16 and b=mxfp4, i4 or ternary (found a=%s b=%s)",
                tw_type_name(g.a), tw_type_name(g.b));
+  TW_REJECT_IF(g.shuffle == TW_GEMM_SHUFFLE_AITER, "shuffle=aiter is for AMD GPUs; use shuffle=mma or leave it out");
   TW_REJECT_IF(g.a_rounding != TW_GEMM_A_EXACT || g.quantize || g.scales || g.acc != TW_F32 || !c || !(plain || packed),
                "skinny GEMM requires a and b both bf16 or f16 with b stored n x k and a pitch that is a multiple of 8, "
                "or packed weights; c must be f32, bf16 or f16");
@@ -64,8 +65,9 @@ static int64_t common(int64_t a, int64_t b) { return b ? common(b, a % b) : a; }
 
 tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int64_t k, const tw_tile_skinny_block *b, int blocks,
                               int split, int *stages, int64_t *shared_bytes, tw_error *error) {
-  TW_REJECT_IF(b->threads > machine->block_threads || b->registers * b->threads * blocks > machine->registers ||
-                   b->registers > 255,
+  /* Each quarter of a multiprocessor has a quarter of the registers, and a quarter of the warps, rounded up. */
+  const int quarters = 4 * machine->warp_threads, threads = (b->threads * blocks + quarters - 1) / quarters * quarters;
+  TW_REJECT_IF(b->threads > machine->block_threads || b->registers * threads > machine->registers || b->registers > 255,
                "%d blocks of %d threads with about %d registers each exceed a multiprocessor; use fewer blocks", blocks,
                b->threads, b->registers);
   TW_REJECT_IF(split > machine->blocks_together,
@@ -96,7 +98,7 @@ static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_pro
                                     tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
-  const int panel = codes_of_panel(g), load = g->b == TW_TERNARY ? 4 : 1;
+  const int panel = codes_of_panel(g), load = g->b == TW_TERNARY ? 4 : g->shuffle ? 2 : 1;
   if (!p->k) p->k = panel;
   if (!p->rows) p->rows = p->n % 32 ? 16 : 32;
   if (!p->warps) p->warps = 1;
@@ -181,6 +183,7 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_slots_flag(s, "cluster", p->split > 1);
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_flag(s, "packed", g->packed);
+  tw_slots_flag(s, "units", g->shuffle == TW_GEMM_SHUFFLE_MMA);
   tw_slots_flag(s, "mxfp4", g->b == TW_MXFP4);
   tw_slots_text(s, "a_type", tw_tile_type_word(g->a));
   tw_slots_text(s, "b_type", g->packed ? "u8" : tw_tile_type_word(g->b)); /* in shared tiles */

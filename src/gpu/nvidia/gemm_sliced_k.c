@@ -55,12 +55,14 @@ void tw_tile_slices_slots(tw_slots *s, const tw_gemm *g) {
   tw_tile_result_slots(s, g, g);
   tw_slots_text(s, "b_name", tw_type_name(g->b));
   tw_slots_number(s, "codes", tw_tile_slice_codes(g));
+  tw_slots_flag(s, "units", g->shuffle == TW_GEMM_SHUFFLE_MMA);
   tw_slots_text(s, "scale_type", g->b == TW_MXFP4 ? "u8" : "float");
   tw_slots_number(s, "together", together);
   tw_slots_flag(s, "row_factors", !together);
 }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  TW_REJECT_IF(tw_gemm_of(p).shuffle, "sliced_k reads rows of codes; use 'skinny n=64', or leave out shuffle=mma");
   return tw_tile_slices_support("sliced_k", machine, p, error);
 }
 

@@ -51,7 +51,7 @@ static tw_status settle_gemm_swap_ab(const tw_tile_machine *machine, const tw_pr
                "k=%d and groups of %d: one must be a multiple of the other", p->k, p->together * codes);
   p->words = !p->together ? 0 : p->slices > p->together ? p->slices / p->together : 1;
   /* With the warp that copies, they are whole warpgroups. Seven leave too few registers to more consumers. */
-  p->prepare = p->few > 8 && p->consumers <= 2 ? 7 : 3;
+  p->prepare = g->shuffle ? 0 : p->few > 8 && p->consumers <= 2 ? 7 : 3;
   p->threads = p->consumers * machine->group_threads + (p->prepare + 1) * machine->warp_threads;
   TW_REJECT_IF(p->rest && p->split > 1, "prefetch_weights requires no split_k");
   const tw_tile_skinny_block block = {.threads = p->threads,

@@ -90,6 +90,7 @@ struct arena {
 #define arrive gpu_arrive
 #define setmaxnreg_dec gpu_setmaxnreg_dec
 #define setmaxnreg_inc gpu_setmaxnreg_inc
+#define copy_bytes gpu_copy_bytes
 #define copy_head gpu_copy_head
 #define store_head gpu_store_head
 #define store gpu_store
@@ -138,6 +139,7 @@ struct arena {
 #undef arrive
 #undef setmaxnreg_dec
 #undef setmaxnreg_inc
+#undef copy_bytes
 #undef copy_head
 #undef store_head
 #undef store
@@ -202,6 +204,10 @@ void copy_head(shared<Type, Rows, Cols> to, const tensor &from, int batch, int r
     else memset(place, 0, sizeof(Type));
   });
   emulated::arrive(b.at, 0, -(long)shared<Type, Rows, Cols>::bytes);
+}
+inline void copy_bytes(u32 to, const void *from, u32 count, barrier b) {
+  memcpy(emulated::shared(to, 16), from, count);
+  emulated::arrive(b.at, 0, -(long)count);
 }
 template <class Type, int Rows, int Cols> void copy(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b) {
   copy_head(to, from, 0, row, 0, col, b);

@@ -2,6 +2,7 @@
 #pragma once
 #include "tile_core.cuh"
 #include "tile_few.cuh"
+#include "tile_fragments.cuh"
 #include "tile_mma.cuh"
 #include "tile_rows.cuh"
 #include "tile_slices.cuh"

@@ -445,12 +445,13 @@ template <class Type, int Rows, int Cols> TW_FN void store_head(const tensor &to
                  : "memory");
 }
 
-/* Numbers that follow one another in memory; both begin at multiples of 16 bytes. */
+/* Bytes that follow one another in memory: their number, and both places, are multiples of 16. */
+TW_FN void copy_bytes(u32 to, const void *from, u32 count, barrier b) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(count), "r"(b.at) : "memory");
+}
 template <int Count> TW_FN void copy(line<Count> to, const float *from, barrier b) {
   static_assert(Count % 4 == 0, "a line is copied in pieces of 16 bytes");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to.at),
-               "l"(from), "r"(to.bytes), "r"(b.at)
-               : "memory");
+  copy_bytes(to.at, from, to.bytes, b);
 }
 
 /* The i-th number of a line, by any thread; 0, and nothing is read, where there is none. */

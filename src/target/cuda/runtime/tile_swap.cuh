@@ -3,34 +3,16 @@
  *
  * A slice of k is 64 bytes of a row of B (slice_of, tile_slices_products.cuh): a thread reads 16 bytes of each of its two rows. These are
  * `eights` of codes, the j-th of two products of 16 along k. Thus thread t % 4 chooses the elements of k, and A must have the same order:
- * `prepare_swapped` puts it there, once for all columns of the block.
+ * `prepare_swapped` puts it there, once for all columns of the block. With shuffle=mma a slice is two units of 16 bytes a thread (tile_fragments.cuh)
+ * and A keeps its order.
  *
  * A arrives by TMA, because copies by threads of what all blocks read took more than twice as long as the weights. */
 #pragma once
+#include "tile_fragments.cuh"
 #include "tile_mma.cuh"
 #include "tile_slices.cuh"
 
 namespace tw {
-
-/* Codes as exact numbers: `whole` times them is the weight. Large: a scale of the warp needs two multiplications. */
-template <class Type> struct exact : slice_of<Type> {
-  static constexpr float whole = 64;
-  static constexpr u32 two_63 = 63 * 0x00800080u; /* added to the exponents of `lift` and `minus`: sums are then 2^-6 of the right ones */
-  static TW_FN bool large(u32) { return false; }
-  static TW_FN void numbers(const vec16 &x, int j, u32, bool, u32 (&to)[4]) {
-    slice_of<Type>::numbers(x, j, 0, to);
-#pragma unroll
-    for (int i = 0; i < 4; i++) to[i] = fma_two(to[i], slice_of<Type>::lift(j, i) + two_63, slice_of<Type>::minus + two_63);
-  }
-};
-template <> struct exact<mxfp4> : slice_of<mxfp4> {
-  static TW_FN bool large(u32 by) { return any_of_warp(by & 128); }
-  /* `by` is the scale's byte. */
-  static TW_FN void numbers(const vec16 &x, int j, u32 by, bool is_large, u32 (&to)[4]) {
-    if (!is_large) slice_of<mxfp4>::numbers(x, j, by * 0x00800080u + 126 * 0x00800080u, to);
-    else weights<mxfp4_large>::numbers(x.word[j], 0, (by == 255 ? 0x7FC0u : max(by << 7, 0x40u)) * 0x00010001u, to);
-  }
-};
 
 /* Puts A of a stage into the codes' order, in place, by Warps warps. A warp takes 8 rows of a slice, several slices at a time to hide latency: it
  * reads all of them before it writes. So thread t % 4 of a product finds, in the n-th 16 bytes of its j-th eight of codes, the n-th two of its
@@ -81,19 +63,26 @@ template <int Stages, int Words, int Rows, int Bytes> struct swapped_scales {
   }
 };
 
-/* A thread's codes of a slice, and the scales of its two rows: bits of a float, or a byte. */
+/* A thread's codes of a slice, and the scales of its two rows: bits of a float, or of mxfp4 a byte, for units all four. */
 struct swapped_codes {
   vec16 row[2];
   u32 by[2];
   bool large; /* a scale of the warp needs two multiplications */
 };
-/* The sums of a warpgroup: 64 rows of B, Few of A. Of_sums: each slice has factors for its sums. */
-template <class Type, int Few, bool Of_sums> struct swapped_sums {
+/* The sums of a warpgroup: 64 rows of B, Few of A. Of_sums: each slice has factors for its sums. In_units: the order of shuffle=mma. */
+template <class Type, int Few, bool Of_sums, bool In_units> struct swapped_sums {
   using c = exact<Type>;
   acc<64, Few> all, some;
   u32 left[4][2][4]; /* operands of products in flight, of four eights of codes */
   /* The j-th eight of codes of both rows becomes the operands of two products. */
   TW_FN void make(const swapped_codes &code, int j) {
+    if constexpr (In_units) {
+      using f = fragment<Type>;
+      const u32 by[2] = {f::factor(code.by[0], j, code.large), f::factor(code.by[1], j, code.large)};
+#pragma unroll
+      for (int h = 0; h < 2; h++) f::numbers(code.row[(2 * j + h) / f::steps], (2 * j + h) % f::steps, by, code.large, left[j % 4][h]);
+      return;
+    }
     u32 x[2][4];
 #pragma unroll
     for (int r = 0; r < 2; r++) c::numbers(code.row[r], j, code.by[r], code.large, x[r]);
@@ -153,7 +142,7 @@ template <class Type, int Few, bool Of_sums> struct swapped_sums {
     const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
 #pragma unroll
     for (int i = 0; i < Few / 2; i++)
-      store_shared(room.place(part, i / 4 * 8 + 2 * right + i % 2, col + thread_of_group() / 32 * 16 + i / 2 % 2 * 8 + row_of_a(down)), bits_of(all.value[0][i] * c::whole));
+      store_shared(room.place(part, i / 4 * 8 + 2 * right + i % 2, col + thread_of_group() / 32 * 16 + i / 2 % 2 * 8 + (In_units ? down : row_of_a(down))), bits_of(all.value[0][i] * c::whole));
   }
 };
 
