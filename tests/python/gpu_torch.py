@@ -136,11 +136,12 @@ def errors():
 def packed_values():
     for format, group in (("i4", 128), ("mxfp4", 0), ("ternary", 0)):
         linear = torch.nn.Linear(4096, 4096, bias=False, device="cuda")
-        layer = twt.PackedLinear.from_linear(linear, format, group)
+        layers = [twt.PackedLinear.from_linear(linear, format, group, shuffle) for shuffle in ("none", "mma")]
         for rows in (1, 4, 100):
             x = torch.randn(rows, 4096, device="cuda", dtype=torch.bfloat16)
-            exact = x.double() @ layer.decoded().double().t()
-            assert rms(layer(x) - exact) < 5e-3 * rms(exact), (format, rows, rms(layer(x) - exact) / rms(exact))
+            exact = x.double() @ layers[0].decoded().double().t()
+            for layer in layers:
+                assert rms(layer(x) - exact) < 5e-3 * rms(exact), (layer, rows, rms(layer(x) - exact) / rms(exact))
 
 
 def gradients():

@@ -1018,6 +1018,23 @@ class Modules(unittest.TestCase):
                             x.double().abs() @ values.double().abs().t() + 1)
                         self.assertTrue(bool(((actual.double() - exact).abs() <= bound).all()), (format, dtype, rows))
 
+    def test_order_of_codes(self):
+        for format, group in (("i4", 32), ("mxfp4", None), ("ternary", None)):
+            linear = torch.nn.Linear(256, 48)
+            rows, units = (twt.PackedLinear.from_linear(linear, format, group, shuffle) for shuffle in ("none", "mma"))
+            self.assertFalse(torch.equal(rows.codes, units.codes))
+            self.assertTrue(torch.equal(rows.decoded(), units.decoded()))
+            x = torch.randn(5, 256)
+            self.assertTrue(torch.equal(rows(x), units(x)))
+            # thread 5 has rows 1 and 9 and the values 2, 3, 10 and 11 of each 16 along k
+            bits = 2 if format == "ternary" else 4
+            code = lambda row, k: int(  # noqa: E731
+                rows.codes[row, k // 128 * 32 + k % 32] >> 6 - 2 * (k % 128 // 32) & 3 if bits == 2 else rows.codes[row, k // 2] >> 4 * (k % 2) & 15)
+            word = int.from_bytes(bytes(units.codes.flatten()[5 * 16 : 5 * 16 + 4].tolist()), "little")
+            places = {2: [(0, 6), (8, 6), (16, 6)], 4: [(0, 0), (4, 0), (16, 0)]}[bits]
+            for (low, more), (row, k) in zip(places, ((1, 2), (9, 2), (1, 3))):
+                self.assertEqual(word >> low + more & (1 << bits) - 1, code(row, k), (format, row, k))
+
     def test_packed_linear_is_a_module(self):
         packed = twt.PackedLinear.from_linear(torch.nn.Linear(64, 16), "mxfp4")
         other = twt.PackedLinear.from_linear(torch.nn.Linear(64, 16), "mxfp4")
@@ -1038,6 +1055,10 @@ class Modules(unittest.TestCase):
             twt.PackedLinear.from_linear(linear, "i3")
         with self.assertRaisesRegex(tw.UsageError, "mxfp4 has its own groups"):
             twt.PackedLinear.from_linear(linear, "mxfp4", 16)
+        with self.assertRaisesRegex(tw.UsageError, "unsupported shuffle 'aiter'; expected none or mma"):
+            twt.PackedLinear.from_linear(linear, "i4", 32, "aiter")
+        with self.assertRaisesRegex(tw.UsageError, "requires out_features to be a multiple of 16 and in_features of 128"):
+            twt.PackedLinear.from_linear(linear, "ternary", None, "mma")
         packed = twt.PackedLinear.from_linear(linear)
         with self.assertRaisesRegex(tw.UsageError, "PackedLinear: expected codes of n x 33"):
             packed(torch.randn(2, 66))

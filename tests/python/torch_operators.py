@@ -52,7 +52,7 @@ def without_gradients(device, dtype):
     new = lambda *shape: torch.randn(*shape, device=device, dtype=dtype)  # noqa: E731
     starts, lengths = torch.tensor([0, 5, 16], device=device, dtype=torch.int32), torch.tensor([7, 16], device=device, dtype=torch.int32)
     return (
-        (_packed.packed_linear, (new(4, 64).requires_grad_(), codes, scales, None, "i4", 32)),
+        (_packed.packed_linear, (new(4, 64).requires_grad_(), codes, scales, None, "i4", 32, "none")),
         (_conv.operation, (new(2, 3, 8, 9), new(4, 3, 3, 3), new(4), 1, [1, 1])),
         (_cached.cached_attention, (new(2, 4, 4, 8), new(2, 16, 2, 8), new(2, 16, 2, 8), lengths, None, True, 0.3, 0, 0.0)),
         (_cached.varlen_operator, (new(16, 4, 8), new(16, 2, 8), new(16, 2, 8), starts, 11, True, 0.3, 0, 0.0)),

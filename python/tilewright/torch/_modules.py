@@ -97,27 +97,35 @@ globals().update({kind.__name__: kind for kind in (*CONVOLUTIONS.values(), *POOL
 
 
 class PackedLinear(torch.nn.Module):
-    """A linear layer whose weights are i4, mxfp4 or ternary codes with scales. Gradients reach its input and bias."""
+    """A linear layer whose weights are i4, mxfp4 or ternary codes with scales. Gradients reach its input and bias.
 
-    def __init__(self, in_features: int, out_features: int, codes: Any, scales: Any, bias: Any, format: str, group: int = 0):
+    `shuffle` is the order of the codes: "none" for rows, "mma" for the registers of NVIDIA's products."""
+
+    def __init__(
+        self, in_features: int, out_features: int, codes: Any, scales: Any, bias: Any, format: str, group: int = 0, shuffle: str = "none"
+    ):
         super().__init__()
-        self.in_features, self.out_features, self.format, self.group = in_features, out_features, format, group
+        _packed.check_order(format, shuffle, out_features, in_features)
+        self.in_features, self.out_features, self.format, self.group, self.shuffle = in_features, out_features, format, group, shuffle
         self.register_buffer("codes", codes)
         self.register_buffer("scales", scales)
         self.bias = bias
 
     @classmethod
-    def from_linear(cls, linear: torch.nn.Linear, format: str = "i4", group: Optional[int] = None) -> "PackedLinear":
+    def from_linear(
+        cls, linear: torch.nn.Linear, format: str = "i4", group: Optional[int] = None, shuffle: str = "none"
+    ) -> "PackedLinear":
         """Rounds the layer's weights. `group`: weights along the input that share a scale of i4 [default: 32]; 0: all of a row."""
         if group is None:
             group = 32 if format == "i4" else 0
         codes, scales = _packed.encoded(linear.weight, format, group)
-        device = linear.weight.device
-        return cls(linear.in_features, linear.out_features, codes.to(device), scales.to(device), linear.bias, format, group)
+        _packed.check_order(format, shuffle, linear.out_features, linear.in_features)
+        device, codes = linear.weight.device, _packed.shuffled(codes, format) if shuffle == "mma" else codes
+        return cls(linear.in_features, linear.out_features, codes.to(device), scales.to(device), linear.bias, format, group, shuffle)
 
     def decoded(self) -> torch.Tensor:
         """The weights after rounding, in float32."""
-        return _packed.decoded(self.codes, self.scales, self.format, self.group, self.in_features)
+        return _packed.decoded(self.codes, self.scales, self.format, self.group, self.shuffle, self.in_features)
 
     def _apply(self, fn):
         """Moves; scales keep their type, since .half() and .to(dtype) are for the layer's input."""
@@ -129,10 +137,11 @@ class PackedLinear(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not is_compiling() and self.codes.device.type == "cpu":
             _kept.keep(self.codes)
-        return _packed.packed_linear(x, self.codes, self.scales, self.bias, self.format, self.group)
+        return _packed.packed_linear(x, self.codes, self.scales, self.bias, self.format, self.group, self.shuffle)
 
     def extra_repr(self) -> str:
         group = f", group={self.group}" if self.group else ""
+        group += f", shuffle={self.shuffle}" if self.shuffle != "none" else ""
         return f"in_features={self.in_features}, out_features={self.out_features}, format={self.format}{group}, bias={self.bias is not None}"
 
 

@@ -33,14 +33,62 @@ def encoded(weight: torch.Tensor, format: str, group: int) -> "tuple[torch.Tenso
     return torch.from_numpy(planes.codes).reshape(rows, -1), torch.from_numpy(planes.scales).reshape(rows, -1)
 
 
+# ---- the order of codes ----
+
+#: Orders of a gemm's key `shuffle`: rows, or the registers of NVIDIA's products (units of 16 rows and this many values).
+UNITS = {"i4": 64, "mxfp4": 64, "ternary": 128}
+
+
+def check_order(format: str, shuffle: str, n: int, k: int) -> None:
+    if shuffle not in ("none", "mma"):
+        raise UsageError(f"tilewright.torch.PackedLinear: unsupported shuffle '{shuffle}'; expected none or mma")
+    if shuffle == "mma" and (n % 16 or k % UNITS[format]):
+        raise UsageError(
+            f"tilewright.torch.PackedLinear: shuffle='mma' of {format} requires out_features to be a multiple of 16 and in_features of "
+            f"{UNITS[format]} (found {n} and {k})"
+        )
+
+
+def _joined(fields: torch.Tensor, bits: int) -> torch.Tensor:
+    """Fields of a byte, the lowest bits first."""
+    whole = fields[..., 0]
+    for i in range(1, 8 // bits):
+        whole = whole | fields[..., i] << bits * i
+    return whole
+
+
+# In a unit, 16 rows are 2 x 8; 16 values of k are 2 x 4 x 2: registers, threads, halves of a register.
+def shuffled(codes: torch.Tensor, format: str) -> torch.Tensor:
+    """Codes in rows, n x bytes, in the order of shuffle=mma (src/op/gemm_packed.h)."""
+    n = codes.shape[0]
+    if format == "ternary":
+        fields = torch.stack([codes.reshape(n, -1, 32) >> shift & 3 for shift in (6, 4, 2, 0)], 2).reshape(n // 16, 2, 8, -1, 2, 4, 2, 4, 2)
+        return _joined(fields.permute(0, 3, 2, 7, 4, 6, 8, 1, 5).flip(-1), 2).reshape(codes.shape)
+    fields = torch.stack([codes & 15, codes >> 4], -1).reshape(n // 16, 2, 8, -1, 4, 2, 4, 2)
+    return _joined(fields.permute(0, 3, 2, 6, 4, 7, 5, 1), 4).reshape(codes.shape)
+
+
+def in_rows(codes: torch.Tensor, format: str, shuffle: str) -> torch.Tensor:
+    """The codes in rows, whatever their order."""
+    if shuffle == "none":
+        return codes
+    n = codes.shape[0]
+    if format == "ternary":
+        fields = torch.stack([codes >> shift & 3 for shift in (6, 4, 2, 0)], -1).reshape(n // 16, -1, 8, 4, 2, 2, 2, 2, 4)
+        fields = fields.permute(0, 7, 2, 1, 4, 8, 5, 3, 6).reshape(n, -1, 4, 32)
+        return (fields[:, :, 0] << 6 | fields[:, :, 1] << 4 | fields[:, :, 2] << 2 | fields[:, :, 3]).reshape(codes.shape)
+    fields = torch.stack([codes & 15, codes >> 4], -1).reshape(n // 16, -1, 8, 4, 4, 2, 2, 2)
+    return _joined(fields.permute(0, 7, 2, 1, 4, 6, 3, 5).reshape(n, -1, 2), 4).reshape(codes.shape)
+
+
 # ---- values from codes, where no kernel takes the codes ----
 
 _E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
-def decoded(codes: torch.Tensor, scales: torch.Tensor, format: str, group: int, k: int) -> torch.Tensor:
+def decoded(codes: torch.Tensor, scales: torch.Tensor, format: str, group: int, shuffle: str, k: int) -> torch.Tensor:
     """The weight in float32, n x k."""
-    rows = codes.shape[0]
+    rows, codes = codes.shape[0], in_rows(codes, format, shuffle)
     if format == "ternary":  # 128 values in 32 bytes: byte p holds values p, 32 + p, 64 + p, 96 + p from its highest bits on
         lines = codes.reshape(rows, -1, 1, 32)
         values = torch.cat([(lines >> shift) & 3 for shift in (6, 4, 2, 0)], 2).reshape(rows, -1)[:, :k].float() - 1
@@ -64,7 +112,7 @@ class _Packed:
 
     __slots__ = ("host", "device", "shape")
 
-    def __init__(self, x: torch.Tensor, n: int, bias: Optional[torch.Tensor], format: str, group: int):
+    def __init__(self, x: torch.Tensor, n: int, bias: Optional[torch.Tensor], format: str, group: int, shuffle: str):
         self.host = self.device = None
         k = x.shape[-1]
         m = x.numel() // k if k else 0
@@ -76,6 +124,8 @@ class _Packed:
             keys: "dict[str, Any]" = dict(m=m, n=n, k=k, packed=1, a=name, b=format, c=name)
             if group:
                 keys["group"] = group
+            if shuffle != "none":
+                keys["shuffle"] = shuffle
             if bias is not None:
                 keys["bias"] = "row"
             ROUTES.record("gemm", keys, x.device)
@@ -83,33 +133,37 @@ class _Packed:
         else:
             self.host = _host.Plan(m, n, k, x.dtype, b_transposed=True, b=format, group=group)
 
-    def __call__(self, x, codes, scales, bias, format, group):
+    def __call__(self, x, codes, scales, bias, format, group, shuffle):
         if self.host is None and self.device is None:
-            return by_pytorch(x, codes, scales, bias, format, group)
+            return by_pytorch(x, codes, scales, bias, format, group, shuffle)
         x, added = x.contiguous(), None if bias is None else bias.to(torch.float32).contiguous()
         out = x.new_empty(self.shape)
         if self.host is not None:
-            planes = codes.contiguous(), scales.contiguous()
-            pack = lambda: self.host.packed_codes(*map(_data, planes))  # noqa: E731
+
+            def pack() -> torch.Tensor:
+                planes = in_rows(codes, format, shuffle).contiguous(), scales.contiguous()
+                return self.host.packed_codes(*map(_data, planes))
+
             packed = _kept.packed(codes, self.host.kind, pack)
             packed = pack() if packed is None else packed
             self.host.execute(_data(x), _data(packed), _data(out), 0 if added is None else _data(added))
             return out
         addresses = [_data(t) for t in (x, codes, scales, added, out) if t is not None]
         if any(address & 15 for address in addresses):
-            return by_pytorch(x, codes, scales, bias, format, group)
+            return by_pytorch(x, codes, scales, bias, format, group, shuffle)
         self.device(*addresses)
         return out
 
 
-def by_pytorch(x, codes, scales, bias, format, group):
-    weight = decoded(codes, scales, format, group, x.shape[-1]).to(x.dtype)
+def by_pytorch(x, codes, scales, bias, format, group, shuffle):
+    weight = decoded(codes, scales, format, group, shuffle, x.shape[-1]).to(x.dtype)
     return torch.nn.functional.linear(x, weight, bias)
 
 
-def _check(x, codes, scales, bias, format, group):
+def _check(x, codes, scales, bias, format, group, shuffle):
     check_format(format)
     k = x.shape[-1] if x.dim() else -1
+    check_order(format, shuffle, codes.shape[0], k)
     row = {"i4": (k + 1) // 2, "mxfp4": (k + 31) // 32 * 16, "ternary": (k + 127) // 128 * 32}[format]
     groups = {"i4": -(-k // (group or k or 1)), "mxfp4": (k + 31) // 32, "ternary": 1}[format]
     kind = torch.uint8 if format == "mxfp4" else torch.float32
@@ -128,41 +182,41 @@ def _check(x, codes, scales, bias, format, group):
         raise UsageError(f"tilewright.torch.PackedLinear: operands must be on one device (found {x.device} and {codes.device}); move one")
 
 
-def _packed_linear(x, codes, scales, bias, format, group):
+def _packed_linear(x, codes, scales, bias, format, group, shuffle):
     third = None if bias is None else (bias.shape, bias.dtype, bias.device)
     key = ("packed", x.shape, x.dtype, x.device, codes.shape, codes.dtype, codes.device, codes.stride())
-    key += (scales.shape, scales.dtype, scales.device, scales.stride(), third, format, group)
+    key += (scales.shape, scales.dtype, scales.device, scales.stride(), third, format, group, shuffle)
     route = ROUTES.get(key)
     if route is None:
-        _check(x, codes, scales, bias, format, group)
+        _check(x, codes, scales, bias, format, group, shuffle)
         if not (codes.is_contiguous() and scales.is_contiguous()):
-            return by_pytorch(x, codes, scales, bias, format, group)
+            return by_pytorch(x, codes, scales, bias, format, group, shuffle)
         try:
-            ROUTES[key] = route = _Packed(x, codes.shape[0], bias, format, group)
+            ROUTES[key] = route = _Packed(x, codes.shape[0], bias, format, group, shuffle)
         except LookupError:  # a graph is being captured
-            return by_pytorch(x, codes, scales, bias, format, group)
-    return route(x, codes, scales, bias, format, group)
+            return by_pytorch(x, codes, scales, bias, format, group, shuffle)
+    return route(x, codes, scales, bias, format, group, shuffle)
 
 
-def _packed_linear_fake(x, codes, scales, bias, format, group):
-    _check(x, codes, scales, bias, format, group)
+def _packed_linear_fake(x, codes, scales, bias, format, group, shuffle):
+    _check(x, codes, scales, bias, format, group, shuffle)
     return x.new_empty((*x.shape[:-1], codes.shape[0]))
 
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(inputs[1], inputs[2])
-    ctx.format, ctx.group, ctx.k, ctx.has_bias = inputs[4], inputs[5], inputs[0].shape[-1], inputs[3] is not None
+    ctx.layout, ctx.k, ctx.has_bias = inputs[4:7], inputs[0].shape[-1], inputs[3] is not None
 
 
 def _backward(ctx: Any, g: torch.Tensor):
     codes, scales = ctx.saved_tensors
-    dx = torch.matmul(g, decoded(codes, scales, ctx.format, ctx.group, ctx.k).to(g.dtype)) if ctx.needs_input_grad[0] else None
+    dx = torch.matmul(g, decoded(codes, scales, *ctx.layout, ctx.k).to(g.dtype)) if ctx.needs_input_grad[0] else None
     db = rows_of(g).sum(0) if ctx.has_bias and ctx.needs_input_grad[3] else None
-    return dx, None, None, db, None, None
+    return dx, None, None, db, None, None, None
 
 
 packed_linear = operator(
-    "packed_linear(Tensor x, Tensor codes, Tensor scales, Tensor? bias, str format, int group) -> Tensor",
+    "packed_linear(Tensor x, Tensor codes, Tensor scales, Tensor? bias, str format, int group, str shuffle) -> Tensor",
     _packed_linear,
     _packed_linear_fake,
     setup=_setup,
