@@ -166,6 +166,13 @@ static void transfers_take_their_packets_over_sixteen_engines(void **state) {
   assert_int_equal(t.hbm_read, 128 * 4096);
   assert_int_equal(t.n_spans, 2);
   trn_timing_free(&t);
+  /* A transfer to elements of 2 bytes reads as many bytes of HBM. */
+  p.instruction[0].operand[0].type = TW_BF16;
+  p.instruction[0].operand[0].stride[0] = 2;
+  t = timed(&p, trn_compiler_none);
+  near(t.end[0] - t.start[0], trn2.dma.hardware_read_large_ns + 8 * packet);
+  trn_timing_free(&t);
+  p.instruction[0].operand[0] = out(part(sbuf, 0, 1024));
   /* The same bytes as elements of 4 bytes: 1024 times the packets. */
   p.instruction[0].operand[1].stride[1] = 512 * 4;
   p.instruction[0].operand[1].stride[0] = 4;

@@ -217,7 +217,7 @@ trn_dma_cost trn_cost_of_dma(const trn_config *c, const trn_compiled *program, c
     run = hbm_run < merged ? hbm_run : merged;
   const bool turns = in->is_transpose && widest == 2 && d->transpose_rate > 0;
   if (turns || run > d->packet_bytes / widest) run = d->packet_bytes / widest;
-  const int64_t packets = (elements + run - 1) / run, bytes = run * narrowest;
+  const int64_t packets = (elements + run - 1) / run, bytes = run * widest;
   double each = (d->element_ns > 0 && bytes <= 4 ? d->element_ns : d->packet_ns) + (double)bytes / d->engine_gbs;
   each = fmax(each, (double)bytes * d->engines / d->total_gbs) / (turns ? d->transpose_rate : 1);
   cost.packet_bytes = bytes;
