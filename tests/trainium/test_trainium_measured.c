@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../../bench/trainium_operands.h"
 #include "base/files.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "page.h"
 #include "target/trainium/timing/hazards.h"
@@ -93,10 +93,10 @@ static char *source_of(const char *folder, const char *path, tw_error *error) {
 /* Parameters become directives in front of the source. */
 static char *with_directives(const measurement *m, const char *source) {
   const size_t size = strlen(source) + strlen(m->field[6]) + 4096;
-  char *out = malloc(size), copy[1024];
+  char *out = malloc(size), copy[1024], *rest = NULL;
   int n = snprintf(out, size, "#: kernel = %s\n", m->field[5]);
   snprintf(copy, sizeof copy, "%s", m->field[6]);
-  for (char *p = strtok(copy, " "); p; p = strtok(NULL, " ")) {
+  for (char *p = strtok_r(copy, " ", &rest); p; p = strtok_r(NULL, " ", &rest)) {
     char *is = strchr(p, '=');
     if (!is) continue;
     *is = '\0';
@@ -149,18 +149,18 @@ static tw_status add_repeated(const trn_config *config, const trn_program *p, co
 }
 
 static tw_status time_case(measurement *m, const char *folder, trn_timing *t, tw_error *error) {
-  static tw_operand operand[OPERANDS_MAX];
+  tw_operand operand[OPERANDS_MAX];
   nki_request request = {.operand = operand};
   trn_config config;
   nki_module module;
   trn_program program;
-  char copy[1024];
+  char copy[1024], *rest = NULL;
   char *plain = source_of(folder, m->field[4], error);
   if (!plain) return TW_FAILED;
   char *source = with_directives(m, plain);
   free(plain);
   snprintf(copy, sizeof copy, "%s", m->field[6]);
-  for (char *p = strtok(copy, " "); p; p = strtok(NULL, " "))
+  for (char *p = strtok_r(copy, " ", &rest); p; p = strtok_r(NULL, " ", &rest))
     if (!strchr(p, '=') && request.n_operands < OPERANDS_MAX && !read_operand(p, &operand[request.n_operands++]))
       return tw_fail(error, TW_FAILED, "%s: not an operand", p);
   tw_status status = trn_config_load(m->field[1], &config, error);
@@ -450,35 +450,50 @@ static bool is_wanted(const measurement *m, int words, char *const word[]) {
   return !words;
 }
 
-/* Runs the cases that have one of the words; prints them if there are words. */
+typedef struct request {
+  const char *folder;
+  int words;
+  char *const *word;
+} request;
+
+static void run_case(void *context, size_t i) {
+  const request *r = context;
+  measurement *m = &cases[i];
+  trn_timing t = {0};
+  tw_error error;
+  tw_text text = {0};
+  if (!is_wanted(m, r->words, r->word)) return;
+  m->runs = time_case(m, r->folder, &t, &error) == TW_OK;
+  if (!m->runs) snprintf(m->why, sizeof m->why, "%.190s", error.text);
+  tw_text_add(&text, "%-22.22s %-32.32s ", m->field[0], name_of(m));
+  if (m->runs) {
+    size_t issued[TRN_ENGINES] = {0};
+    for (size_t k = 0; k < t.n_spans; k++)
+      if (t.span[k].lane < TRN_ENGINES) issued[t.span[k].lane]++;
+    tw_text_add(&text, "%-18.18s %9.1f %9.1f us %+6.1f%%  busy", m->field[6], m->measured, m->simulated,
+                100 * error_of(m));
+    for (int e = 0; e < TRN_ENGINES; e++)
+      tw_text_add(&text, " %c %3.0f%%", trn_engine_name((trn_engine)e)[0], 100 * t.busy[e] / t.device);
+    tw_text_add(&text, " dma %3.0f%% read %.0f MB write %.0f MB spilled %.0f MB, loads -%zu copies -%zu,",
+                100 * t.dma_busy / t.device, 1e-6 * (double)t.hbm_read, 1e-6 * (double)t.hbm_written,
+                1e-6 * (double)t.spilled_bytes, t.loads_removed, t.copies_removed);
+    tw_text_add(&text, " instructions v %zu s %zu", issued[TRN_VECTOR], issued[TRN_SCALAR]);
+  } else {
+    tw_text_add_string(&text, m->why);
+  }
+  if (r->words) puts(text.data);
+  tw_text_free(&text);
+  trn_timing_free(&t);
+}
+
+/* Runs the cases that have one of the words, on all cores; prints them if there are words. */
 static void run_cases(const char *folder, int words, char *const word[]) {
   tw_error error;
   char *text; /* stays: the cases point into it */
   if (tw_file_read(TW_TEST_DATA "/trainium/measured.txt", 1 << 24, &text, NULL, &error) != TW_OK)
     fail_msg("%s", error.text);
   read_cases(text);
-  for (int i = 0; i < n_cases; i++) {
-    measurement *m = &cases[i];
-    trn_timing t = {0};
-    if (!is_wanted(m, words, word)) continue;
-    const clock_t begin = clock();
-    m->runs = time_case(m, folder, &t, &error) == TW_OK;
-    if (!m->runs) snprintf(m->why, sizeof m->why, "%.190s", error.text);
-    if (words && !m->runs) printf("%-22.22s %-36.36s %s\n", m->field[0], name_of(m), error.text);
-    if (!words || !m->runs) {
-      trn_timing_free(&t);
-      continue;
-    }
-    printf("%-22.22s %-32.32s %-18.18s %9.1f %9.1f us %+6.1f%%  busy", m->field[0], name_of(m), m->field[6],
-           m->measured, m->simulated, 100 * error_of(m));
-    for (int e = 0; e < TRN_ENGINES; e++)
-      printf(" %c %3.0f%%", trn_engine_name((trn_engine)e)[0], 100 * t.busy[e] / t.device);
-    printf(" dma %3.0f%% read %.0f MB write %.0f MB spilled %.0f MB, loads -%zu copies -%zu %.1f s\n",
-           100 * t.dma_busy / t.device, 1e-6 * (double)t.hbm_read, 1e-6 * (double)t.hbm_written,
-           1e-6 * (double)t.spilled_bytes, t.loads_removed, t.copies_removed,
-           (double)(clock() - begin) / CLOCKS_PER_SEC);
-    trn_timing_free(&t);
-  }
+  tw_parallel_for(0, (size_t)n_cases, run_case, &(request){folder, words, word});
 }
 
 static void the_page_says_it(void **state) {

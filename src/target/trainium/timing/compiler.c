@@ -44,8 +44,8 @@ static bool is_one_run(const trn_region *r) {
   return trn_run_bytes(r) == trn_region_elements(r) * trn_element_bytes(r->type);
 }
 
-/* Instructions that cannot read an operand in PSUM. `is_spread`: the operand is a row that was broadcast for them. */
-static bool needs_sbuf(const trn_compiled *c, const trn_instruction *in, const trn_region *r, bool is_spread) {
+/* Instructions that cannot read an operand in PSUM. */
+static bool needs_sbuf(const trn_compiled *c, const trn_instruction *in, const trn_region *r) {
   switch (in->opcode) {
   case TRN_DMA:
   case TRN_MATMUL:
@@ -56,9 +56,8 @@ static bool needs_sbuf(const trn_compiled *c, const trn_instruction *in, const t
   /* Vector cannot read two operands in PSUM: the copy's source would be the second */
   for (int k = 0; k < in->n_operands; k++) {
     const trn_region *other = &in->operand[k];
-    const trn_memory memory = trn_tensor_of(c, in, k)->memory;
     if (other != r && !other->is_written && !other->is_pointer && trn_region_elements(other) > 1 &&
-        (memory == TRN_PSUM || (memory == TRN_SBUF && !is_spread)))
+        trn_tensor_of(c, in, k)->memory == TRN_PSUM)
       return true;
   }
   return false;
@@ -120,11 +119,12 @@ static bool is_plain_copy(const trn_compiled *c, const uses *u, int i) {
   return true;
 }
 
-/* True if only the copy, and readers that can also read its source, access its destination. */
+/* True if only the copy, and readers that can also read its source, access its destination. A row that was broadcast for
+ * several readers moves to SBUF: counters of mamba have its copies. */
 static bool can_be_removed(const trn_compiled *c, const uses *u, int i) {
   const trn_program *p = c->program;
   const trn_region *to = &p->instruction[i].operand[0], *from = &p->instruction[i].operand[1];
-  const bool is_spread = p->instruction[i].is_spread && accesses(u, to->tensor) == 2;
+  const bool is_shared_row = p->instruction[i].is_spread && accesses(u, to->tensor) > 2;
   if (c->place[c->first_operand[i] + 1].tensor != from->tensor) return false; /* the source is a removed copy */
   for (size_t k = u->first[to->tensor]; k < u->first[to->tensor + 1]; k++) {
     const entry e = u->entry[k];
@@ -134,7 +134,7 @@ static bool can_be_removed(const trn_compiled *c, const uses *u, int i) {
     const overlap o = overlap_of(r, to);
     if (o == APART) continue;
     if (o == ACROSS || r->is_written || e.instruction < i || c->is_removed[e.instruction]) return false;
-    if (p->tensor[from->tensor].memory == TRN_PSUM && needs_sbuf(c, in, r, is_spread)) return false;
+    if (p->tensor[from->tensor].memory == TRN_PSUM && (is_shared_row || needs_sbuf(c, in, r))) return false;
   }
   return true;
 }
