@@ -11,20 +11,9 @@
 #include "base/status.h"
 #include "op/compare.h"
 #include "op/element.h"
-#include "target/parse.h"
+#include "subject.h"
 
-static inline tw_problem op_problem(const char *text) {
-  char copy[512];
-  const char *words[32];
-  size_t n = 0;
-  snprintf(copy, sizeof copy, "%s", text);
-  const char *op = strtok(copy, " ");
-  for (char *word; (word = strtok(NULL, " "));) words[n++] = word;
-  tw_problem p;
-  tw_error error;
-  if (tw_problem_parse_words(NULL, op, n, words, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
-  return p;
-}
+static inline tw_problem op_problem(const char *text) { return problem_from(NULL, "%s", text); }
 
 /* A case with its outputs poisoned, and outputs of a kernel's own beside its inputs. */
 typedef struct op_run {

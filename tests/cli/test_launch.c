@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "launch/launch.h"
-#include "target/parse.h"
+#include "subject.h"
 
 /* ---- expressions ---- */
 
@@ -113,17 +113,7 @@ static void depth_is_limited(void **state) {
 
 /* ---- headers ---- */
 
-static tw_problem gemm(const char *text) {
-  char copy[256], *rest = NULL;
-  const char *word[16];
-  size_t n = 0;
-  tw_problem p;
-  tw_error error;
-  strcpy(copy, text);
-  for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  if (tw_problem_parse_words(NULL, "gemm", n, word, &p, &error) != TW_OK) fail_msg("%s", error.text);
-  return p;
-}
+static tw_problem gemm(const char *keys) { return problem_from(NULL, "gemm %s", keys); }
 
 static const char PROBLEM[] = "m=1000 n=520 k=96 a=bf16 b=bf16 c=f32 acc=f32 lda=104 scale=0.5";
 

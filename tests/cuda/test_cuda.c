@@ -8,10 +8,10 @@
 
 #include "base/embedded.h"
 #include "base/files.h"
+#include "subject.h"
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/measure.h"
-#include "target/parse.h"
 #include "tilewright/extend/extend.h"
 
 static void need_compiler(void) {
@@ -33,20 +33,7 @@ static const tw_target *device_target(void) {
 
 /* Of gemm where no op is named. */
 static tw_problem problem_on(const tw_target *t, const char *text) {
-  char copy[256], *rest = NULL;
-  const char *word[16], *op = "gemm";
-  size_t n = 0;
-  tw_problem p;
-  tw_error error = {0};
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest))
-    if (strchr(w, '='))
-      word[n++] = w;
-    else
-      op = w;
-  if (tw_problem_parse_words(NULL, op, n, word, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
-    fail_msg("%s", error.text);
-  return p;
+  return problem_from(t, "%s%s", strcspn(text, " ") < strcspn(text, "=") ? "" : "gemm ", text);
 }
 
 /* ---- machines ---- */

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "gemmini_family.h"
 #include "op/operand.h"
-#include "target/parse.h"
+#include "subject.h"
 
 #define CONFIGS TW_TEST_DATA "/../../src/target/gemmini/configs/"
 
@@ -38,19 +38,11 @@ static inline gm_config read_config(const char *name) {
 
 /* A problem of the configuration's own types; `wide`: with an output of the accumulator's type. */
 static inline tw_problem problem_of(const gm_config *config, const char *op, const char *words, bool wide) {
-  char text[256];
-  snprintf(text, sizeof text, "%s", words);
-  const char *word[24];
-  size_t n = 0;
-  for (char *w = strtok(text, " "); w; w = strtok(NULL, " ")) word[n++] = w;
-  tw_problem p;
-  tw_error error = {0};
-  if (tw_problem_parse_words(NULL, op, n, word, &p, &error) != TW_OK) fail_msg("%s: %s", words, error.text);
+  tw_problem p = problem_from(NULL, "%s %s", op, words);
   const char *in = tw_type_name(config->input_type), *acc = tw_type_name(config->acc_type);
-  assert_int_equal(tw_problem_set(&p, "a", in, &error), TW_OK);
-  assert_int_equal(tw_problem_set(&p, "b", in, &error), TW_OK);
-  assert_int_equal(tw_problem_set(&p, "acc", acc, &error), TW_OK);
-  assert_int_equal(tw_problem_set(&p, strcmp(op, "gemm") == 0 ? "c" : "out", wide ? acc : in, &error), TW_OK);
+  const char *const value[] = {in, in, acc, wide ? acc : in};
+  const char *const key[] = {"a", "b", "acc", strcmp(op, "gemm") == 0 ? "c" : "out"};
+  for (int i = 0; i < 4; i++) assert_int_equal(tw_problem_set(&p, key[i], value[i], NULL), TW_OK);
   return p;
 }
 
@@ -193,13 +185,27 @@ static inline tw_schedule menu_schedule(tw_random *random, const gm_config *conf
   return schedule;
 }
 
+/* Steps that are legal after each other; illegal ones are left out. */
+static inline tw_schedule legal_schedule(void (*random_step)(tw_random *, int dim, char step[TW_STEP_MAX]),
+                                         tw_random *random, const gm_config *config, const tw_problem *problem) {
+  tw_schedule schedule = {0};
+  for (int tries = 0; tries < 30; tries++) {
+    tw_schedule longer = schedule;
+    char step[TW_STEP_MAX];
+    double cycles;
+    random_step(random, config->dim, step);
+    assert_int_equal(tw_schedule_add(&longer, step, NULL), TW_OK);
+    if (gm_predict(config, problem, &longer, &cycles, NULL) == TW_OK) schedule = longer;
+  }
+  return schedule;
+}
+
 /* The schedule is refused, and the message has `reason` in it. */
 static inline void must_be_refused(const char *op, const char *shape, const char *steps, const char *reason) {
   const gm_config config = read_config("gemmini-16x16-int8");
   const tw_problem problem = problem_of(&config, op, shape, false);
-  tw_schedule schedule;
+  const tw_schedule schedule = schedule_from(steps);
   tw_error error = {0};
-  assert_int_equal(tw_schedule_parse(steps, &schedule, &error), TW_OK);
   char *source = NULL;
   assert_int_equal(tw_status_group(gm_emit(&config, &problem, &schedule, &source, &error)), TW_USAGE);
   assert_null(source);

@@ -39,15 +39,9 @@ static inline measured *measured_add(measured_list *list) {
 }
 
 static inline tw_problem measured_problem(const char *op, const char *keys) {
-  char text[256], *save = NULL;
-  const char *words[24];
-  size_t n = 0;
-  tw_problem p;
+  if (!strcmp(op, "gemm")) return gemm_problem(keys);
+  tw_problem p = problem_from(NULL, "%s %s", op, keys);
   tw_error error = {0};
-  snprintf(text, sizeof text, "%s", keys);
-  for (char *word = strtok_r(text, " ", &save); word && n < 24; word = strtok_r(NULL, " ", &save)) words[n++] = word;
-  if (!strcmp(op, "gemm")) return gemm_problem(words, n);
-  must(tw_problem_parse_words(NULL, op, n, words, &p, &error), &error);
   static const char *const types[][2] = {{"a", "i8"}, {"b", "i8"}, {"out", "i8"}, {"acc", "i32"}};
   for (int t = 0; t < 4; t++)
     if (!tw_problem_given(&p, types[t][0])) must(tw_problem_set(&p, types[t][0], types[t][1], &error), &error);

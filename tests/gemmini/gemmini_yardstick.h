@@ -8,6 +8,7 @@
 
 #include "base/embedded.h"
 #include "base/files.h"
+#include "subject.h"
 #include "target/gemmini/config.h"
 #include "target/parse.h"
 #include "test.h"
@@ -37,10 +38,9 @@ static inline gm_config gemmini_config(const char *name) {
 }
 
 /* gemm with the types of the configuration: i8 with i32, or f32. */
-static inline tw_problem gemm_problem(const char *const words[], size_t n) {
-  tw_problem p;
+static inline tw_problem gemm_problem(const char *keys) {
+  tw_problem p = problem_from(NULL, "gemm %s", keys);
   tw_error error = {0};
-  must(tw_problem_parse_words(NULL, "gemm", n, words, &p, &error), &error);
   static const char *const types[][2] = {{"a", "i8"}, {"b", "i8"}, {"c", "i8"}, {"acc", "i32"}};
   for (int t = 0; t < 4; t++)
     if (!tw_problem_given(&p, types[t][0])) must(tw_problem_set(&p, types[t][0], types[t][1], &error), &error);
@@ -49,17 +49,11 @@ static inline tw_problem gemm_problem(const char *const words[], size_t n) {
 
 /* The second line of a program: // @ a_transposed=0 bias=none relu=0 scale=1 */
 static inline tw_problem yardstick_problem(const yardstick *y) {
-  char size[3][32], line[256] = "";
-  const char *words[16];
-  size_t n = 0;
-  snprintf(size[0], 32, "m=%ld", y->i), snprintf(size[1], 32, "n=%ld", y->j), snprintf(size[2], 32, "k=%ld", y->k);
-  for (int s = 0; s < 3; s++) words[n++] = size[s];
+  char keys[256];
   const char *second = strchr(y->source, '\n') + 1;
   assert_int_equal(strncmp(second, "// @ ", 5), 0);
-  snprintf(line, sizeof line, "%.*s", (int)strcspn(second + 5, "\n"), second + 5);
-  char *save = NULL;
-  for (char *word = strtok_r(line, " ", &save); word && n < 16; word = strtok_r(NULL, " ", &save)) words[n++] = word;
-  return gemm_problem(words, n);
+  snprintf(keys, sizeof keys, "m=%ld n=%ld k=%ld %.*s", y->i, y->j, y->k, (int)strcspn(second + 5, "\n"), second + 5);
+  return gemm_problem(keys);
 }
 
 /* All programs in the order of the table; `n` is how many. */

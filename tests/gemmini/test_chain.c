@@ -11,8 +11,8 @@
 #include "base/embedded.h"
 #include "base/random.h"
 #include "gemmini_family.h"
+#include "subject.h"
 #include "target/gemmini/schedule/chain/chain.h"
-#include "target/parse.h"
 #include "tilewright/extend/target.h"
 
 static gm_config config;
@@ -27,22 +27,8 @@ static int setup(void **state) {
 }
 
 static tw_problem problem_of(bool forward, int horizon, int states, int inputs) {
-  char text[3][32];
-  tw_problem p;
-  tw_error error = {0};
-  snprintf(text[0], 32, "horizon=%d", horizon), snprintf(text[1], 32, "states=%d", states),
-      snprintf(text[2], 32, "inputs=%d", inputs);
-  const char *words[] = {text[0], text[1], text[2], "type=f32"};
-  if (tw_problem_parse_words(NULL, forward ? "mpc_forward" : "mpc_backward", 4, words, &p, &error) != TW_OK)
-    fail_msg("%s", error.text);
-  return p;
-}
-
-static tw_schedule schedule_of(const char *text) {
-  tw_schedule s;
-  tw_error error = {0};
-  if (tw_schedule_parse(text, &s, &error) != TW_OK) fail_msg("%s", error.text);
-  return s;
+  return problem_from(NULL, "mpc_%s horizon=%d states=%d inputs=%d type=f32", forward ? "forward" : "backward", horizon,
+                      states, inputs);
 }
 
 /* ---- the interpreter ---- */
@@ -229,7 +215,7 @@ static void the_usual_sizes_are_right_all_the_way(void **state) {
           tw_problem p = problem_of(f, horizons[h], sizes[z][0], sizes[z][1]);
           if (f && strstr(ends[e], "premultiply")) continue;
           snprintf(text, sizeof text, "%s%s", f ? forward : backward, ends[e]);
-          tw_schedule s = schedule_of(text);
+          tw_schedule s = schedule_from(text);
           expect_right(&p, &s, 3);
         }
 }
@@ -247,7 +233,7 @@ static gm_chain chain_of(const tw_problem *p, const char *text) {
   gm_chain_plan plan;
   gm_chain c;
   tw_error error = {0};
-  tw_schedule s = schedule_of(text);
+  tw_schedule s = schedule_from(text);
   if (gm_chain_from(&config, p, &s, &plan, &c, &error) != TW_OK) fail_msg("%s", error.text);
   return c;
 }
@@ -426,7 +412,7 @@ static void what_nothing_needs_is_dropped_and_no_more(void **state) {
 static void expect_refused(const tw_problem *p, const char *schedule, const char *message) {
   double cycles;
   tw_error error = {0};
-  tw_schedule s = schedule_of(schedule);
+  tw_schedule s = schedule_from(schedule);
   assert_int_equal(gm_predict(&config, p, &s, &cycles, &error), TW_USAGE);
   if (!strstr(error.text, message)) fail_msg("'%s' does not say '%s'", error.text, message);
   assert_null(strchr(error.text, '\n'));
@@ -543,7 +529,7 @@ static gm_chain with_reader_behind(const tw_problem *p, bool sums, int products_
                                    gm_chain_plan *plan) {
   gm_chain c;
   tw_error error = {0};
-  *s = schedule_of("fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident");
+  *s = schedule_from("fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident");
   if (gm_chain_from(&config, p, s, plan, &c, &error) != TW_OK) fail_msg("%s", error.text);
   append(&c, (gm_chain_command){.kind = GM_SET_LD, .stride = 16, .block_stride = 4, .scale = 1});
   append(&c, (gm_chain_command){.kind = GM_LOAD,
@@ -624,7 +610,7 @@ static void damaged_programs_are_illegal_or_do_what_they_say(void **state) {
   int legal = 0, illegal = 0, wrong = 0;
   for (int i = 0; i < 2000; i++) {
     const tw_problem p = problem_of(programs[i % PROGRAMS].forward, HORIZON, STATES, INPUTS);
-    const tw_schedule s = schedule_of(programs[i % PROGRAMS].schedule);
+    const tw_schedule s = schedule_from(programs[i % PROGRAMS].schedule);
     gm_chain_plan plan;
     gm_chain c;
     float results[HORIZON * INPUTS];
@@ -675,7 +661,7 @@ static void programs_are_right_on_the_simulated_machine(void **state) {
   double cycles[sizeof runs / sizeof *runs];
   for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
     tw_problem p = problem_of(runs[i].forward, runs[i].horizon, runs[i].states, runs[i].inputs);
-    tw_schedule s = schedule_of(runs[i].schedule);
+    tw_schedule s = schedule_from(runs[i].schedule);
     tw_case k;
     tw_artefact *a = NULL;
     tw_measurement m;

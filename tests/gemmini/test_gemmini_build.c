@@ -27,7 +27,7 @@ static int use_own_cache(void **state) {
   assert_non_null(mkdtemp(cache));
   setenv("XDG_CACHE_HOME", cache, 1);
   config = gemmini_config("gemmini-16x16-int8");
-  problem = gemm_problem((const char *[]){"m=64", "n=64", "k=64"}, 3);
+  problem = gemm_problem("m=64 n=64 k=64");
   return 0;
 }
 
@@ -74,7 +74,7 @@ static void operands_lie_in_their_own_sections(void **state) {
   (void)state;
   const char *source =
       "void test(int8_t A[100][37], int8_t B[37][40], int32_t D[1][40], int8_t C[100][48]) { fence(); }";
-  tw_problem p = gemm_problem((const char *[]){"m=100", "n=40", "k=37", "bias=row", "ldc=48"}, 5);
+  tw_problem p = gemm_problem("m=100 n=40 k=37 bias=row ldc=48");
   char *elf = NULL;
   size_t size;
   tw_error error = {0};
@@ -148,7 +148,7 @@ static void the_software_loop_of_the_library_is_another_program(void **state) {
 static void float_configuration_builds(void **state) {
   (void)state;
   gm_config real = gemmini_config("gemmini-4x4-fp32");
-  tw_problem p = gemm_problem((const char *[]){"m=8", "n=4", "k=4", "a=f32", "b=f32", "c=f32", "acc=f32"}, 7);
+  tw_problem p = gemm_problem("m=8 n=4 k=4 a=f32 b=f32 c=f32 acc=f32");
   const char *source =
       "void test(float A[8][4], float B[4][4], float C[8][4]) {\n"
       "  config_ld(16, 0.5f, DIM, 0); config_st(4 * sizeof(elem_t), 2.0f); mvin(A, 0, 4, 4); fence();\n}";

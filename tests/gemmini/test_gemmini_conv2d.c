@@ -47,18 +47,8 @@ static void random_step(tw_random *random, int dim, char step[TW_STEP_MAX]) {
   }
 }
 
-/* Steps that are legal after each other; what is refused is left out. */
 static tw_schedule random_schedule(tw_random *random, const gm_config *config, const tw_problem *problem) {
-  tw_schedule schedule = {0};
-  for (int tries = 0; tries < 30; tries++) {
-    tw_schedule longer = schedule;
-    char step[TW_STEP_MAX];
-    double cycles;
-    random_step(random, config->dim, step);
-    assert_int_equal(tw_schedule_add(&longer, step, NULL), TW_OK);
-    if (gm_predict(config, problem, &longer, &cycles, NULL) == TW_OK) schedule = longer;
-  }
-  return schedule;
+  return legal_schedule(random_step, random, config, problem);
 }
 
 static int channels(tw_random *random) {

@@ -125,8 +125,7 @@ static void what_is_counted_is_what_is_there(void **state) {
       "  }\n"
       "  fence();\n"
       "}\n";
-  static const char *const words[] = {"m=256", "n=16", "k=16"};
-  const tw_problem p = gemm_problem(words, 3);
+  const tw_problem p = gemm_problem("m=256 n=16 k=16");
   static const struct {
     const char *what;
     double count;
@@ -154,8 +153,7 @@ static void operands_of_one_bank_are_seen_where_they_change_places(void **state)
       "  }\n"
       "  fence();\n"
       "}\n";
-  static const char *const words[] = {"m=512", "n=16", "k=16"};
-  const tw_problem p = gemm_problem(words, 3);
+  const tw_problem p = gemm_problem("m=512 n=16 k=16");
   diagnosed d;
   diagnose(&p, source, sizeof source - 1, NULL, &d);
   const tw_finding *f = find(&d, "from one scratchpad bank");

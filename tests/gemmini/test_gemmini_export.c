@@ -8,10 +8,10 @@
 
 #include <sys/stat.h>
 
+#include "subject.h"
 #include "target/gemmini/export.h"
 #include "target/gemmini/schedule/family.h"
 #include "target/gemmini/target.h"
-#include "target/parse.h"
 #include "tilewright/extend/target.h"
 
 static void write_file(const char *directory, const char *name, const void *data, size_t size) {
@@ -118,11 +118,8 @@ static void test_conv2d(void **state) {
 static void test_chain(void **state) {
   (void)state;
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");
-  tw_problem p;
+  const tw_problem p = problem_from(NULL, "mpc_forward horizon=5 states=6 inputs=3 type=f32");
   tw_error error = {0};
-  const char *words[] = {"horizon=5", "states=6", "inputs=3"};
-  assert_int_equal(tw_problem_parse_words(NULL, "mpc_forward", 3, words, &p, &error), TW_OK);
-  assert_int_equal(tw_problem_set(&p, "type", "f32", &error), TW_OK);
   tw_files files = {0};
   const char source[] = "void test(float *a, float *b, float *c, float *d, float *x, float *u) {}\n";
   tw_operand o[TW_OPERANDS_MAX];

@@ -4,22 +4,10 @@
 #include "target/gemmini/rewrite/clean.h"
 #include "target/gemmini/rewrite/rewrite.h"
 #include "target/gemmini/target.h"
-#include "target/parse.h"
 #include "tilewright/extend/extend.h"
 
 static gm_config config;
 static tw_target machine;
-
-static tw_problem square(const char *m, const char *n, const char *k) {
-  const char *words[] = {m, n, k};
-  tw_problem p;
-  tw_error error = {0};
-  must(tw_problem_parse_words(NULL, "gemm", 3, words, &p, &error), &error);
-  must(tw_problem_set(&p, "c", "i8", &error), &error);
-  for (int i = 0; i < 2; i++) must(tw_problem_set(&p, i ? "b" : "a", "i8", &error), &error);
-  must(tw_problem_set(&p, "acc", "i32", &error), &error);
-  return p;
-}
 
 /* A program of one 16 x 16 x 16 product; `middle` comes behind the store of C and before the last fence. */
 #define ONE_TILE(before, middle)                                                                                       \
@@ -34,7 +22,7 @@ static tw_status study(const tw_problem *p, const char *source, tw_program **out
 }
 
 static void expect_refusal(const char *source, const char *part) {
-  const tw_problem p = square("m=16", "n=16", "k=16");
+  const tw_problem p = gemm_problem("m=16 n=16 k=16");
   tw_program *program = NULL;
   tw_error error = {0};
   assert_int_equal(study(&p, source, &program, &error), TW_FAILED);
@@ -44,7 +32,7 @@ static void expect_refusal(const char *source, const char *part) {
 
 /* The program is right, and diagnosed, but there are no rewrites; `part` is of the reason. */
 static void expect_no_rewrites(const char *source, const char *part) {
-  const tw_problem p = square("m=16", "n=16", "k=16");
+  const tw_problem p = gemm_problem("m=16 n=16 k=16");
   const tw_schedule nothing = {0};
   tw_program *program = NULL;
   tw_menu menu;
@@ -106,7 +94,7 @@ static void release(captured *c) {
 }
 
 static size_t changed_by(gm_pass *pass, const char *source) {
-  const tw_problem p = square("m=16", "n=16", "k=16");
+  const tw_problem p = gemm_problem("m=16 n=16 k=16");
   captured c;
   gm_change change;
   tw_error error = {0};
@@ -120,7 +108,7 @@ static size_t changed_by(gm_pass *pass, const char *source) {
 /* Copies run on several threads at a time. A run writes outputs and marks bytes that are not written yet. */
 static void copies_of_a_stream_share_no_memory_that_a_run_changes(void **state) {
   (void)state;
-  const tw_problem p = square("m=16", "n=16", "k=16");
+  const tw_problem p = gemm_problem("m=16 n=16 k=16");
   const char *source = ONE_TILE("", "");
   captured c;
   gm_stream copy;
@@ -334,7 +322,7 @@ static void output_stationary_products_keep_their_sums(void **state) {
       "  }\n"
       "  mvout(&C[16 * i][16 * j], 0x80000000, 16, 16);\n"
       "} fence(); }\n";
-  const tw_problem p = square("m=64", "n=64", "k=64");
+  const tw_problem p = gemm_problem("m=64 n=64 k=64");
   captured c;
   capture(&c, &p, source, strlen(source));
   const double start = (double)c.stream.run.core.cycles;
@@ -347,7 +335,7 @@ static void output_stationary_products_keep_their_sums(void **state) {
 static void a_program_that_is_wrong_on_other_inputs_is_wrong(void **state) {
   (void)state;
   const char *source = ONE_TILE("", "fence(); if (A[0][0] & 1) C[3][3] ^= 1;\n");
-  const tw_problem p = square("m=16", "n=16", "k=16");
+  const tw_problem p = gemm_problem("m=16 n=16 k=16");
   int refused_later = 0;
   for (uint64_t seed = 1; seed <= 24; seed++) {
     tw_program *program = NULL;

@@ -2,7 +2,6 @@
  * or a result. */
 #include "gemmini_yardstick.h"
 #include "search/result.h"
-#include "target/parse.h"
 #include "tilewright/extend/extend.h"
 
 #define HEAD "void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {\n"
@@ -12,15 +11,7 @@
   "compute_preloaded(0, 0xffffffff, 16, 16, 16, 16); mvout(&C[0][0], 0x80000000, 16, 16);\n"
 
 static tw_problem problem_of(const tw_target *t, const char *op, const char *keys) {
-  char text[200], *word[16] = {text};
-  size_t n = 0;
-  tw_problem p;
-  tw_error error = {0};
-  snprintf(text, sizeof text, "%s", keys);
-  for (char *at = strtok(text, " "); at; at = strtok(NULL, " ")) word[n++] = at;
-  must(tw_problem_parse_words(NULL, op, n, (const char *const *)word, &p, &error), &error);
-  must(tw_target_supports(t, &p, &error), &error);
-  return p;
+  return problem_from(t, "%s %s", op, keys);
 }
 
 static tw_status improve(const char *target, const char *op, const char *keys, const char *source, size_t length,

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "op/conv2d.h"
+#include "subject.h"
 #include "target/gemmini/machine/functional.h"
 #include "target/gemmini/machine/loop_conv.h"
-#include "target/parse.h"
 
 static gm_config config(void) {
   char path[4096], *text = calloc(1, 65536);
@@ -206,17 +206,7 @@ static void feed_loops(driver *d, const tw_conv2d *v, const int64_t size[7]) {
   }
 }
 
-static tw_problem parse(const char *text) {
-  char copy[256];
-  const char *words[32] = {"a=i8", "b=i8", "out=i8", "acc=i32"};
-  size_t n = 4;
-  tw_problem p;
-  tw_error error;
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
-  if (tw_problem_parse_words(NULL, "conv2d", n, words, &p, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
-  return p;
-}
+static tw_problem parse(const char *text) { return problem_from(NULL, "conv2d a=i8 b=i8 out=i8 acc=i32 %s", text); }
 
 typedef struct convolution {
   const char *problem;

@@ -3,112 +3,91 @@
 #include "gemmini_yardstick.h"
 #include "target/gemmini/build.h"
 #include "target/gemmini/core/rv64.h"
-#include "target/parse.h"
 #include "tilewright/extend/target.h"
 
 /* ---- tiled_matmul_auto ------------------------------------------------------------------------------------ */
 
 typedef struct variant {
-  const char *words[8];
-  size_t n_words;
+  const char *keys;
   const char *call; /* from the sizes on; A, B, D, C are the operands */
 } variant;
 
-/* Runs the library call as a kernel for the problem, by hardware loop or by single commands. */
-static void is_right(const char *target_name, const variant *v, const char *parameters, const char *define) {
+static void source_is_right(const char *target_name, const char *problem, const char *source) {
   const tw_target *target = tw_target_find(target_name);
-  tw_problem p;
+  const tw_problem p = problem_from(target, "%s", problem);
   tw_case c;
   tw_artefact *artefact = NULL;
   tw_error error = {0};
-  char source[2000];
-  assert_non_null(target);
-  snprintf(source, sizeof source, "%s\nvoid test(%s) {\n  tiled_matmul_auto(%s);\n  fence();\n}\n", define, parameters,
-           v->call);
-  must(tw_problem_parse_words(NULL, "gemm", v->n_words, v->words, &p, &error), &error);
-  must(tw_target_supports(target, &p, &error), &error);
   must(tw_case_make(&p, 7, 1, &c, &error), &error);
   must(target->build(target, &p, source, strlen(source), &(tw_evaluation){0}, &artefact, &error), &error);
   if (target->check(target, artefact, &c, &(tw_evaluation){0}, &error) != TW_OK)
-    fail_msg("%s: %s\n%s", v->words[0], error.text, source);
+    fail_msg("%s: %s\n%s", problem, error.text, source);
   target->release(artefact);
   tw_case_free(&c);
+}
+
+/* Runs the library call as a kernel for the problem, by hardware loop or by single commands. */
+static void is_right(const char *target_name, const variant *v, const char *parameters, const char *define) {
+  char source[2000], problem[200];
+  snprintf(problem, sizeof problem, "gemm %s", v->keys);
+  snprintf(source, sizeof source, "%s\nvoid test(%s) {\n  tiled_matmul_auto(%s);\n  fence();\n}\n", define, parameters,
+           v->call);
+  source_is_right(target_name, problem, source);
 }
 
 #define SCALES "MVIN_SCALE_IDENTITY, MVIN_SCALE_IDENTITY, MVIN_SCALE_IDENTITY"
 
 static const variant int8_variants[] = {
-    {{"m=64", "n=64", "k=64"},
-     3,
-     "64, 64, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 64, 64, 64, " SCALES
-     ", NO_ACTIVATION, 1, 0, false, false, false, "
-     "false, false, 0, WS"},
-    {{"m=100", "n=70", "k=48"},
-     3, /* no multiples of 16 in C */
+    {"m=64 n=64 k=64", "64, 64, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 64, 64, 64, " SCALES
+                       ", NO_ACTIVATION, 1, 0, false, false, false, "
+                       "false, false, 0, WS"},
+    {"m=100 n=70 k=48", /* no multiples of 16 in C */
      "100, 70, 48, (elem_t *)A, (elem_t *)B, NULL, C, 48, 70, 70, 70, " SCALES
      ", NO_ACTIVATION, 1, 0, false, false, false, "
      "false, false, 0, WS"},
-    {{"m=200", "n=150", "k=704"},
-     3, /* several tiles in each dimension */
+    {"m=200 n=150 k=704", /* several tiles in each dimension */
      "200, 150, 704, (elem_t *)A, (elem_t *)B, NULL, C, 704, 150, 150, 150, " SCALES
      ", NO_ACTIVATION, 1, 0, false, false, "
      "false, false, false, 0, WS"},
-    {{"m=48", "n=80", "k=64", "relu=1", "scale=0.25"},
-     5,
-     "48, 80, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 80, 80, 80, " SCALES
-     ", RELU, 0.25, 0, false, false, false, false, "
-     "false, 0, WS"},
-    {{"m=48", "n=80", "k=64", "a_transposed=1"},
-     4,
-     "48, 80, 64, (elem_t *)A, (elem_t *)B, NULL, C, 48, 80, 80, 80, " SCALES
-     ", NO_ACTIVATION, 1, 0, false, true, false, false, "
-     "false, 0, WS"},
-    {{"m=50", "n=80", "k=60", "b_transposed=1"},
-     4,
-     "50, 80, 60, (elem_t *)A, (elem_t *)B, NULL, C, 60, 60, 80, 80, " SCALES
-     ", NO_ACTIVATION, 1, 0, false, false, true, false, "
-     "false, 0, WS"},
-    {{"m=100", "n=70", "k=37"},
-     3, /* the hardware loop reads 11 rows behind the end of B, or 10 if B is transposed, and uses none of them */
+    {"m=48 n=80 k=64 relu=1 scale=0.25", "48, 80, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 80, 80, 80, " SCALES
+                                         ", RELU, 0.25, 0, false, false, false, false, "
+                                         "false, 0, WS"},
+    {"m=48 n=80 k=64 a_transposed=1", "48, 80, 64, (elem_t *)A, (elem_t *)B, NULL, C, 48, 80, 80, 80, " SCALES
+                                      ", NO_ACTIVATION, 1, 0, false, true, false, false, "
+                                      "false, 0, WS"},
+    {"m=50 n=80 k=60 b_transposed=1", "50, 80, 60, (elem_t *)A, (elem_t *)B, NULL, C, 60, 60, 80, 80, " SCALES
+                                      ", NO_ACTIVATION, 1, 0, false, false, true, false, "
+                                      "false, 0, WS"},
+    {"m=100 n=70 k=37", /* the hardware loop reads 11 rows behind the end of B, or 10 if B is transposed, and uses none of them */
      "100, 70, 37, (elem_t *)A, (elem_t *)B, NULL, C, 37, 70, 70, 70, " SCALES
      ", NO_ACTIVATION, 1, 0, false, false, false, "
      "false, false, 0, WS"},
-    {{"m=50", "n=70", "k=60", "b_transposed=1"},
-     4,
-     "50, 70, 60, (elem_t *)A, (elem_t *)B, NULL, C, 60, 60, 70, 70, " SCALES
-     ", NO_ACTIVATION, 1, 0, false, false, true, false, "
-     "false, 0, WS"},
-    {{"m=48", "n=80", "k=64", "c=i32"},
-     4,
-     "48, 80, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 80, 80, 80, " SCALES
-     ", NO_ACTIVATION, 1, 0, false, false, false, true, "
-     "false, 0, WS"},
+    {"m=50 n=70 k=60 b_transposed=1", "50, 70, 60, (elem_t *)A, (elem_t *)B, NULL, C, 60, 60, 70, 70, " SCALES
+                                      ", NO_ACTIVATION, 1, 0, false, false, true, false, "
+                                      "false, 0, WS"},
+    {"m=48 n=80 k=64 c=i32", "48, 80, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 80, 80, 80, " SCALES
+                             ", NO_ACTIVATION, 1, 0, false, false, false, true, "
+                             "false, 0, WS"},
 };
 
 static const variant biased_variants[] = {
-    {{"m=48", "n=80", "k=64", "bias=full"},
-     4,
+    {"m=48 n=80 k=64 bias=full",
      "48, 80, 64, (elem_t *)A, (elem_t *)B, D, C, 64, 80, 80, 80, 1.0, 1.0, 1, NO_ACTIVATION, 1, 0, false, false, "
      "false, false, "
      "false, 0, WS"},
-    {{"m=50", "n=90", "k=608", "bias=row"},
-     4,
+    {"m=50 n=90 k=608 bias=row",
      "50, 90, 608, (elem_t *)A, (elem_t *)B, D, C, 608, 90, 90, 90, 1.0, 1.0, 1, NO_ACTIVATION, 1, 0, true, false, "
      "false, false, "
      "false, 0, WS"},
 };
 
 static const variant output_stationary_variants[] = {
-    {{"m=64", "n=64", "k=64"},
-     3,
-     "64, 64, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 64, 64, 64, " SCALES
-     ", NO_ACTIVATION, 1, 0, false, false, false, "
-     "false, false, 0, OS"},
-    {{"m=50", "n=70", "k=37"},
-     3,
-     "50, 70, 37, (elem_t *)A, (elem_t *)B, NULL, C, 37, 70, 70, 70, " SCALES
-     ", NO_ACTIVATION, 1, 0, false, false, false, "
-     "false, false, 0, OS"},
+    {"m=64 n=64 k=64", "64, 64, 64, (elem_t *)A, (elem_t *)B, NULL, C, 64, 64, 64, 64, " SCALES
+                       ", NO_ACTIVATION, 1, 0, false, false, false, "
+                       "false, false, 0, OS"},
+    {"m=50 n=70 k=37", "50, 70, 37, (elem_t *)A, (elem_t *)B, NULL, C, 37, 70, 70, 70, " SCALES
+                       ", NO_ACTIVATION, 1, 0, false, false, false, "
+                       "false, false, 0, OS"},
 };
 
 static const char no_bias[] = "int8_t A[A_ROWS][A_COLS], int8_t B[B_ROWS][B_COLS], void *C";
@@ -138,8 +117,7 @@ static void output_stationary_library_is_right(void **state) {
 
 static void library_is_right_in_floating_point(void **state) {
   (void)state;
-  static const variant v = {{"m=10", "n=10", "k=30"},
-                            3, /* two rows behind the end of B */
+  static const variant v = {"m=10 n=10 k=30", /* two rows behind the end of B */
                             "10, 10, 30, (elem_t *)A, (elem_t *)B, NULL, C, 30, 10, 10, 10, " SCALES
                             ", NO_ACTIVATION, 1, 0, false, false, false, "
                             "false, false, 0, WS"};
@@ -150,32 +128,11 @@ static void library_is_right_in_floating_point(void **state) {
 
 /* ---- tiled_conv_auto -------------------------------------------------------------------------------------- */
 
-static void source_is_right(const char *op, const char *text, const char *source) {
-  char copy[256];
-  const char *words[32];
-  size_t n = 0;
-  const tw_target *target = tw_target_find("gemmini-16x16-int8");
-  tw_problem p;
-  tw_case c;
-  tw_artefact *artefact = NULL;
-  tw_error error = {0};
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
-  must(tw_problem_parse_words(NULL, op, n, words, &p, &error), &error);
-  must(tw_target_supports(target, &p, &error), &error);
-  must(tw_case_make(&p, 7, 1, &c, &error), &error);
-  must(target->build(target, &p, source, strlen(source), &(tw_evaluation){0}, &artefact, &error), &error);
-  if (target->check(target, artefact, &c, &(tw_evaluation){0}, &error) != TW_OK)
-    fail_msg("%s: %s\n%s", text, error.text, source);
-  target->release(artefact);
-  tw_case_free(&c);
-}
-
 /* Runs the library call for the problem, by hardware loop or by single commands. `more`: pad, scale, pooling. */
 static void convolution_is_right(const char *sizes, const char *more, bool bias, const char *arguments,
                                  const char *define) {
   char text[256], source[2000];
-  snprintf(text, sizeof text, "%s %s%s", sizes, more, bias ? " bias=row" : "");
+  snprintf(text, sizeof text, "conv2d %s %s%s", sizes, more, bias ? " bias=row" : "");
   snprintf(source, sizeof source,
            "%s\n#define CALL(pad, scale, pool_size, pool_stride, pool_pad) \\\n"
            "  tiled_conv_auto(N, INP_ROWS, INP_COLS, C, K, P, Q, STRIDE, 1, 1, pad, R, false, false, false, false, "
@@ -185,7 +142,7 @@ static void convolution_is_right(const char *sizes, const char *more, bool bias,
            "void solution(int8_t in[N][INP_ROWS][INP_COLS][C], int8_t weights[R][S][C][K],%s void *out) {\n"
            "  CALL(%s);\n  fence();\n}\n",
            define, bias ? " int32_t bias[1][K]," : "", arguments);
-  source_is_right("conv2d", text, source);
+  source_is_right("gemmini-16x16-int8", text, source);
 }
 
 static const struct {
@@ -224,7 +181,7 @@ static void images_that_are_not_square_are_right(void **state) {
 /* The sizes' names may be a kernel's own. */
 static void kernels_may_use_the_names_of_sizes(void **state) {
   (void)state;
-  source_is_right("conv2d", "n=1 h=1 w=4 c=2 k=3 r=1 s=1",
+  source_is_right("gemmini-16x16-int8", "conv2d n=1 h=1 w=4 c=2 k=3 r=1 s=1",
                   "void test(int8_t N[1][1][4][2], int8_t K[1][1][2][3], int8_t C[1][1][4][3]) {\n"
                   "  for (int P = 0; P < Q; P++) for (int S = 0; S < 3; S++) {\n"
                   "    int R = N[0][0][P][0] * K[0][0][0][S] + N[0][0][P][1] * K[0][0][1][S];\n"
@@ -235,7 +192,7 @@ static void kernels_may_use_the_names_of_sizes(void **state) {
 static void loops_and_single_commands_may_mix(void **state) {
   (void)state;
   source_is_right(
-      "gemm", "m=64 n=64 k=64",
+      "gemmini-16x16-int8", "gemm m=64 n=64 k=64",
       "void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {\n"
       "  for (int i = 0; i < 8; i++) {\n"
       "    tiled_conv_auto(1, 8, 8, 64, 64, 8, 8, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, A[0], B[0], NULL, C[0], 0, 1,\n"
@@ -252,7 +209,7 @@ static void loops_and_single_commands_may_mix(void **state) {
 static void hardware_loops_name_their_halves(void **state) {
   (void)state;
   source_is_right(
-      "gemm", "m=128 n=64 k=64",
+      "gemmini-16x16-int8", "gemm m=128 n=64 k=64",
       "void test(int8_t A[128][64], int8_t B[64][64], int8_t C[128][64]) {\n"
       "  config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0);\n"
       "  for (int id = 0; id < 3; id++) config_ld(64, 1, 16, id);\n"
@@ -278,7 +235,7 @@ static void prints(const char *body, const char *expected) {
   rv64_result result;
   tw_error error = {0};
   gm_config config = gemmini_config("gemmini-16x16-int8");
-  tw_problem p = gemm_problem((const char *[]){"m=16", "n=16", "k=16"}, 3);
+  tw_problem p = gemm_problem("m=16 n=16 k=16");
   const rv64_ports ports = {.command = accept};
   const rv64_options options = {.max_cycles = 10000000};
   snprintf(source, sizeof source,

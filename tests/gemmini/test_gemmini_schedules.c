@@ -8,23 +8,12 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "target/parse.h"
+#include "subject.h"
 #include "tilewright/extend/target.h"
 
 /* "m=64 ..." of a gemm, or "conv2d n=1 ...". */
 static tw_problem problem_of(const tw_target *target, const char *words) {
-  char text[256];
-  snprintf(text, sizeof text, "%s", words);
-  const char *word[24];
-  size_t n = 0;
-  for (char *w = strtok(text, " "); w; w = strtok(NULL, " ")) word[n++] = w;
-  tw_problem p;
-  tw_error error = {0};
-  const bool named = !strchr(word[0], '=');
-  if (tw_problem_parse_words(NULL, named ? word[0] : "gemm", n - named, word + named, &p, &error) != TW_OK ||
-      tw_target_supports(target, &p, &error) != TW_OK)
-    fail_msg("%s: %s", words, error.text);
-  return p;
+  return problem_from(target, "%s%s", strcspn(words, " ") < strcspn(words, "=") ? "" : "gemm ", words);
 }
 
 static void must_be_right(const tw_target *target, const char *words, const tw_schedule *schedule) {
@@ -45,8 +34,7 @@ static void must_be_right(const tw_target *target, const char *words, const tw_s
 }
 
 static void after(const tw_target *target, const char *words, const char *steps) {
-  tw_schedule schedule;
-  assert_int_equal(tw_schedule_parse(steps, &schedule, NULL), TW_OK);
+  const tw_schedule schedule = schedule_from(steps);
   must_be_right(target, words, &schedule);
 }
 

@@ -9,23 +9,15 @@
 #include <string.h>
 
 #include "op/conv2d.h"
-#include "target/parse.h"
+#include "subject.h"
 
-static tw_status try_parse(const char *text, tw_problem *problem, tw_error *error) {
-  char copy[512];
-  const char *words[32];
-  size_t n = 0;
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
-  return tw_problem_parse_words(NULL, "conv2d", n, words, problem, error);
+static tw_status try_parse(const char *keys, tw_problem *problem, tw_error *error) {
+  char text[512];
+  snprintf(text, sizeof text, "conv2d %s", keys);
+  return tw_problem_parse(NULL, text, problem, error);
 }
 
-static tw_problem parse(const char *text) {
-  tw_problem problem;
-  tw_error error;
-  if (try_parse(text, &problem, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
-  return problem;
-}
+static tw_problem parse(const char *keys) { return problem_from(NULL, "conv2d %s", keys); }
 
 static tw_case make_case(const tw_problem *problem, uint64_t seed, int threads) {
   tw_case c;

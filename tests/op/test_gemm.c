@@ -11,19 +11,9 @@
 #include "op/gemm_problem.h"
 #include "op/gemm_values.h"
 #include "op/int8.h"
-#include "target/parse.h"
+#include "subject.h"
 
-static tw_problem parse(const char *text) {
-  char copy[512];
-  const char *words[32];
-  size_t n = 0;
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) words[n++] = word;
-  tw_problem problem;
-  tw_error error;
-  if (tw_problem_parse_words(NULL, "gemm", n, words, &problem, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
-  return problem;
-}
+static tw_problem parse(const char *keys) { return problem_from(NULL, "gemm %s", keys); }
 
 static tw_case make_case(const tw_problem *problem, uint64_t seed, int threads) {
   tw_case c;

@@ -10,21 +10,9 @@
 #include <string.h>
 
 #include "op/mpc.h"
-#include "target/parse.h"
+#include "subject.h"
 
-static tw_problem parse(const char *text) {
-  char copy[256];
-  const char *words[8];
-  size_t n = 0;
-  tw_problem problem;
-  tw_error error = {0};
-  snprintf(copy, sizeof copy, "%s", text);
-  char *save = NULL, *op = strtok_r(copy, " ", &save);
-  for (char *word = strtok_r(NULL, " ", &save); word; word = strtok_r(NULL, " ", &save)) words[n++] = word;
-  if (tw_problem_parse_words(NULL, op, n, words, &problem, &error) != TW_OK) fail_msg("%s: %s", text, error.text);
-  if (tw_problem_set(&problem, "type", "f32", &error) != TW_OK) fail_msg("%s", error.text);
-  return problem;
-}
+static tw_problem parse(const char *text) { return problem_from(NULL, "%s type=f32", text); }
 
 static tw_case make(const tw_problem *problem, uint64_t seed) {
   tw_case c;
@@ -241,15 +229,11 @@ static void cost_is_counted_as_the_paper_counts(void **state) {
 }
 
 static void expect_refused(const char *op, const char *words, const char *message) {
-  char copy[256];
-  const char *word[8];
-  size_t n = 0;
-  char *save = NULL;
+  char text[256];
   tw_problem p;
   tw_error error = {0};
-  snprintf(copy, sizeof copy, "%s", words);
-  for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save)) word[n++] = w;
-  tw_status status = tw_problem_parse_words(NULL, op, n, word, &p, &error);
+  snprintf(text, sizeof text, "%s %s", op, words);
+  tw_status status = tw_problem_parse(NULL, text, &p, &error);
   if (status == TW_OK) status = p.op->validate(&p, &error);
   assert_int_equal(tw_status_group(status), TW_USAGE);
   if (!strstr(error.text, message)) fail_msg("'%s' does not say '%s'", error.text, message);

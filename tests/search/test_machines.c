@@ -6,14 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/files.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "evaluate/evaluator.h"
 #include "evaluate/text.h"
-#include "target/parse.h"
 #include "tilewright/extend/target.h"
 #include "tilewright/machine.h"
 
@@ -78,8 +76,7 @@ static char *problems_of(const char *text) {
 /* ---- the machines of the program as files ---- */
 
 static bool problem_for(const tw_target *t, tw_problem *out) {
-  static const char *const words[] = {"m=128", "n=512", "k=128"};
-  return tw_problem_parse_words(t, "gemm", 3, words, out, NULL) == TW_OK && tw_target_supports(t, out, NULL) == TW_OK;
+  return tw_problem_parse(t, "gemm m=128 n=512 k=128", out, NULL) == TW_OK && tw_target_supports(t, out, NULL) == TW_OK;
 }
 
 /* A comment of a kernel may have the name of a file's machine, NAME@VALUES: only NAME is added. */

@@ -12,7 +12,7 @@
 #include "search/result.h"
 #include "search/wisdom.h"
 #include "search_fixture.h"
-#include "target/parse.h"
+#include "subject.h"
 
 static tw_digest emitted(const tw_target *t, const tw_problem *p, const tw_schedule *s) {
   char *source = NULL;
@@ -57,7 +57,7 @@ static tw_schedule walk(const tw_target *t, const tw_problem *p, tw_random *rand
   return s;
 }
 
-static const char *const words[] = {"m=256", "n=256", "k=256"};
+static const char gemm[] = "gemm m=256 n=256 k=256";
 
 static void no_target_keeps_a_dead_step(void **state) {
   (void)state;
@@ -66,8 +66,7 @@ static void no_target_keeps_a_dead_step(void **state) {
   tw_problem p;
   const tw_target *t;
   for (size_t i = 0; (t = tw_target_at(i)); i++) {
-    if (tw_problem_parse_words(t, "gemm", 3, words, &p, NULL) != TW_OK || tw_target_supports(t, &p, NULL) != TW_OK)
-      continue;
+    if (tw_problem_parse(t, gemm, &p, NULL) != TW_OK || tw_target_supports(t, &p, NULL) != TW_OK) continue;
     targets++;
     for (uint64_t seed = 0; seed < WALKS; seed += (uint64_t)example_stride()) {
       tw_random random;
@@ -165,9 +164,7 @@ static void wisdom_stores_no_dead_step(void **state) {
   char *file = tw_path_join(directory, "wisdom.json");
   tw_wisdom_entry e = {.target = "gemmini-16x16-int8", .cost = 1e9, .unit = "cycles", .utilization = 0.01};
   const tw_target *t = tw_target_find(e.target);
-  tw_problem p;
-  assert_int_equal(tw_problem_parse_words(t, "gemm", 3, words, &p, NULL), TW_OK);
-  assert_int_equal(tw_target_supports(t, &p, NULL), TW_OK);
+  const tw_problem p = problem_from(t, gemm);
   tw_random random;
   tw_random_seed(&random, 3);
   e.schedule = walk(t, &p, &random, 4);

@@ -80,11 +80,10 @@ static void options_of_a_machine_are_no_keys_of_the_op_and_are_known_where_it_is
           fail_msg("%s: %s is a key of %s", t->name, f->options[j].name, f->op);
       }
   assert_true(options > 0);
-  static const char *const words[] = {"threads=3", "m=4", "n=5", "k=6"};
   tw_problem p, again;
   tw_error error = {0};
   char text[100];
-  assert_int_equal(tw_problem_parse_words(tw_target_find("x86"), "gemm", 4, words, &p, &error), TW_OK);
+  assert_int_equal(tw_problem_parse(tw_target_find("x86"), "gemm threads=3 m=4 n=5 k=6", &p, &error), TW_OK);
   assert_int_equal(tw_problem_int(&p, "threads"), 3);
   assert_true(tw_problem_given(&p, "threads"));
   tw_problem_print(&p, text, sizeof text);
@@ -92,7 +91,7 @@ static void options_of_a_machine_are_no_keys_of_the_op_and_are_known_where_it_is
   assert_int_equal(tw_problem_parse(tw_target_find("x86"), text, &again, &error), TW_OK);
   assert_int_equal(tw_problem_int(&again, "threads"), 3);
   assert_int_equal(tw_problem_set(&p, "threads", "5000", &error), TW_USAGE);
-  assert_int_equal(tw_problem_parse_words(tw_target_find("xdna2"), "gemm", 4, words, &p, &error), TW_USAGE);
+  assert_int_equal(tw_problem_parse(tw_target_find("xdna2"), text, &p, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "gemm has no key 'threads'"));
   assert_int_equal(tw_problem_parse(NULL, text, &p, &error), TW_USAGE);
 }

@@ -14,7 +14,7 @@
 
 #include "base/files.h"
 #include "search/wisdom.h"
-#include "target/parse.h"
+#include "subject.h"
 #include "tilewright/extend/extend.h"
 
 static char *directory, *file;
@@ -65,16 +65,7 @@ static size_t load_count(void) {
   return n;
 }
 
-static tw_problem gemm(const char *text) {
-  char copy[256], *rest;
-  const char *word[16];
-  size_t n = 0;
-  tw_problem p;
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  assert_int_equal(tw_problem_parse_words(NULL, "gemm", n, word, &p, NULL), TW_OK);
-  return p;
-}
+static tw_problem gemm(const char *keys) { return problem_from(NULL, "gemm %s", keys); }
 
 static void a_missing_file_is_empty_wisdom(void **state) {
   (void)state;

@@ -9,7 +9,7 @@
 #include "search/result.h"
 #include "search/state.h"
 #include "search_fixture.h"
-#include "target/parse.h"
+#include "subject.h"
 
 /* ---- names ---- */
 
@@ -139,13 +139,10 @@ static void searches_without_parts_work_to_the_end(void **state) {
 
 static char *prompt_of(const char *plan, uint64_t without) {
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
-  tw_problem problem;
+  const tw_problem problem = problem_from(target, "gemm m=64 n=64 k=64");
   tw_schedule baseline;
   tw_error error = {0};
   char *source = NULL, *prompt = NULL;
-  const char *words[] = {"m=64", "n=64", "k=64"};
-  if (tw_problem_parse_words(target, "gemm", 3, words, &problem, &error) != TW_OK) fail_msg("%s", error.text);
-  assert_int_equal(tw_target_supports(target, &problem, NULL), TW_OK);
   assert_int_equal(tw_target_baseline(target, &problem, &baseline, NULL), TW_OK);
   if (tw_target_emit(target, &problem, &baseline, &source, &error) != TW_OK) fail_msg("%s", error.text);
   tw_candidate *parent = tw_candidate_new();

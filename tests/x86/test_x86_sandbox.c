@@ -22,7 +22,7 @@
 #include "base/process.h"
 #include "base/strings.h"
 #include "native/sandbox.h"
-#include "target/parse.h"
+#include "subject.h"
 #include "target/x86/bench.h"
 #include "target/x86/runner/task.h"
 #include "target/x86/tune/build.h"
@@ -54,19 +54,7 @@ static char *source_of(const char *globals, const char *body) {
   return text;
 }
 
-static tw_problem problem_of(const char *text) {
-  char copy[256], *rest = NULL;
-  const char *word[16];
-  size_t n = 0;
-  tw_problem p;
-  tw_error error;
-  snprintf(copy, sizeof copy, "%s", text);
-  for (char *w = strtok_r(copy, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) word[n++] = w;
-  const tw_target *t = tw_target_find("x86");
-  assert_int_equal(tw_problem_parse_words(t, "gemm", n, word, &p, &error), TW_OK);
-  if (tw_target_supports(t, &p, &error) != TW_OK) fail_msg("%s", error.text);
-  return p;
-}
+static tw_problem problem_of(const char *keys) { return problem_from(tw_target_find("x86"), "gemm %s", keys); }
 
 /* Build, check and, if all that is well, measure. */
 static tw_status run_on(const char *problem, const char *source, tw_measurement *m, tw_error *error) {

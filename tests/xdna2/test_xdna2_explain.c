@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "target/parse.h"
+#include "subject.h"
 #include "tilewright/extend/extend.h"
 
 #define CONFIG1 "a=bf16 b=bfp16 c=bf16 acc=bf16"
@@ -32,12 +32,12 @@ static size_t split(char *text, const char *words[WORDS_MAX]) {
 static tw_status explain(const char *problem, const char *choice, tw_explanation *out, tw_error *error) {
   const tw_target *t = tw_target_find("xdna2");
   char of_problem[300], of_choice[200];
-  const char *words[WORDS_MAX], *choices[WORDS_MAX];
+  const char *choices[WORDS_MAX];
   tw_problem p;
   assert_non_null(t);
-  snprintf(of_problem, sizeof of_problem, "%s", problem);
+  snprintf(of_problem, sizeof of_problem, "gemm %s", problem);
   snprintf(of_choice, sizeof of_choice, "%s", choice);
-  tw_status status = tw_problem_parse_words(NULL, "gemm", split(of_problem, words), words, &p, error);
+  tw_status status = tw_problem_parse(NULL, of_problem, &p, error);
   if (status == TW_OK) status = tw_target_supports(t, &p, error);
   return status == TW_OK ? t->explainer->explain(t, &p, split(of_choice, choices), choices, out, error) : status;
 }
@@ -207,11 +207,8 @@ static void bad_problems_get_one_line(void **state) {
   refused("m=64 n=64 k=64 bias=row", "tile=64x64x64", "bias is not supported");
   refused("m=64 n=64 k=64 scale=2", "tile=64x64x64", "scale is not modelled");
   const tw_target *t = tw_target_find("xdna2");
-  const char *const conv[] = {"n=1", "h=8", "w=8", "c=8", "k=8", "r=3", "s=3"};
-  tw_problem p;
+  tw_problem p = problem_from(NULL, "conv2d n=1 h=8 w=8 c=8 k=8 r=3 s=3");
   tw_error error = {0};
-  if (tw_problem_parse_words(NULL, "conv2d", sizeof conv / sizeof *conv, conv, &p, &error) != TW_OK)
-    fail_msg("%s", error.text);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_UNSUPPORTED);
   assert_non_null(strstr(error.text, "op conv2d is unsupported"));
 }
@@ -222,18 +219,14 @@ static void configurations_have_names(void **state) {
                                       "a=bfp16 b=bfp16 c=bfp16 acc=bf16"};
   const tw_target *t = tw_target_find("xdna2");
   for (int i = 0; i < 3; i++) {
-    char config[] = "config=0", text[300], expected[300];
-    config[7] = (char)('1' + i);
-    const char *const words[] = {"m=64", "n=64", "k=64", config};
-    tw_problem p;
+    char text[300], expected[300];
+    tw_problem p = problem_from(t, "gemm m=64 n=64 k=64 config=%d", i + 1);
     tw_error error;
-    if (tw_problem_parse_words(t, "gemm", 4, words, &p, &error) != TW_OK || tw_target_supports(t, &p, &error) != TW_OK)
-      fail_msg("%s", error.text);
     tw_problem_print(&p, text, sizeof text);
     snprintf(expected, sizeof expected, "gemm m=64 n=64 k=64 %s", types[i]);
     assert_string_equal(text, expected);
-    const char *const both[] = {"m=64", "n=64", "k=64", config, "b=i8"};
-    assert_int_equal(tw_problem_parse_words(t, "gemm", 5, both, &p, &error), TW_OK);
+    snprintf(text, sizeof text, "gemm m=64 n=64 k=64 config=%d b=i8", i + 1);
+    assert_int_equal(tw_problem_parse(t, text, &p, &error), TW_OK);
     assert_int_equal(tw_target_supports(t, &p, &error), TW_UNSUPPORTED);
     assert_non_null(strstr(error.text, "has b=bfp16, but b=i8 is given; leave one out"));
   }
@@ -242,10 +235,8 @@ static void configurations_have_names(void **state) {
 static void the_bound_is_below_every_prediction(void **state) {
   (void)state;
   const tw_target *t = tw_target_find("xdna2");
-  const char *const words[] = {"m=4096", "n=2048", "k=4096"};
-  tw_problem p;
+  tw_problem p = problem_from(NULL, "gemm m=4096 n=2048 k=4096");
   tw_bound b;
-  assert_int_equal(tw_problem_parse_words(NULL, "gemm", 3, words, &p, NULL), TW_OK);
   assert_int_equal(tw_target_bound(t, &p, &b, NULL), TW_OK);
   const double once = b.compute_cost, work = 2.0 * 4096 * 2048 * 4096 / 58.9824e12;
   assert_true(once > work && once < work + 200e-6); /* and the dispatch */
@@ -295,12 +286,10 @@ static void the_core_is_scheduled(void **state) {
 
 static char *drawn(const char *choice, bool as_picture, tw_status expected, tw_error *error) {
   const tw_target *t = tw_target_find("xdna2");
-  char of_problem[300] = PAPER, of_choice[200];
-  const char *words[WORDS_MAX], *choices[WORDS_MAX];
-  char *text = NULL;
-  tw_problem p;
+  char of_choice[200], *text = NULL;
+  const char *choices[WORDS_MAX];
+  const tw_problem p = problem_from(NULL, "gemm %s", PAPER);
   snprintf(of_choice, sizeof of_choice, "%s", choice);
-  assert_int_equal(tw_problem_parse_words(NULL, "gemm", split(of_problem, words), words, &p, error), TW_OK);
   assert_int_equal(t->explainer->draw(t, &p, split(of_choice, choices), choices, as_picture, &text, error), expected);
   return text;
 }

@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "mlir_aie/read.h"
-#include "target/parse.h"
+#include "subject.h"
 #include "target/xdna2/mlir/write.h"
 #include "tilewright/extend/extend.h"
 #include "xdna2_gemm.h"
@@ -289,15 +289,12 @@ static void products_that_cannot_share_are_rejected(void **state) {
 
 static void write_folder(const char *folder, const char *size, bool runtime, bool wrong) {
   const tw_target *target = tw_target_find("xdna2");
-  const char *words[] = {size, "n=128", "k=64", "a=i8", "b=i8", "c=i32"};
+  const tw_problem p = problem_from(target, "gemm %s n=128 k=64 a=i8 b=i8 c=i32", size);
   tw_schedule s;
-  tw_problem p;
   tw_files files = {0};
   tw_error error;
   char path[600];
-  if (tw_problem_parse_words(target, "gemm", sizeof words / sizeof *words, words, &p, &error) != TW_OK ||
-      tw_target_supports(target, &p, &error) != TW_OK ||
-      tw_schedule_parse(runtime ? "tile m=16 k=16 n=16\nruntime_sizes\n" : "tile m=16 k=16 n=16\n", &s, &error) !=
+  if (tw_schedule_parse(runtime ? "tile m=16 k=16 n=16\nruntime_sizes\n" : "tile m=16 k=16 n=16\n", &s, &error) !=
           TW_OK ||
       target->exporter->sources(target, &p, &s, NULL, &files, &error) != TW_OK ||
       tw_directory_make(folder, &error) != TW_OK)

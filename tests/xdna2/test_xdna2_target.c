@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "search/result.h"
+#include "subject.h"
 #include "target/parse.h"
 #include "target/xdna2/array/execute.h"
 #include "target/xdna2/array/plan.h"
@@ -30,31 +31,12 @@ static int setup(void **state) {
 }
 
 static tw_problem problem_of(const char *m, const char *n, const char *k, const char *types) {
-  char words[12][32] = {{0}}, copy[64], *rest = copy;
-  const char *word[12];
-  tw_problem p;
-  tw_error error;
-  size_t count = 3;
-  snprintf(words[0], 32, "m=%s", m), snprintf(words[1], 32, "n=%s", n), snprintf(words[2], 32, "k=%s", k);
-  snprintf(copy, sizeof copy, "%s", types);
-  for (char *next; (next = strsep(&rest, " ")); count++) snprintf(words[count], 32, "%s", next);
-  for (size_t i = 0; i < count; i++) word[i] = words[i];
-  if (tw_problem_parse_words(NULL, "gemm", count, word, &p, &error) || tw_target_supports(target, &p, &error) ||
-      p.op->validate(&p, &error))
-    fail_msg("%s", error.text);
-  return p;
-}
-
-static tw_schedule schedule_of(const char *text) {
-  tw_schedule s;
-  tw_error error;
-  if (tw_schedule_parse(text, &s, &error) != TW_OK) fail_msg("%s", error.text);
-  return s;
+  return problem_from(target, "gemm m=%s n=%s k=%s %s", m, n, k, types);
 }
 
 /* Emits, builds, checks and measures. */
 static tw_measurement measured(const tw_problem *p, const char *steps, const char *trace) {
-  const tw_schedule s = schedule_of(steps);
+  const tw_schedule s = schedule_from(steps);
   tw_error error;
   tw_artefact *artefact = NULL;
   tw_measurement m;
@@ -73,7 +55,7 @@ static tw_measurement measured(const tw_problem *p, const char *steps, const cha
 
 /* The design as MLIR, on the problem that it is of. */
 static void check_as_mlir(const tw_problem *p, const char *steps) {
-  const tw_schedule s = schedule_of(steps);
+  const tw_schedule s = schedule_from(steps);
   tw_error error;
   tw_artefact *artefact = NULL;
   tw_case inputs;
@@ -179,7 +161,7 @@ static void a_wrong_schedule_is_refused_by_its_step(void **state) {
   };
   const tw_problem p = problem_of("512", "512", "512", "a=i8 b=i8 c=i32");
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    const tw_schedule s = schedule_of(wrong[i].steps);
+    const tw_schedule s = schedule_from(wrong[i].steps);
     tw_error error = {0};
     char *source = NULL;
     if (tw_status_group(tw_target_emit(target, &p, &s, &source, &error)) != TW_USAGE ||
@@ -241,11 +223,11 @@ static void wrong_problems_are_refused_in_one_line(void **state) {
 static void a_design_says_all_and_reads_back(void **state) {
   (void)state;
   const tw_problem p = problem_of("512", "512", "512", "a=i8 b=i8 c=i32");
-  tw_schedule s = schedule_of("tile m=64 k=64 n=32 rho=2\ncores columns=4\ndepth 2\nbuffers c=1");
+  tw_schedule s = schedule_from("tile m=64 k=64 n=32 rho=2\ncores columns=4\ndepth 2\nbuffers c=1");
   tw_error error;
   char *once, *again;
   assert_int_equal(tw_target_emit(target, &p, &s, &once, &error), TW_OK);
-  s = schedule_of(once);
+  s = schedule_from(once);
   assert_int_equal(tw_target_emit(target, &p, &s, &again, &error), TW_OK);
   assert_string_equal(once, again);
   assert_non_null(strstr(once, "tile m=64 k=64 n=32 rho=2\nbuffers a=2 b=2 c=1\ndepth 2\n"));
@@ -284,7 +266,7 @@ static void predictions_are_near(void **state) {
                                       "tile m=32 k=32 n=32", "tile m=128 k=32 n=64 rho=2\nbuffers c=1",
                                       "cores columns=4\ntile m=64 k=64 n=64"};
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-    const tw_schedule s = schedule_of(steps[i]);
+    const tw_schedule s = schedule_from(steps[i]);
     xd_gemm g;
     xd_program program;
     xd_run_result r;
@@ -425,7 +407,7 @@ static void recorded_and_simulated_calls_are_compared(void **state) {
   (void)state;
   const tw_problem p = problem_of("512", "512", "256", "a=i8 b=i8 c=i32");
   const char steps[] = "tile m=64 k=64 n=64\ntrace 2";
-  const tw_schedule s = schedule_of(steps);
+  const tw_schedule s = schedule_from(steps);
   tw_files files = {0};
   tw_error error;
   char *folder, command[1200], path[600], *trace = recorded();
@@ -539,7 +521,7 @@ static size_t occurrences(const char *text, const char *part) {
 static void the_floorplan_shows_every_buffer_and_link(void **state) {
   (void)state;
   const tw_problem p = problem_of("256", "512", "256", "a=i8 b=i8 c=i32");
-  const tw_schedule s = schedule_of("tile m=64 k=64 n=64");
+  const tw_schedule s = schedule_from("tile m=64 k=64 n=64");
   xd_gemm g;
   xd_program program;
   tw_error error;
