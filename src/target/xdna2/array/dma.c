@@ -1,6 +1,5 @@
 /* dma.c - channels execute tasks and descriptors; a circuit moves data when all its ends are ready. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/strings.h"
 #include "target/xdna2/array/sim.h"

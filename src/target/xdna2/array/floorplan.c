@@ -2,7 +2,6 @@
 #include "target/xdna2/array/floorplan.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/strings.h"

@@ -6,7 +6,6 @@
 #include "base/strings.h"
 #include "tilewright/format.h"
 
-#include "target/xdna2/array/kernel_weights.h"
 #include "target/xdna2/array/pack.h"
 
 enum { GROUP = XD_UNPACK_CODES };

@@ -1,5 +1,4 @@
 /* blocks.c - loads blocks of A and B from memory into the vectors that a multiply-accumulate reads. */
-#include <string.h>
 
 #include "target/xdna2/core/builder.h"
 

@@ -2,7 +2,6 @@
 #include "target/xdna2/core/core.h"
 #include "target/xdna2/core/builder.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <string.h>
 

@@ -79,8 +79,7 @@ static void link_edges(work *w) {
   }
 }
 
-/* The first instruction to 0; the length. */
-static void start_at_0(const xc_graph *g, xc_timetable *s) {
+void xc_start_at_0(const xc_graph *g, xc_timetable *s) {
   int first = INT_MAX, last = INT_MIN;
   for (int i = 0; i < g->n_nodes; i++) {
     if (s->cycle[i] < first) first = s->cycle[i];
@@ -110,7 +109,7 @@ tw_status xc_list_schedule(const xc_graph *g, xc_timetable *out, tw_error *error
     xc_depths(g, w.table.span, w.depth);
     link_edges(&w);
     place_all(&w);
-    start_at_0(g, out);
+    xc_start_at_0(g, out);
   }
   xc_table_close(&w.table);
   free(w.depth);

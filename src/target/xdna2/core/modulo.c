@@ -124,17 +124,6 @@ static bool schedule_at(work *w, int ii, int skew) {
   return done;
 }
 
-static void start_at_0(const xc_graph *g, xc_timetable *s, int ii) {
-  int first = INT_MAX, last = INT_MIN;
-  for (int i = 0; i < g->n_nodes; i++) {
-    if (s->cycle[i] < first) first = s->cycle[i];
-    if (s->cycle[i] > last) last = s->cycle[i];
-  }
-  for (int i = 0; i < g->n_nodes; i++) s->cycle[i] -= first;
-  s->length = last - first + 1;
-  s->ii = ii;
-}
-
 static bool open_work(work *w, const xc_graph *g, xc_timetable *s) {
   const size_t n = (size_t)g->n_nodes, edges = (size_t)g->n_edges;
   *s = (xc_timetable){.copies = 1, .cycle = tw_new(n, sizeof(int)), .slot = tw_new(n, sizeof(int))};
@@ -188,7 +177,8 @@ tw_status xc_modulo_schedule(const xc_graph *g, int ii_max, int skew, xc_timetab
   const int least = out->resource_ii > out->recurrence_ii ? out->resource_ii : out->recurrence_ii;
   for (int ii = least; ii <= ii_max && status == TW_USAGE; ii++) {
     if (!schedule_at(&w, ii, skew)) continue;
-    start_at_0(g, out, ii);
+    xc_start_at_0(g, out);
+    out->ii = ii;
     status = xc_allocate(g, out, &last);
   }
   close_work(&w);

@@ -16,6 +16,9 @@ typedef struct xc_timetable {
 
 void xc_timetable_free(xc_timetable *);
 
+/* Moves all cycles, so that the first instruction issues at 0, and sets the length. */
+void xc_start_at_0(const xc_graph *, xc_timetable *);
+
 /* List scheduling of straight-line code, backwards: from the last instruction up, each as late as possible, those
  * farthest from the start first. So loads arrive just in time, and values have short lives. Registers are not
  * allocated. */
