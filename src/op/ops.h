@@ -30,6 +30,9 @@ tw_status tw_problem_split(const char *text, tw_problem_reader *read, const void
 /* A case with its own copy of all operands; `problem` is an equal problem that lives as long as the copy. */
 tw_status tw_case_copy(const tw_case *from, const tw_problem *problem, tw_case *out, tw_error *);
 
+/* "OP KEY=VALUE ... on TARGET": what a kernel's first comment states. Malloc'ed; NULL: out of memory. */
+char *tw_problem_stated(const tw_problem *, const char *target);
+
 /* TW_UNSUPPORTED unless key `a` is f32, f16 or bf16. */
 tw_status tw_expect_real(const tw_problem *, tw_error *);
 

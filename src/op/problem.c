@@ -346,6 +346,15 @@ char *tw_problem_text(const tw_problem *problem) {
   return text;
 }
 
+char *tw_problem_stated(const tw_problem *problem, const char *target) {
+  tw_text text = {0};
+  char *words = tw_problem_text(problem);
+  if (!words) return NULL;
+  tw_text_add(&text, "%s on %s", words, target);
+  free(words);
+  return tw_text_take(&text);
+}
+
 tw_status tw_expect_real(const tw_problem *p, tw_error *error) {
   const tw_type a = tw_problem_type(p, "a");
   if (tw_is_real(a)) return TW_OK;

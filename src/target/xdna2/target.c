@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "base/strings.h"
+#include "op/ops.h"
 #include "target/xdna2/aie/source.h"
 #include "target/xdna2/array/execute.h"
 #include "target/xdna2/array/floorplan.h"
@@ -204,13 +205,12 @@ static tw_status sources(const tw_target *t, const tw_problem *p, const tw_sched
 static tw_status floorplan(const tw_target *t, const tw_problem *p, const tw_schedule *s, char **svg, tw_error *error) {
   xd_gemm g;
   xd_program program;
-  char title[600], problem[400];
   tw_status status = xd_plan_of(config(t), p, s, &g, error);
   if (status == TW_OK) status = xd_gemm_program(config(t), &g, &program, error);
   if (status != TW_OK) return status;
-  tw_problem_print(p, problem, sizeof problem);
-  snprintf(title, sizeof title, "%s on %s", problem, t->name);
-  *svg = xd_floorplan(config(t), &program, title);
+  char *title = tw_problem_stated(p, t->name);
+  *svg = title ? xd_floorplan(config(t), &program, title) : NULL;
+  free(title);
   xd_program_free(&program);
   return *svg ? TW_OK : tw_no_memory(error, NULL);
 }

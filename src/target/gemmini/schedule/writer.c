@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/ops.h"
+
 static bool continues_factor(const char *after) { return *after && strchr(" */%", *after) && strchr("*/%", after[1]); }
 static bool continues_number(char c) {
   return c == '.' || c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'z');
@@ -48,9 +50,10 @@ void gm_write(gm_writer *w, const char *format, ...) {
 }
 
 void gm_write_schedule(gm_writer *w, const gm_config *config, const tw_problem *problem, const tw_schedule *schedule) {
-  char text[512];
-  tw_problem_print(problem, text, sizeof text);
-  tw_text_add(&w->text, "/* %s on %s, from the schedule\n", text, config->name);
+  char *statement = tw_problem_stated(problem, config->name);
+  w->text.failed |= !statement;
+  if (statement) tw_text_add(&w->text, "/* %s, from the schedule\n", statement);
+  free(statement);
   if (schedule->n == 0) tw_text_add_string(&w->text, " *     (empty: the plain kernel)\n");
   for (size_t i = 0; i < schedule->n; i++) tw_text_add(&w->text, " *     %s\n", schedule->step[i]);
 }

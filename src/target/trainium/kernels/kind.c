@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/ops.h"
+
 int64_t trn_key(const trn_subject *s, const char *key) { return tw_problem_int(s->problem, key); }
 
 int trn_key_bytes(const trn_subject *s, const char *key) { return tw_type_bits(tw_problem_type(s->problem, key)) / 8; }
@@ -161,11 +163,11 @@ tw_status trn_kind_emit(const tw_target *t, const tw_problem *p, const tw_schedu
     if (p->op->keys[i].kind == TW_KEY_INT) tw_slots_number(&slots, p->op->keys[i].name, p->value[i].i);
   c.kind->fill(&c.subject, plan, &slots);
   tw_slots_flag(&slots, "older", older);
-  char *problem = tw_problem_text(p);
-  tw_slots_text(&slots, "problem", problem);
-  tw_slots_text(&slots, "target", t->name);
-  free(problem);
-  status = tw_template_add(&text, "trainium/kernels/head.py.in", &slots, error);
+  char *statement = tw_problem_stated(p, t->name);
+  if (!statement) status = tw_no_memory(error, NULL);
+  tw_slots_text(&slots, "statement", statement);
+  free(statement);
+  if (status == TW_OK) status = tw_template_add(&text, "trainium/kernels/head.py.in", &slots, error);
   if (status == TW_OK) status = tw_template_add(&text, c.kind->template, &slots, error);
   tw_slots_free(&slots);
   if (status == TW_OK) status = tw_text_finish(&text, source, error);
