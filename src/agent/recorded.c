@@ -7,7 +7,6 @@
  *
  * A parent already has a recorded step if its schedule has the step, or as many steps of this verb as the recording up
  * to it. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

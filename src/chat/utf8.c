@@ -1,6 +1,5 @@
 /* utf8.c - see internal.h. */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"

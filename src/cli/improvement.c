@@ -1,6 +1,5 @@
 /* improvement.c - the result of a search that started from a user's program: the diagnosis, and the faster of the
  * rewritten program and a new schedule. */
-#include <string.h>
 
 #include "base/utilization.h"
 #include "cli/cli.h"

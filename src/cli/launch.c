@@ -12,7 +12,6 @@
  * From a .npy FILE, the array's data is read. The OUT of such an inout is a .npy file with the header of FILE. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -138,21 +138,17 @@ static json_t *call_compare(const json_t *arguments, const mcp_listener *listene
   return object;
 }
 
-static json_t *call_model(const json_t *a, const mcp_listener *listener) {
-  mcp_command c = mcp_begin("model");
+static json_t *with_schedule(const char *command, const json_t *a, const mcp_listener *listener) {
+  mcp_command c = mcp_begin(command);
   tw_error error = {0};
   mcp_add_problem(&c, a);
   mcp_add_target(&c, a);
   return mcp_finish(&c, mcp_add_file(&c, a, "schedule", "--schedule", &error), &error, listener);
 }
 
-static json_t *call_emit(const json_t *a, const mcp_listener *listener) {
-  mcp_command c = mcp_begin("emit");
-  tw_error error = {0};
-  mcp_add_problem(&c, a);
-  mcp_add_target(&c, a);
-  return mcp_finish(&c, mcp_add_file(&c, a, "schedule", "--schedule", &error), &error, listener);
-}
+static json_t *call_model(const json_t *a, const mcp_listener *listener) { return with_schedule("model", a, listener); }
+
+static json_t *call_emit(const json_t *a, const mcp_listener *listener) { return with_schedule("emit", a, listener); }
 
 /* `--reuse` leaves out steps that are illegal here; a schedule of this problem must be legal as a whole. */
 static json_t *call_tune(const json_t *a, const mcp_listener *listener) {

@@ -1,6 +1,5 @@
 /* tune.c - `tilewright tune OP key=value... -t TARGET`: searches for the best kernel, shows the ladder that led to it,
  * keeps it as wisdom and, with --out, as files. Ctrl-C ends the search; its result so far is kept. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

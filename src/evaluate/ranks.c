@@ -10,7 +10,6 @@
 #include "evaluate/ranks.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
  * difference is taken from the lock. An iteration of a loop must restore the state that it found, so one iteration
  * represents all. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"

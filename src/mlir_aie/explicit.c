@@ -1,6 +1,5 @@
 /* explicit.c - ops below object FIFOs: locks, circuits, names of shim channels. The programs of DMA channels are in
  * program.c. */
-#include <stdio.h>
 #include <string.h>
 
 #include "mlir_aie/reader.h"

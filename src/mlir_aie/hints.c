@@ -5,7 +5,6 @@
  *   //: kernel NAME=OTHER                              as a known function (zero_i32, matmul_bf16_f32)
  *   //: kernel-cycles NAME=CYCLES                      the time of a call; a function with only a time moves no data */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/strings.h"

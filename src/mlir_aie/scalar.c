@@ -2,7 +2,6 @@
  * takes a cycle, a lower bound (a core issues one scalar operation of a kind a cycle, and a load's value comes later);
  * what makes an address rides on the load or store, and conversions of a number's width are free. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

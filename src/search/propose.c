@@ -10,7 +10,6 @@
  * are taken at a time. Candidates are numbered in the order of the beam, then of the agents, plans and alternatives. */
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

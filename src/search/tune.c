@@ -1,7 +1,6 @@
 /* tune.c - see tune.h: wisdom, a search, and wisdom again. */
 #include "tilewright/tune.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
  * Versions 2 and 3 have a u32 length. Only the Python syntax that NumPy writes is supported: strings without escapes,
  * True, False, tuples of whole numbers. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

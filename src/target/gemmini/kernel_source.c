@@ -5,7 +5,6 @@
 #include "target/gemmini/kernel_source.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef enum token_kind { END, WORD, TEXT, NUMBER, PUNCTUATION } token_kind;

@@ -3,7 +3,6 @@
 #include "target/gemmini/toolchain.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,10 +2,7 @@
  *
  * The source is meant to be read: a comment with the schedule, then the loop structure of plan.h, specialized by the
  * plan. It uses only the short command macros (mvin2, preload, ...) of the machine. */
-#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "target/gemmini/schedule/emit.h"
 #include "target/gemmini/schedule/emit_turn.h"

@@ -1,7 +1,6 @@
 /* layout.c - checks a plan and places its data. A and B as in operand.h; a tile of C must fit its accumulator
  * buffer. */
 #include <stdio.h>
-#include <string.h>
 
 #include "target/gemmini/schedule/plan.h"
 

@@ -3,7 +3,6 @@
  * An acquire of a port gives the number of objects that the core then holds (as objectfifo.acquire). The view of an acquire is
  * valid until the next acquire. Accesses through the view skip objects that were released since. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

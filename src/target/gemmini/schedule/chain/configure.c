@@ -1,5 +1,4 @@
 /* configure.c - configuration of chains: all of it for every operator, or, merged, only changes. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "target/gemmini/schedule/chain/chain.h"

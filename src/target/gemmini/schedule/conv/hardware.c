@@ -4,7 +4,6 @@
  * computes and stores. Meanwhile it loads the next tile. Tiles are walked by tiled_conv of the machine's library
  * (runtime/include/gemmini_conv.h): images, rows, columns, channels k, rows of the kernel, channels c. */
 #include <math.h>
-#include <stdio.h>
 
 #include "target/gemmini/schedule/conv/emit.h"
 #include "target/gemmini/schedule/conv/hardware.h"
