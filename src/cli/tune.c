@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/lock.h"
 #include "cli/cli.h"
 #include "cli/crew.h"
 #include "report/live.h"
@@ -223,6 +224,13 @@ static tw_status check_options(const cli *c, tw_error *error) {
   return cli_check_timeline(c, error);
 }
 
+/* Two searches that write to one folder would mix their files. Some network file systems lock no folders: no lock then. */
+static tw_status lock_directory(const char *directory, int *out, tw_error *error) {
+  const tw_stop at_once = {.deadline = tw_now()};
+  if (tw_lock_file(directory, false, &at_once, out, NULL) != TW_INTERRUPTED) return TW_OK;
+  return tw_fail(error, TW_USAGE, "another search writes to %s; wait until it ends, or give another --out", directory);
+}
+
 /* Runs the search in this process; kernels are evaluated where the crew says. */
 static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *crew, tw_error *error) {
   tw_search_result *result = NULL;
@@ -231,8 +239,10 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
   const double seconds = c->options.seconds;
   const double until = seconds > 0 ? c->began + tw_seconds_allowed(seconds) : 0;
   uint64_t without = 0;
+  int lock = -1;
   tw_status status = c->options.without ? tw_without_parse(c->options.without, &without, error) : TW_OK;
   if (status == TW_OK && c->options.out) status = tw_directory_make(c->options.out, error);
+  if (status == TW_OK && c->options.out) status = lock_directory(c->options.out, &lock, error);
   if (status != TW_OK) return status;
   const tw_model_options model = cli_model_options(&c->options);
   tw_search_options options = search_options(c, &model, without);
@@ -248,6 +258,7 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
   if (live) view.address = report_live_address(live);
   if (status != TW_OK) {
     free(journal);
+    tw_unlock_file(lock);
     return status;
   }
   status = search(c, subject, &options, &result, error);
@@ -262,6 +273,7 @@ static tw_status tune(const cli *c, const cli_subject *subject, const cli_crew *
   report_live_stop(live);
   if (temporary) tw_directory_remove(temporary);
   free(temporary);
+  tw_unlock_file(lock);
   tw_search_result_free(result);
   if (!found) return status;
   if (delivered != TW_OK || status == TW_OK) return delivered;

@@ -916,6 +916,7 @@ static void tuning_gives_files_that_run_as_promised(void **state) {
   assert_true(number_of(tuned, "recalled") == 0);
   json_decref(tuned);
   expect_output("$T tune " SMALL QUICK "--seed 5 --out again", " recalled from the journal");
+  expect_failure("flock again $T tune " SMALL QUICK "--seed 5 --out again", 2, "another search writes to again");
   tuned = expect_json("$T tune " SMALL QUICK "--seed 5 --out again --fresh --json", 0);
   assert_true(number_of(tuned, "recalled") == 0);
   json_decref(tuned);
