@@ -45,6 +45,11 @@ for command in build demo check 'check all' 'check quick' 'check blas' 'check to
   answer y "$command"
   grep -q 'install .*cmake' "$work/asked" || fail "./dev $command does not install after 'y'"
 done
+# An archive without one package keeps out no other.
+printf '#!/bin/sh\n[ "$2" != clang-22 ]\n' >"$work/bin/apt-cache" && chmod +x "$work/bin/apt-cache"
+run 3 "check -y"
+tail -1 "$work/asked" | grep -q 'install .*cmake.*lld-22' || fail "./dev check -y does not install what there is"
+! tail -1 "$work/asked" | grep -q clang-22 || fail "./dev check -y asks again for what there is not"
 run 0 help
 for wrong in 'build twice' 'demo x' 'check slow' 'fuzz 1 2' 'install a b' nonsense; do run 2 "$wrong"; done
 grep -q -- '-y' "$root/.ci/run" || fail ".ci/run does not agree"

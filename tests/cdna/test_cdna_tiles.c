@@ -517,7 +517,7 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=16 n=96 k=512 a=mxfp4 b=mxfp4", "split_k 2;nontemporal_stores"}, "excludes split_k"},
       {{"cdna3", "gemm m=16 n=64 k=512 a=mxfp4 b=mxfp4 packed=1", ""}, "requires gfx950"},
       {{"cdna4", "gemm m=32 n=64 k=512 a=mxfp4 b=mxfp4 packed=1", "share_a"}, "at least 2 waves (found 1 waves)"},
-      {{"cuda-h200", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 packed=1 shuffle=aiter", ""}, "shuffle is not supported"},
+      {{"cuda-h200", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 packed=1 shuffle=aiter", ""}, "shuffle=aiter is for AMD GPUs"},
       {{"cuda-h200", "gemm m=8 n=64 k=264 group=264 a=bf16 b=i4 packed=1", ""}, "unsupported k=264"},
       {{"cdna4", "gemm m=512 n=512 k=512 a=mxfp6 b=mxfp4", "tile m=128 n=128;hand_scheduled"},
        "both operands as mxfp4"},
