@@ -267,7 +267,10 @@ def worker(directory):
                 sets.append(o)
             w, x = unpacked(k, sets[0]["B"], sets[0]["SB"]).double(), sets[0]["A"].double()
             if k.get("shuffle") == "mma":
-                for o in sets: o["B"] = in_registers(o["B"], k["b"] == "ternary")
+                for o in sets:
+                    o["B"] = in_registers(o["B"], k["b"] == "ternary")
+                    words = o["SB"].view(n // 16, 16, -1, 4 if k["b"] == "mxfp4" else 1)  # four scales of mxfp4 are a word
+                    o["SB"] = words.transpose(1, 2).contiguous().view(o["SB"].shape)
             c, size = x @ w.T, x.abs() @ w.abs().T
             del w
             if "D" in sets[0]: c += sets[0]["D"]

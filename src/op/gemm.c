@@ -72,10 +72,9 @@ static const tw_key keys[] = {
     TW_FLAG_KEY(
         "packed",
         "B of a type with shared scales is stored as codes and scales; docs/reference/formats.md has the layout"),
-    TW_CHOICE_KEY(
-        "shuffle", "none", "none|aiter|mma",
-        "order of packed weights: rows; AITER's order of mxfp4 for gfx950 (codes of B, and all scales); or codes "
-        "of B as registers of NVIDIA's mma"),
+    TW_CHOICE_KEY("shuffle", "none", "none|aiter|mma",
+                  "order of packed weights: rows; AITER's order of mxfp4 for gfx950 (codes of B, and all scales); or B "
+                  "and its scales in the order of registers of NVIDIA's mma"),
     TW_CHOICE_KEY("a_rounding", "exact", "exact|rows|groups",
                   "round A to int8 in the kernel, with a scale for each row or for each group of B"),
     TW_CHOICE_KEY(
@@ -255,7 +254,7 @@ static tw_status check_packed(const tw_problem *p, const tw_gemm *g, tw_error *e
 
 static tw_status check_shuffle(const tw_gemm *g, tw_error *error) {
   const bool aiter = g->shuffle == TW_GEMM_SHUFFLE_AITER;
-  const int unit = g->b == TW_TERNARY ? 128 : 64;
+  const int unit = aiter || g->b == TW_I4 ? 64 : 128;
   const bool type = aiter ? g->b == TW_MXFP4 && (!tw_gemm_packs_a(g) || g->a == TW_MXFP4)
                           : (g->b == TW_MXFP4 || g->b == TW_I4 || g->b == TW_TERNARY) && !tw_gemm_packs_a(g);
   if (g->packed && type && g->n % 16 == 0 && g->k % unit == 0) return TW_OK;

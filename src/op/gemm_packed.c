@@ -24,10 +24,8 @@ bool tw_gemm_packs_a(const tw_gemm *g) { return g->packed && tw_is_mx(g->a); }
 
 tw_status tw_gemm_packed_of(const tw_gemm *g, char operand, tw_gemm_packed *out, tw_error *error) {
   const bool is_a = operand == 'a';
-  *out = (tw_gemm_packed){.rows = is_a ? g->m : g->n,
-                          .k = g->k,
-                          .codes = is_a ? TW_GEMM_SHUFFLE_NONE : g->shuffle,
-                          .shuffled_scales = g->shuffle == TW_GEMM_SHUFFLE_AITER};
+  *out = (tw_gemm_packed){
+      .rows = is_a ? g->m : g->n, .k = g->k, .codes = is_a ? TW_GEMM_SHUFFLE_NONE : g->shuffle, .scales = g->shuffle};
   tw_status status = TW_OK;
   if (is_a)
     out->packing = (tw_packing){.format = tw_format_of_type(g->a)};
@@ -82,9 +80,12 @@ static void move_codes(const tw_gemm_packed *p, int64_t row, uint8_t *line, uint
   }
 }
 
-/* In bytes; scales of formats other than MX are whole floats and never shuffled. */
+/* In bytes; scales of formats other than MX are whole floats. */
 static int64_t scale_at(const tw_gemm_packed *p, int64_t row, int64_t byte) {
-  if (!p->shuffled_scales) return row * (int64_t)p->row.row_scales + byte;
+  if (p->scales == TW_GEMM_SHUFFLE_MMA)
+    return row / TILE_ROWS * TILE_ROWS * (int64_t)p->row.row_scales + byte / 4 * (TILE_ROWS * 4) + row % TILE_ROWS * 4 +
+           byte % 4;
+  if (p->scales == TW_GEMM_SHUFFLE_NONE) return row * (int64_t)p->row.row_scales + byte;
   const int64_t pair = row / PAIR_ROWS * (round_up(blocks_of(p), PAIR_BLOCKS) / PAIR_BLOCKS) + byte / PAIR_BLOCKS;
   return pair * (PAIR_ROWS * PAIR_BLOCKS) + byte % 4 * 64 + row % 16 * 4 + byte % PAIR_BLOCKS / 4 * 2 +
          row % PAIR_ROWS / 16;
@@ -98,7 +99,7 @@ tw_operand tw_gemm_code_operand(const tw_gemm_packed *p, const char *name) {
 
 tw_operand tw_gemm_scale_operand(const tw_gemm_packed *p, const char *name) {
   const bool bytes = p->packing.format->scale == TW_SCALE_E8M0;
-  if (p->shuffled_scales)
+  if (p->scales == TW_GEMM_SHUFFLE_AITER)
     return tw_operand_dense(name, TW_U8, 2,
                             (int64_t[]){round_up(p->rows, PADDED_ROWS), round_up(blocks_of(p), PAIR_BLOCKS)});
   return tw_operand_dense(name, bytes ? TW_U8 : TW_F32, 2,
@@ -110,7 +111,7 @@ tw_operand tw_gemm_scale_operand(const tw_gemm_packed *p, const char *name) {
 void tw_gemm_fill_planes(const tw_gemm_packed *p, const float *x, void *codes, void *scales) {
   const size_t row_codes = p->row.row_codes, row_scales = p->row.row_scales;
   uint8_t *line = tw_new(row_codes + row_scales + 1, 1), *to_scales = scales;
-  if (p->shuffled_scales)
+  if (p->scales == TW_GEMM_SHUFFLE_AITER)
     memset(scales, NAN_SCALE, (size_t)(round_up(p->rows, PADDED_ROWS) * round_up(blocks_of(p), PAIR_BLOCKS)));
   if (p->codes == TW_GEMM_SHUFFLE_MMA) memset(codes, 0, (size_t)p->rows * row_codes);
   for (int64_t i = 0; line && i < p->rows; i++) {
@@ -127,7 +128,7 @@ void tw_gemm_unpack_row(const tw_gemm_packed *p, const void *codes, const void *
   const uint8_t *from_codes = codes, *from_scales = scales;
   uint8_t *line = NULL;
   float *x = (void *)out;
-  if (p->codes || p->shuffled_scales) {
+  if (p->codes || p->scales) {
     line = tw_new(row_codes + row_scales + 1, 1);
     if (line) move_codes(p, row, line, (uint8_t *)codes, true);
     for (size_t j = 0; line && j < row_scales; j++) line[row_codes + j] = from_scales[scale_at(p, row, (int64_t)j)];

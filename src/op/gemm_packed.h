@@ -10,10 +10,12 @@
  * Codes of A stay plain, as AITER has them.
  *
  * With shuffle=mma, codes of B are the registers of NVIDIA's products of 16 x 16 weights (mma.m16n8k16, wgmma with its
- * left operand in registers). Scales stay in rows. A unit of 512 bytes has 16 rows and 64 weights of each (ternary: 128).
+ * left operand in registers). A unit of 512 bytes has 16 rows and 64 weights of each (ternary: 128).
  * Units follow one another first along k. In a unit, thread 4 (row % 8) + k % 8 / 2 has 16 bytes. Its product is
  * j = k / 16, the register i = row / 8 + 2 (k % 16 / 8), and the half h = k % 2. A code of four bits begins at bit
- * 16 h + 4 i of word j. A code of two bits begins at bit 16 h + 8 (i % 2) + 6 - 2 (j % 4) of word 2 (j / 4) + i / 2. */
+ * 16 h + 4 i of word j. A code of two bits begins at bit 16 h + 8 (i % 2) + 6 - 2 (j % 4) of word 2 (j / 4) + i / 2.
+ * Scales are words: one scale, with mxfp4 four. A unit of scales has a word of each of 16 rows; units follow one another
+ * first along k. */
 #ifndef TW_OP_GEMM_PACKED_H
 #define TW_OP_GEMM_PACKED_H
 
@@ -23,8 +25,7 @@ typedef struct tw_gemm_packed {
   tw_packing packing;
   tw_packed_size row; /* of one row in the plain order */
   int64_t rows, k;
-  tw_gemm_shuffle codes;
-  bool shuffled_scales; /* in AITER's order */
+  tw_gemm_shuffle codes, scales;
 } tw_gemm_packed;
 
 /* Is A an operand of codes? (B always is, with packed=1.) */

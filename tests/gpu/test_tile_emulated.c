@@ -159,7 +159,7 @@ static const kernel_case cases[] = {
      "skinny n=32 k=256 rows=16 warps=2;stages 3;prefetch_weights 1"},
     {"h200", "gemm m=3 n=48 k=704 a=bf16 b=i4 c=f32 acc=f32 packed=1 shuffle=mma", "skinny n=48 k=256 rows=48 warps=2"},
     {"h200", "gemm m=9 n=80 k=640 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1 shuffle=mma",
-     "skinny n=64 k=256 rows=64 warps=4;stages 2"},
+     "skinny n=64 k=512 rows=64 warps=4;stages 2"},
     {"h200", "gemm m=17 n=48 k=1152 a=bf16 b=ternary c=bf16 acc=f32 packed=1 shuffle=mma",
      "skinny n=48 k=512 rows=16 warps=2;stages 2"},
     {"h200", "gemm m=5 n=112 k=1280 a=bf16 b=i4 c=f32 acc=f32 group=128 packed=1 shuffle=mma bias=row",
@@ -418,7 +418,9 @@ static const kernel_case *case_of(const char *schedule) {
 /* The verdict's words; empty: any words, because values are wrong. */
 static void a_missing_wait_or_barrier_is_found(void **state) {
   static const char *const gemm = "tile m=64 n=32 k=32 warps_m=2 warps_n=2;stages 3;rasterize n=2",
-                           *const swap_ab = "swap_ab n=128 k=512 consumers=4;stages 2", *const deadlock = "for ever";
+                           *const swap_ab = "swap_ab n=128 k=512 consumers=4;stages 2",
+                           *const units = "skinny n=64 k=512 rows=32 warps=4;stages 2",
+                           *const swap_units = "swap_ab n=128 k=256 consumers=4;stages 2", *const deadlock = "for ever";
   static const struct {
     const char *of, *from, *to, *words;
   } faults[] = {
@@ -430,6 +432,10 @@ static void a_missing_wait_or_barrier_is_found(void **state) {
       {swap_ab, "arrived[at.slot].wait(at.parity);\n      sync_warp();\n      prepare_swapped", "prepare_swapped", ""},
       {swap_ab, "ready[at.slot].arrive();", ";", deadlock},
       {swap_ab, "empty[at.slot].arrive();", ";", deadlock},
+      {units, "full[at.slot].wait(at.parity);\n      sync_warp();\n      u32 by", "u32 by", ""},
+      {units, "empty[at.slot].arrive();", ";", deadlock},
+      {"skinny n=64 k=512 rows=64 warps=4;stages 2", "if (k % STEP) scales_of.clear(THREADS);", "", ""},
+      {swap_units, "full[then.slot].wait(then.parity);", "", ""},
       {"tile keys=64 consumers=1;stages 1", "k_empty[at_k.slot].arrive();", ";", deadlock},
   };
   (void)state;

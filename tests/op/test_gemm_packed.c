@@ -81,14 +81,14 @@ static void expect_registers(const char *type, int bits, const char *keys) {
   const int k = 384, unit = 256 / bits;
   tw_random r;
   tw_random_seed_stream(&r, 8, 1);
-  for (int i = 0; i < N * k; i++) x[i] = (float)((int)tw_random_below(&r, bits == 2 ? 3 : 13) - (bits == 2 ? 1 : 6));
-  for (int i = 0; i < N; i++) x[i * k] = bits == 2 ? 1 : -6; /* so that scales are the same, whatever the rule */
+  for (int i = 0; i < N * k; i++)
+    x[i] = (float)ldexp((int)tw_random_below(&r, 13) - 6, (int)(tw_random_below(&r, 3) + (unsigned)(i / 32 % 7)));
   snprintf(text, sizeof text, "gemm m=4 n=48 k=384 a=bf16 b=%s c=f32 acc=f32 packed=1 %s", type, keys);
   const tw_gemm_packed plain = planes_of(text);
   snprintf(text, sizeof text, "gemm m=4 n=48 k=384 a=bf16 b=%s c=f32 acc=f32 packed=1 %s shuffle=mma", type, keys);
   const tw_gemm_packed units = planes_of(text);
-  static uint8_t codes[N * 384 / 2];
-  tw_gemm_fill_planes(&plain, x, codes, scales);
+  static uint8_t codes[N * 384 / 2], row_scales[sizeof scales];
+  tw_gemm_fill_planes(&plain, x, codes, row_scales);
   memset(shuffled, 0xff, sizeof shuffled); /* is overwritten */
   tw_gemm_fill_planes(&units, x, shuffled, scales);
   assert_int_equal(tw_gemm_code_operand(&units, "B").bytes, N * k * bits / 8);
@@ -108,10 +108,15 @@ static void expect_registers(const char *type, int bits, const char *keys) {
                                           : line[at / 128 * 32 + at % 32] >> (6 - at % 128 / 32 * 2) & 3;
               if (found != right) fail_msg("%s: row %d, weight %d is %d and should be %d", type, of, at, found, right);
             }
+  const int words = (int)units.row.row_scales / 4; /* of a row */
+  for (int word = 0; word < N * words; word++) {   /* 16 rows, first along k */
+    const int of = word / (16 * words) * 16 + word % 16, at = word / 16 % words;
+    assert_memory_equal(scales + word * 4, row_scales + (of * words + at) * 4, 4);
+  }
   for (int i = 0; i < N; i++) {
     double plain_row[384];
     tw_gemm_unpack_row(&units, shuffled, scales, i, row);
-    tw_gemm_unpack_row(&plain, codes, scales, i, plain_row);
+    tw_gemm_unpack_row(&plain, codes, row_scales, i, plain_row);
     assert_memory_equal(row, plain_row, sizeof row);
   }
 }

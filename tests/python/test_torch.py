@@ -1024,6 +1024,10 @@ class Modules(unittest.TestCase):
             rows, units = (twt.PackedLinear.from_linear(linear, format, group, shuffle) for shuffle in ("none", "mma"))
             self.assertFalse(torch.equal(rows.codes, units.codes))
             self.assertTrue(torch.equal(rows.decoded(), units.decoded()))
+            for ours, right in zip(_packed.in_rows(units.codes, units.scales, format, "mma"), (rows.codes, rows.scales)):
+                self.assertTrue(torch.equal(ours, right))
+            word = 4 if format == "mxfp4" else 1  # scales of rows 0 to 15 follow one another, a word each
+            self.assertTrue(torch.equal(units.scales.flatten()[: 16 * word].reshape(16, word), rows.scales[:16, :word]))
             x = torch.randn(5, 256)
             self.assertTrue(torch.equal(rows(x), units(x)))
             # thread 5 has rows 1 and 9 and the values 2, 3, 10 and 11 of each 16 along k

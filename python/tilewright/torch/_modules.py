@@ -99,7 +99,7 @@ globals().update({kind.__name__: kind for kind in (*CONVOLUTIONS.values(), *POOL
 class PackedLinear(torch.nn.Module):
     """A linear layer whose weights are i4, mxfp4 or ternary codes with scales. Gradients reach its input and bias.
 
-    `shuffle` is the order of the codes: "none" for rows, "mma" for the registers of NVIDIA's products."""
+    `shuffle` is the order of codes and scales: "none" for rows, "mma" for the registers of NVIDIA's products."""
 
     def __init__(
         self, in_features: int, out_features: int, codes: Any, scales: Any, bias: Any, format: str, group: int = 0, shuffle: str = "none"
@@ -120,7 +120,9 @@ class PackedLinear(torch.nn.Module):
             group = 32 if format == "i4" else 0
         codes, scales = _packed.encoded(linear.weight, format, group)
         _packed.check_order(format, shuffle, linear.out_features, linear.in_features)
-        device, codes = linear.weight.device, _packed.shuffled(codes, format) if shuffle == "mma" else codes
+        if shuffle == "mma":
+            codes, scales = _packed.shuffled(codes, scales, format)
+        device = linear.weight.device
         return cls(linear.in_features, linear.out_features, codes.to(device), scales.to(device), linear.bias, format, group, shuffle)
 
     def decoded(self) -> torch.Tensor:

@@ -35,8 +35,8 @@ def encoded(weight: torch.Tensor, format: str, group: int) -> "tuple[torch.Tenso
 
 # ---- the order of codes ----
 
-#: Orders of a gemm's key `shuffle`: rows, or the registers of NVIDIA's products (units of 16 rows and this many values).
-UNITS = {"i4": 64, "mxfp4": 64, "ternary": 128}
+#: Orders of a gemm's key `shuffle`: rows, or the registers of NVIDIA's products, for which k must be a multiple of this many values.
+UNITS = {"i4": 64, "mxfp4": 128, "ternary": 128}
 
 
 def check_order(format: str, shuffle: str, n: int, k: int) -> None:
@@ -58,27 +58,33 @@ def _joined(fields: torch.Tensor, bits: int) -> torch.Tensor:
 
 
 # In a unit, 16 rows are 2 x 8; 16 values of k are 2 x 4 x 2: registers, threads, halves of a register.
-def shuffled(codes: torch.Tensor, format: str) -> torch.Tensor:
-    """Codes in rows, n x bytes, in the order of shuffle=mma (src/op/gemm_packed.h)."""
+def shuffled(codes: torch.Tensor, scales: torch.Tensor, format: str) -> "tuple[torch.Tensor, torch.Tensor]":
+    """Codes and scales of rows in the order of shuffle=mma (src/op/gemm_packed.h), in tensors of the same shapes."""
     n = codes.shape[0]
     if format == "ternary":
         fields = torch.stack([codes.reshape(n, -1, 32) >> shift & 3 for shift in (6, 4, 2, 0)], 2).reshape(n // 16, 2, 8, -1, 2, 4, 2, 4, 2)
-        return _joined(fields.permute(0, 3, 2, 7, 4, 6, 8, 1, 5).flip(-1), 2).reshape(codes.shape)
-    fields = torch.stack([codes & 15, codes >> 4], -1).reshape(n // 16, 2, 8, -1, 4, 2, 4, 2)
-    return _joined(fields.permute(0, 3, 2, 6, 4, 7, 5, 1), 4).reshape(codes.shape)
+        units = _joined(fields.permute(0, 3, 2, 7, 4, 6, 8, 1, 5).flip(-1), 2)
+    else:
+        fields = torch.stack([codes & 15, codes >> 4], -1).reshape(n // 16, 2, 8, -1, 4, 2, 4, 2)
+        units = _joined(fields.permute(0, 3, 2, 6, 4, 7, 5, 1).reshape(-1, 2), 4)
+    words = scales.reshape(n // 16, 16, -1, 4 if format == "mxfp4" else 1).transpose(1, 2)
+    return units.reshape(codes.shape), words.reshape(scales.shape)
 
 
-def in_rows(codes: torch.Tensor, format: str, shuffle: str) -> torch.Tensor:
-    """The codes in rows, whatever their order."""
+def in_rows(codes: torch.Tensor, scales: torch.Tensor, format: str, shuffle: str) -> "tuple[torch.Tensor, torch.Tensor]":
+    """Codes and scales of rows, whatever their order."""
     if shuffle == "none":
-        return codes
+        return codes, scales
     n = codes.shape[0]
     if format == "ternary":
         fields = torch.stack([codes >> shift & 3 for shift in (6, 4, 2, 0)], -1).reshape(n // 16, -1, 8, 4, 2, 2, 2, 2, 4)
         fields = fields.permute(0, 7, 2, 1, 4, 8, 5, 3, 6).reshape(n, -1, 4, 32)
-        return (fields[:, :, 0] << 6 | fields[:, :, 1] << 4 | fields[:, :, 2] << 2 | fields[:, :, 3]).reshape(codes.shape)
-    fields = torch.stack([codes & 15, codes >> 4], -1).reshape(n // 16, -1, 8, 4, 4, 2, 2, 2)
-    return _joined(fields.permute(0, 7, 2, 1, 4, 6, 3, 5).reshape(n, -1, 2), 4).reshape(codes.shape)
+        rows = fields[:, :, 0] << 6 | fields[:, :, 1] << 4 | fields[:, :, 2] << 2 | fields[:, :, 3]
+    else:
+        fields = torch.stack([codes & 15, codes >> 4], -1).reshape(n // 16, -1, 8, 4, 4, 2, 2, 2)
+        rows = _joined(fields.permute(0, 7, 2, 1, 4, 6, 3, 5).reshape(n, -1, 2), 4)
+    words = scales.reshape(n // 16, -1, 16, 4 if format == "mxfp4" else 1).transpose(1, 2)
+    return rows.reshape(codes.shape), words.reshape(scales.shape)
 
 
 # ---- values from codes, where no kernel takes the codes ----
@@ -88,7 +94,8 @@ _E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 def decoded(codes: torch.Tensor, scales: torch.Tensor, format: str, group: int, shuffle: str, k: int) -> torch.Tensor:
     """The weight in float32, n x k."""
-    rows, codes = codes.shape[0], in_rows(codes, format, shuffle)
+    codes, scales = in_rows(codes, scales, format, shuffle)
+    rows = codes.shape[0]
     if format == "ternary":  # 128 values in 32 bytes: byte p holds values p, 32 + p, 64 + p, 96 + p from its highest bits on
         lines = codes.reshape(rows, -1, 1, 32)
         values = torch.cat([(lines >> shift) & 3 for shift in (6, 4, 2, 0)], 2).reshape(rows, -1)[:, :k].float() - 1
@@ -141,7 +148,7 @@ class _Packed:
         if self.host is not None:
 
             def pack() -> torch.Tensor:
-                planes = in_rows(codes, format, shuffle).contiguous(), scales.contiguous()
+                planes = [plane.contiguous() for plane in in_rows(codes, scales, format, shuffle)]
                 return self.host.packed_codes(*map(_data, planes))
 
             packed = _kept.packed(codes, self.host.kind, pack)

@@ -98,9 +98,9 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
     if op == "gemm" and get("packed"):
         x, group = new(keys["m"], keys["k"]), get("group", 0)
         planes = _packed.encoded(torch.randn(keys["n"], keys["k"]), keys["b"], group)
-        codes, scales = (t.to(device) for t in planes)
         bias, shuffle = new(keys["n"]) if get("bias") else None, get("shuffle", "none")
-        every = (x, _packed.shuffled(codes, keys["b"]) if shuffle == "mma" else codes, scales, bias, keys["b"], group, shuffle)
+        planes = _packed.shuffled(*planes, keys["b"]) if shuffle == "mma" else planes
+        every = (x, *(t.to(device) for t in planes), bias, keys["b"], group, shuffle)
         return (lambda: _packed.by_pytorch(*every)), (lambda: _packed.packed_linear(*every))
     if op == "gemm" and (get("glu") or get("bias") == "full"):
         x, weight = _matrix(keys["m"], keys["k"], False, get("lda", 0), dtype, device), new((2 if get("glu") else 1) * keys["n"], keys["k"])

@@ -61,6 +61,9 @@ static int64_t group_of(const tw_gemm *g) {
   return g->packed && g->b == TW_I4 && g->group != g->k ? g->group : 0;
 }
 
+/* Elements of k whose scales are a word: with mxfp4 of four groups. */
+static int64_t word_k(const tw_gemm *g) { return g->b == TW_MXFP4 ? 4 * PIECE : group_of(g); }
+
 static int64_t common(int64_t a, int64_t b) { return b ? common(b, a % b) : a; }
 
 tw_status tw_tile_skinny_fits(const tw_tile_machine *machine, int64_t k, const tw_tile_skinny_block *b, int blocks,
@@ -98,7 +101,7 @@ static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_pro
                                     tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
-  const int panel = codes_of_panel(g), load = g->b == TW_TERNARY ? 4 : g->shuffle ? 2 : 1;
+  const int panel = codes_of_panel(g), load = g->b == TW_TERNARY ? 4 : !g->shuffle ? 1 : g->b == TW_MXFP4 ? 4 : 2;
   if (!p->k) p->k = panel;
   if (!p->rows) p->rows = p->n % 32 ? 16 : 32;
   if (!p->warps) p->warps = 1;
@@ -119,16 +122,22 @@ static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_pro
   TW_REJECT_IF(p->count > 1 && p->together != group / PIECE,
                "warps=%d of k=%d have %d weights each and groups have %d; one must be a multiple of the other",
                p->warps, p->k, p->pieces * PIECE, (int)group);
+  const int64_t of_word = word_k(g);
+  TW_REJECT_IF(g->shuffle && group && p->k % of_word && of_word % p->k,
+               "k=%d and groups of %d: one must be a multiple of the other", p->k, (int)of_word);
+  p->words = !g->shuffle || !group ? 0 : p->k > of_word ? (int)(p->k / of_word) : 1;
   TW_REJECT_IF(p->rest && (!g->packed || p->split > 1),
                "prefetch_weights requires packed=1, because other weights may be a kernel's results, and no split_k");
-  p->threads = (p->n / p->rows * p->warps + 1) * machine->warp_threads; /* one warp copies */
+  p->producers = !g->shuffle ? 1 : p->words ? 3 : 2;
+  p->threads = (p->n / p->rows * p->warps + p->producers) * machine->warp_threads;
   const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
   const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
   const tw_tile_skinny_block block = {.threads = p->threads,
                                       .registers = need,
                                       .step = p->k,
                                       .barriers = 2,
-                                      .tile_bytes = (int64_t)p->few * p->k * 2 + (int64_t)p->n * p->bytes,
+                                      .tile_bytes =
+                                          (int64_t)p->few * p->k * 2 + p->n * ((int64_t)p->bytes + p->words * 4),
                                       .sums = p->warps * p->few,
                                       .columns = p->n};
   return tw_tile_skinny_fits(machine, g->k, &block, p->blocks, p->split, &p->stages, &p->shared_bytes, error);
@@ -184,6 +193,10 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_flag(s, "packed", g->packed);
   tw_slots_flag(s, "units", g->shuffle == TW_GEMM_SHUFFLE_MMA);
+  tw_slots_number_or_empty(s, "words", p->words);
+  tw_slots_number(s, "producers", p->producers);
+  tw_slots_number(s, "word_k", word_k(g));
+  tw_slots_number(s, "own_words", g->b == TW_MXFP4 ? p->pieces / 4 : p->count);
   tw_slots_flag(s, "mxfp4", g->b == TW_MXFP4);
   tw_slots_text(s, "a_type", tw_tile_type_word(g->a));
   tw_slots_text(s, "b_type", g->packed ? "u8" : tw_tile_type_word(g->b)); /* in shared tiles */

@@ -24,6 +24,8 @@ typedef struct tw_tile_skinny_plan {
   int bytes;                                          /* bytes of a row of B in a stage */
   /* pieces of 32 along k: of a warp in a stage; that share a scale; number of their scales */
   int pieces, together, count;
+  int producers; /* warps that copy */
+  int words;     /* of scales of a stage and row, with shuffle=mma; 0: none are copied */
   int threads;
   int64_t shared_bytes;
 } tw_tile_skinny_plan;

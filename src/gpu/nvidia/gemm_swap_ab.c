@@ -50,8 +50,9 @@ static tw_status settle_gemm_swap_ab(const tw_tile_machine *machine, const tw_pr
   TW_REJECT_IF(p->together && p->slices % p->together && p->together % p->slices,
                "k=%d and groups of %d: one must be a multiple of the other", p->k, p->together * codes);
   p->words = !p->together ? 0 : p->slices > p->together ? p->slices / p->together : 1;
-  /* With the warp that copies, they are whole warpgroups. Seven leave too few registers to more consumers. */
-  p->prepare = g->shuffle ? 0 : p->few > 8 && p->consumers <= 2 ? 7 : 3;
+  /* With the warp that copies, they are whole warpgroups. Seven leave too few registers to more consumers.
+   * With shuffle=mma they copy A and scales. */
+  p->prepare = g->shuffle ? (p->words ? 2 : 1) : p->few > 8 && p->consumers <= 2 ? 7 : 3;
   p->threads = p->consumers * machine->group_threads + (p->prepare + 1) * machine->warp_threads;
   TW_REJECT_IF(p->rest && p->split > 1, "prefetch_weights requires no split_k");
   const tw_tile_skinny_block block = {.threads = p->threads,
@@ -117,6 +118,7 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
   const int64_t words = mxfp4         ? (g->k + 31) / 32 / 4
                         : p->together ? (g->k + g->group - 1) / g->group
                                       : 0; /* of a row */
+  tw_slots_number_or_empty(s, "word_k", p->together * tw_tile_slice_codes(g));
   tw_slots_number(s, "piece", p->words % 4 || words % 4 ? 4 : 16);
   tw_slots_flag(s, "group_scales", scaled_in_groups(g));
 }

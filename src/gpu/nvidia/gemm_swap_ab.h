@@ -17,7 +17,7 @@
 typedef struct tw_tile_swap_ab_plan {
   int n, k, consumers, stages, blocks, split, rest; /* n = 0: no step yet; `rest` is prefetch_weights */
   int few;                                          /* m rounded up to the columns of a product */
-  int prepare;                                      /* warps that prepare A */
+  int prepare;                                      /* warps that prepare A, or that copy beside the first one */
   int slices, count;                                /* of 64 bytes of a row of B: of a stage, of a warpgroup */
   /* slices that share a word of scales, and words of a stage and row; 0: no scales of groups */
   int together, words;

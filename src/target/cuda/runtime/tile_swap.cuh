@@ -3,7 +3,7 @@
  *
  * A slice of k is 64 bytes of a row of B (slice_of, tile_slices_products.cuh): a thread reads 16 bytes of each of its two rows. These are
  * `eights` of codes, the j-th of two products of 16 along k. Thus thread t % 4 chooses the elements of k, and A must have the same order:
- * `prepare_swapped` puts it there, once for all columns of the block. With shuffle=mma a slice is two units of 16 bytes a thread (tile_fragments.cuh)
+ * `prepare_swapped` puts it there, once for all columns of the block. With shuffle=mma the 16 bytes belong to two units (tile_fragments.cuh)
  * and A keeps its order.
  *
  * A arrives by TMA, because copies by threads of what all blocks read took more than twice as long as the weights. */
@@ -69,10 +69,13 @@ struct swapped_codes {
   u32 by[2];
   bool large; /* a scale of the warp needs two multiplications */
 };
-/* The sums of a warpgroup: 64 rows of B, Few of A. Of_sums: each slice has factors for its sums. In_units: the order of shuffle=mma. */
+/* The sums of a warpgroup: 64 rows of B, Few of A. Of_sums: each slice has factors for its sums. In_units: the order of shuffle=mma. Then the sums
+ * of a slice are added while the next slice of the stage is multiplied. With codes in rows this needs too many registers. */
 template <class Type, int Few, bool Of_sums, bool In_units> struct swapped_sums {
   using c = exact<Type>;
-  acc<64, Few> all, some;
+  static constexpr int turns = In_units ? 2 : 1;
+  acc<64, Few> all, some[turns]; /* of all slices; of the slices whose products are in flight, in turn */
+  u32 before[2] = {0, 0};        /* factors of the sums that are added next */
   u32 left[4][2][4]; /* operands of products in flight, of four eights of codes */
   /* The j-th eight of codes of both rows becomes the operands of two products. */
   TW_FN void make(const swapped_codes &code, int j) {
@@ -80,7 +83,11 @@ template <class Type, int Few, bool Of_sums, bool In_units> struct swapped_sums 
       using f = fragment<Type>;
       const u32 by[2] = {f::factor(code.by[0], j, code.large), f::factor(code.by[1], j, code.large)};
 #pragma unroll
-      for (int h = 0; h < 2; h++) f::numbers(code.row[(2 * j + h) / f::steps], (2 * j + h) % f::steps, by, code.large, left[j % 4][h]);
+      for (int h = 0; h < 2; h++) {
+        const int p = 2 * j + h;
+        if (code.large) f::template numbers<true>(code.row[p / f::steps], p % f::steps, by, left[j % 4][h]);
+        else f::template numbers<false>(code.row[p / f::steps], p % f::steps, by, left[j % 4][h]);
+      }
       return;
     }
     u32 x[2][4];
@@ -101,14 +108,14 @@ template <class Type, int Few, bool Of_sums, bool In_units> struct swapped_sums 
         for (int i = 0; i < 4; i++) mma_settle(left[e % 4][h][i]);
   }
   /* The products of two eights of codes, from the j-th on. */
-  template <class Tile> TW_FN void issue(int j, Tile, u64 a, int slice) {
+  template <class Tile> TW_FN void issue(acc<64, Few> &to, int j, Tile, u64 a, int slice) {
     settle(j);
     mma_begin();
 #pragma unroll
     for (int e = j; e < j + 2; e++)
 #pragma unroll
       for (int h = 0; h < 2; h++)
-        mma_step<bf16, Few, false>((Of_sums ? some : all).value[0], left[e % 4][h], a + (mma_rows(Tile{0}, 0, (slice * c::eights + e) * 2 + h) & 0x3fffu), !Of_sums || e || h);
+        mma_step<bf16, Few, false>(to.value[0], left[e % 4][h], a + (mma_rows(Tile{0}, 0, (slice * c::eights + e) * 2 + h) & 0x3fffu), !Of_sums || e || h);
     mma_commit();
   }
   /* Before the first slice. */
@@ -116,25 +123,36 @@ template <class Type, int Few, bool Of_sums, bool In_units> struct swapped_sums 
     clear(all);
     make(code, 0), make(code, 1);
   }
-  /* Adds the products of a slice. The next slice's first operands are made while they are in flight. */
-  template <class Tile> TW_FN void multiply(const swapped_codes &code, Tile a, int slice, const swapped_codes &next) {
-    const u64 at = mma_rows(a, 0, 0);
-    issue(0, a, at, slice);
-#pragma unroll
-    for (int j = 2; j < c::eights; j += 2) {
-      if (j >= 4) mma_wait<1>();
-      make(code, j), make(code, j + 1);
-      issue(j, a, at, slice);
-    }
-    mma_wait<1>();
-    make(next, 0), make(next, 1);
-    settle(0);
-    mma_wait<0>();
-    mma_settle(Of_sums ? some : all);
+  /* Adds the sums of a slice, which are complete. */
+  TW_FN void add(acc<64, Few> &of) {
+    mma_settle(Of_sums ? of : all);
     if constexpr (Of_sums) {
 #pragma unroll
-      for (int i = 0; i < Few / 2; i++) all.value[0][i] += float_of(code.by[i / 2 % 2]) * some.value[0][i];
-      mma_forget(some);
+      for (int i = 0; i < Few / 2; i++) all.value[0][i] += float_of(before[i / 2 % 2]) * of.value[0][i];
+      mma_forget(of);
+    }
+  }
+  /* The products of the i-th slice of a stage. While two eights are multiplied, the next two are made. The compiler would not let products pass
+   * from one round of a loop to the next, so the last slice of a stage is complete at the end. */
+  template <class Tile> TW_FN void multiply(const swapped_codes &code, Tile a, int slice, const swapped_codes &next, int i, bool last) {
+    const bool follows = In_units && i; /* the previous slice's products are in flight */
+    const u64 at = mma_rows(a, 0, 0);
+    auto &to = Of_sums ? some[i % turns] : all;
+    issue(to, 0, a, at, slice);
+#pragma unroll
+    for (int j = 2; j < c::eights; j += 2) {
+      if (follows || j >= 4) mma_wait<1>();
+      if (Of_sums && follows && j == 2) add(some[(i + 1) % turns]);
+      make(code, j), make(code, j + 1);
+      issue(to, j, a, at, slice);
+    }
+    before[0] = code.by[0], before[1] = code.by[1];
+    mma_wait<1>();
+    make(next, 0), make(next, 1);
+    if (last || !In_units) {
+      settle(0);
+      mma_wait<0>();
+      add(some[i % turns]);
     }
   }
   /* To shared memory, where `room` adds the sums of warpgroups that share k. */
