@@ -1,6 +1,6 @@
 #!/bin/bash
 # layers_test.sh - what docs/dev/architecture.md says of dependencies: between the folders of src/ they point one way, and machines know
-# nothing of each other. Kernels are files with slots, and not string literals.
+# nothing of each other. Kernels are files with slots, and not string literals. src/target/trainium has a limit of lines.
 set -eu
 cd "$(dirname "$0")/../src"
 declare -A may=(
@@ -49,6 +49,12 @@ literals=$(grep -nE '"([^"\\]|\\.)*(TW_KERNEL\(|//: (kernel|grid|args))' gpu/*/*
 if [ -n "$literals" ]; then
   echo "kernels are files in kernels/ (src/base/template.h), not string literals:"
   echo "$literals"
+  status=1
+fi
+
+trainium_lines=$(find target/trainium -type f -exec cat {} + | wc -l)
+if [ "$trainium_lines" -gt 14000 ]; then
+  echo "src/target/trainium has $trainium_lines lines; expected at most 14000: remove as many lines as a change adds"
   status=1
 fi
 exit $status

@@ -32,8 +32,6 @@ struct tw_artefact {
   char coverage[320];
 };
 
-static const trn_config *config(const tw_target *t) { return t->config; }
-
 static double peak_macs(const trn_config *c) { /* Multiply-adds of 16-bit types per second. */
   return (double)c->memory.partitions * c->memory.partitions * c->tensor.ghz * 1e9 / c->tensor.row_cycles_16;
 }
@@ -44,7 +42,7 @@ static double hbm_rate(const trn_config *c) { /* bytes a second */
 }
 
 static char *describe(const tw_target *t) {
-  const trn_config *c = config(t);
+  const trn_config *c = t->config;
   tw_text s = {0};
   tw_text_add(&s, "SBUF         %d partitions of %lld KiB\n", c->memory.partitions,
               (long long)(c->memory.sbuf_bytes >> 10));
@@ -78,7 +76,7 @@ static tw_status settle_problem(const tw_target *t, tw_problem *p, tw_error *err
 /* The larger of two times: moving each operand once at the rate of the DMA engines; all processing elements busy.
  * The launch comes before. */
 static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
-  const trn_config *c = config(t);
+  const trn_config *c = t->config;
   const double launch = 1e-9 * c->launch_ns;
   (void)error;
   out->compute_cost = p->op->operations(p) / peak_macs(c) + launch;
@@ -123,31 +121,26 @@ trn_compiler trn_compiler_of(const tw_problem *p) {
 
 /* ---- kernels ---- */
 
-static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
-                       tw_artefact **out, tw_error *error) {
-  (void)t, (void)p, (void)e; /* kernels are interpreted here, never run by the host's Python */
-  if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the source holds a zero byte");
-  tw_artefact *a = tw_new(1, sizeof *a);
-  if (a) a->source = strdup(source);
-  if (!a || !a->source) {
-    free(a);
-    return tw_no_memory(error, NULL);
-  }
-  const tw_status status = nki_parse(source, length, &a->module, error);
-  if (status != TW_OK) {
-    free(a->source);
-    free(a);
-    return status;
-  }
-  *out = a;
-  return TW_OK;
-}
-
 static void release(tw_artefact *a) {
   if (a->has_program) trn_program_free(&a->program);
   nki_module_free(&a->module);
   free(a->source);
   free(a);
+}
+
+static tw_status build(const tw_target *t, const tw_problem *p, const char *source, size_t length, tw_evaluation *e,
+                       tw_artefact **out, tw_error *error) {
+  (void)t, (void)p, (void)e; /* kernels are interpreted here, never run by the host's Python */
+  if (strlen(source) != length) return tw_fail(error, TW_FAILED, "the source holds a zero byte");
+  tw_artefact *a = tw_new(1, sizeof *a);
+  if (!a) return tw_no_memory(error, NULL);
+  a->source = strdup(source);
+  const tw_status status = a->source ? nki_parse(source, length, &a->module, error) : tw_no_memory(error, NULL);
+  if (status == TW_OK)
+    *out = a;
+  else
+    release(a);
+  return status;
 }
 
 /* An output that this problem does not ask for: outputs=first. */
@@ -177,7 +170,7 @@ static tw_status execute(const tw_target *t, tw_artefact *a, const tw_case *k, v
     if (!strcmp(key->name, "eps")) request.scalar[request.n_scalars++] = (nki_scalar_argument){"epsilon", value};
   }
   trn_program program;
-  const tw_status status = nki_execute(config(t), &a->module, a->source, &request, &program, error);
+  const tw_status status = nki_execute(t->config, &a->module, a->source, &request, &program, error);
   if (status != TW_OK) return status;
   trn_program_free(&a->program);
   a->program = program;
@@ -271,10 +264,10 @@ static tw_status measure(const tw_target *t, tw_artefact *a, const tw_case *k, t
   trn_timing timing;
   tw_status status = a->has_program ? TW_OK : execute(t, a, k, NULL, NULL, error);
   const trn_compiler compiler = trn_compiler_of(k->problem);
-  if (status == TW_OK) status = trn_time(config(t), &a->program, &compiler, &timing, error);
+  if (status == TW_OK) status = trn_time(t->config, &a->program, &compiler, &timing, error);
   if (status != TW_OK) return status;
-  trn_report(config(t), &a->program, &timing, out);
-  out->utilization = k->problem->op->operations(k->problem) / peak_macs(config(t)) / out->seconds;
+  trn_report(t->config, &a->program, &timing, out);
+  out->utilization = k->problem->op->operations(k->problem) / peak_macs(t->config) / out->seconds;
   if (e->trace) status = trn_report_trace(&a->program, &timing, e->trace, error);
   trn_timing_free(&timing);
   return status;
@@ -351,7 +344,7 @@ tw_status trn_config_load(const char *name, trn_config *out, tw_error *error) {
   const tw_target *t;
   for (size_t i = 0; (t = trn_target_at(i)); i++) {
     if (strcmp(t->name, name) != 0) continue;
-    *out = *config(t);
+    *out = *(const trn_config *)t->config;
     return TW_OK;
   }
   return tw_fail(error, TW_USAGE, "%s: unknown machine", name);

@@ -1,10 +1,8 @@
 /* compute.c - the engines' operations on elements, row by row. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/strings.h"
 #include "target/trainium/machine/data.h"
 
 /* ---- operations ---- */

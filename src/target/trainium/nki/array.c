@@ -2,8 +2,6 @@
  *
  * An array is a tensor in HBM that the device never writes: assigning to it makes no instruction, and
  * nl.shared_constant(array) is the array. */
-#include <string.h>
-
 #include "target/trainium/nki/value.h"
 
 static nki_view *array_of(nki_run *r, int n, const int64_t size[], nki_value dtype, double value) {

@@ -323,18 +323,17 @@ nki_view *nki_reshape(nki_run *r, const nki_view *v, int n, const int64_t size[]
   if (keeps && (!n || out->size[0] != v->size[0]))
     nki_fail(r, "unsupported reshape that changes the partition dimension (%lld partitions)", (long long)v->size[0]);
   int64_t step = 1;
-  for (int d = v->n - 1; d >= 0; d--) {
-    if (keeps && d == 0) break;
+  for (int d = v->n - 1; d >= keeps; d--) {
     if (v->size[d] != 1 && (v->along_columns[d] != step || v->along_partitions[d]))
       nki_fail(r, "unsupported reshape of a part that is not contiguous");
     step *= v->size[d];
   }
   step = 1;
-  for (int d = n - 1; d >= 0; d--) {
-    out->along_partitions[d] = keeps && d == 0 ? v->along_partitions[0] : 0;
-    out->along_columns[d] = keeps && d == 0 ? 0 : step;
-    if (!(keeps && d == 0)) step *= out->size[d];
+  for (int d = n - 1; d >= keeps; d--) {
+    nki_set_dim(out, d, out->size[d], 0, step);
+    step *= out->size[d];
   }
+  if (keeps) nki_set_dim(out, 0, v->size[0], v->along_partitions[0], 0);
   return out;
 }
 

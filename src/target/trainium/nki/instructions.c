@@ -1,6 +1,5 @@
 /* instructions.c - the instructions that kernels execute: shapes, limits, values, and the entry in the program. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "target/trainium/nki/value.h"
@@ -532,10 +531,7 @@ nki_view *nki_do_iota(nki_run *r, const nki_index *x, nki_result result) {
       element += at[k] * all.stride[k];
     }
     trn_set(&all, element, value);
-    for (d = n - 1; d >= 0; d--) {
-      if (++at[d] < all.size[d]) break;
-      at[d] = 0;
-    }
+    for (d = n - 1; d >= 0 && ++at[d] == all.size[d]; d--) at[d] = 0;
   }
   return whole;
 }

@@ -41,7 +41,7 @@ NKI_CALL(do_nc_matmul) {
   if (nki_given(a->at[7])) nki_fail(r, "nc_matmul: unsupported argument 'perf_mode'");
   bool adds = a->adds && a->used_into;
   if (a->at[0].type != NKI_V_MISSING) /* None: add to the result of an earlier multiplication, or overwrite */
-    adds = nki_given(a->at[9]) ? nki_truth(r, a->at[9]) : nki_accumulates(r, result.into);
+    adds = nki_given(a->at[9]) ? nki_truth(r, a->at[9]) : nki_accumulates(result.into);
   const size_t before = r->program->n_instructions;
   const nki_value out = nki_of(nki_do_matmul(r, stationary, moving, adds, result));
   /* A transpose by the identity, or a product with zeros and ones: f32 needs only one pass. */

@@ -12,15 +12,11 @@
 
 /* ---- directives: "#: name = value" ---- */
 
-typedef struct directives {
-  nki_module module; /* module of the joined texts after "#:" */
-  bool any;
-} directives;
-
-static tw_status read_directives(const char *source, directives *out, tw_error *error) {
+/* A module of the texts after "#:"; an empty one without directives. */
+static tw_status read_directives(const char *source, nki_module *out, tw_error *error) {
   char *text = malloc(strlen(source) + 2), *to = text;
-  tw_status status;
-  *out = (directives){0};
+  bool any = false;
+  *out = (nki_module){0};
   if (!text) return tw_no_memory(error, NULL);
   for (const char *line = source; *line;) {
     const size_t n = strcspn(line, "\n");
@@ -29,20 +25,20 @@ static tw_status read_directives(const char *source, directives *out, tw_error *
       const size_t length = (size_t)(line + n - from);
       memcpy(to, from, length);
       to += length;
-      out->any = true;
+      any = true;
     }
     *to++ = '\n'; /* lines keep their numbers */
     line += n + (line[n] == '\n');
   }
   *to = '\0';
-  status = out->any ? nki_parse(text, (size_t)(to - text), &out->module, error) : TW_OK;
+  const tw_status status = any ? nki_parse(text, (size_t)(to - text), out, error) : TW_OK;
   free(text);
   return status;
 }
 
-static const nki_node *directive(const directives *d, const char *name) {
-  for (size_t i = 0; d->any && i < d->module.n_body; i++) {
-    const nki_node *n = d->module.body[i];
+static const nki_node *directive(const nki_module *d, const char *name) {
+  for (size_t i = 0; i < d->n_body; i++) {
+    const nki_node *n = d->body[i];
     if (n->kind == NKI_ASSIGN && n->n_items == 1 && n->item[0]->kind == NKI_NAME && strcmp(n->item[0]->text, name) == 0)
       return n->a;
   }
@@ -62,7 +58,7 @@ static bool is_kernel(const nki_node *n) {
   return false;
 }
 
-static const nki_node *find_kernel(nki_run *r, const directives *d) {
+static const nki_node *find_kernel(nki_run *r, const nki_module *d) {
   const nki_node *wanted = directive(d, "kernel"), *last = NULL, *usual = NULL, *async = NULL;
   const char *name = wanted ? wanted->text : NULL;
   int n = 0;
@@ -194,11 +190,11 @@ static nki_value value_of(nki_run *r, const nki_node *directive) {
 }
 
 /* If the kernel takes any keyword, directives that name no parameter become keywords. */
-static void plan_keywords(nki_run *r, const nki_function *f, const directives *d, call_plan *out) {
+static void plan_keywords(nki_run *r, const nki_function *f, const nki_module *d, call_plan *out) {
   bool takes_any = false;
   for (size_t i = 0; i < f->node->n_items; i++) takes_any = takes_any || f->node->item[i]->op == 'p';
-  for (size_t i = 0; takes_any && d->any && i < d->module.n_body; i++) {
-    const nki_node *n = d->module.body[i];
+  for (size_t i = 0; takes_any && i < d->n_body; i++) {
+    const nki_node *n = d->body[i];
     if (n->kind != NKI_ASSIGN || n->n_items != 1 || n->item[0]->kind != NKI_NAME) continue;
     bool is_parameter = strcmp(n->item[0]->text, "kernel") == 0;
     for (size_t k = 0; k < f->node->n_items && !is_parameter; k++)
@@ -210,7 +206,7 @@ static void plan_keywords(nki_run *r, const nki_function *f, const directives *d
   }
 }
 
-static void plan_call(nki_run *r, const nki_function *f, const directives *d, call_plan *out) {
+static void plan_call(nki_run *r, const nki_function *f, const nki_module *d, call_plan *out) {
   const nki_request *q = r->request;
   size_t next_in = 0, next_out = 0;
   for (size_t i = 0; i < f->node->n_items; i++) {
@@ -319,7 +315,7 @@ static void set_budgets(nki_run *r) {
   r->bytes_max = (size_t)(512 << 20) + (size_t)(elements < 45 << 20 ? elements : 45 << 20) * 128;
 }
 
-static void run_kernel(nki_run *r, const directives *d) {
+static void run_kernel(nki_run *r, const nki_module *d) {
   call_plan plan = {0};
   nki_run_module(r);
   r->frame = r->globals;
@@ -335,14 +331,14 @@ static void run_kernel(nki_run *r, const directives *d) {
 
 tw_status nki_execute(const trn_config *config, const nki_module *module, const char *source,
                       const nki_request *request, trn_program *out, tw_error *error) {
-  directives d;
+  nki_module d;
   jmp_buf fail;
   *out = (trn_program){0};
   tw_status status = read_directives(source, &d, error);
   if (status != TW_OK) return status;
   nki_run *r = calloc(1, sizeof *r);
   if (!r) {
-    if (d.any) nki_module_free(&d.module);
+    nki_module_free(&d);
     return tw_no_memory(error, NULL);
   }
   *r = (nki_run){.config = config,
@@ -363,7 +359,7 @@ tw_status nki_execute(const trn_config *config, const nki_module *module, const 
   out->is_older = !r->is_newer;
   nki_free_objects(r);
   free(r);
-  if (d.any) nki_module_free(&d.module);
+  nki_module_free(&d);
   if (status != TW_OK) trn_program_free(out);
   return status;
 }

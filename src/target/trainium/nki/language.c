@@ -157,13 +157,8 @@ static bool is_pointer(const nki_view *v, const nki_view *other) {
          (v->along_partitions[0] || v->size[0] == 1) && v->size[0] == other->size[0];
 }
 
-nki_value nki_arithmetic(nki_run *r, trn_binary op, nki_value x, nki_value y, nki_value mask, const nki_value *dtype,
-                         nki_view *into) {
-  nki_result result = {.into = into, .mask = mask, .engine = op == TRN_POWER ? TRN_GPSIMD : TRN_ENGINE_ANY};
-  if (dtype && nki_given(*dtype)) {
-    result.has_type = true;
-    result.type = nki_dtype(r, *dtype);
-  }
+nki_value nki_arithmetic(nki_run *r, trn_binary op, nki_value x, nki_value y, nki_result result) {
+  if (op == TRN_POWER) result.engine = TRN_GPSIMD;
   if (nki_is_number(x) && nki_is_number(y))
     return nki_real(trn_compute_binary(op, nki_number(r, x, "x"), nki_number(r, y, "y")));
   if (nki_is_number(x)) {
@@ -194,9 +189,7 @@ NKI_CALL(do_arithmetic) {
     const int op = b->code == TRN_LOGICAL_AND ? '&' : nki_operator_of((trn_binary)b->code);
     if (op) return nki_binary(r, op, a->at[0], a->at[1], NULL);
   }
-  const nki_value out = nki_arithmetic(r, (trn_binary)b->code, a->at[0], a->at[1], a->at[3], &a->at[2], a->into);
-  if (a->into) a->used_into = true;
-  return out;
+  return nki_arithmetic(r, (trn_binary)b->code, a->at[0], a->at[1], result_of(r, a, a->at[2], a->at[3]));
 }
 
 NKI_CALL(do_function) {

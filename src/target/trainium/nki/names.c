@@ -29,7 +29,6 @@ static const nki_builtin *find(const nki_builtin *table, const char *name) {
 const nki_builtin *nki_method_find(const char *name) { return find(nki_methods, name); }
 
 static nki_value builtin(const nki_builtin *b) { return (nki_value){.type = NKI_V_BUILTIN, .as.builtin = b}; }
-static nki_value module(nki_library library) { return (nki_value){.type = NKI_V_MODULE, .as.i = library}; }
 
 /* name=value among words; the value may be left out, which counts up from 0. */
 static bool value_in(const char *words, const char *name, double *out) {
@@ -146,7 +145,7 @@ nki_value nki_python_name(nki_run *r, const char *name) {
   }
   /* a kernel without its imports */
   for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
-    if (strcmp(name, modules[i].name) == 0) return module(modules[i].library);
+    if (strcmp(name, modules[i].name) == 0) return (nki_value){.type = NKI_V_MODULE, .as.i = modules[i].library};
   if (strcmp(name, "par_dim") == 0 || strcmp(name, "mgrid") == 0 || strcmp(name, "ds") == 0)
     return library_name_or_missing(NKI_LIB_NL, name);
   if (strcmp(name, "__name__") == 0) return nki_text(r, "kernel", 6);

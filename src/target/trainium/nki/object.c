@@ -32,13 +32,8 @@ _Noreturn void nki_out_of_memory(nki_run *r) { nki_stop(r, TW_NO_MEMORY, "out of
 
 void nki_keep(nki_run *r, nki_value v) {
   if (v.type < NKI_V_STRING || v.type == NKI_V_PAR_DIM) return;
-  if (r->n_temporaries == r->temporary_capacity) {
-    const size_t more = r->temporary_capacity ? 2 * r->temporary_capacity : 256;
-    nki_value *moved = tw_resize(r->temporary, more, sizeof *moved);
-    if (!moved) nki_out_of_memory(r);
-    r->temporary = moved;
-    r->temporary_capacity = more;
-  }
+  if (!trn_room((void **)&r->temporary, r->n_temporaries, &r->temporary_capacity, sizeof *r->temporary))
+    nki_out_of_memory(r);
   r->temporary[r->n_temporaries++] = v;
 }
 

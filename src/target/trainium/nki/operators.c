@@ -205,10 +205,9 @@ static nki_value tensor_binary(nki_run *r, int op, nki_value a, nki_value b, nki
   size_t i = 0;
   while (i < TENSOR_OPS && tensor_ops[i].op != op) i++;
   if (i == TENSOR_OPS) nki_fail(r, "unsupported operator on a tensor");
-  const nki_value out = nki_arithmetic(r, tensor_ops[i].code, a, b, (nki_value){.type = NKI_V_MISSING}, NULL,
-                                       arguments ? arguments->into : NULL);
-  if (arguments && arguments->into) arguments->used_into = true;
-  return out;
+  nki_result result = {.into = arguments ? arguments->into : NULL, .engine = TRN_ENGINE_ANY};
+  if (result.into) arguments->used_into = true;
+  return nki_arithmetic(r, tensor_ops[i].code, a, b, result);
 }
 
 /* ---- the operators ---- */

@@ -1,12 +1,9 @@
 /* python.c - Python's own functions, functions of math and numpy, and methods. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/strings.h"
 #include "target/trainium/nki/value.h"
-
-typedef nki_value call(nki_run *, const nki_builtin *, nki_arguments *);
 
 static size_t given(const nki_arguments *a) {
   size_t n = 0;

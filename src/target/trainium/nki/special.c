@@ -2,7 +2,6 @@
  * statistics, largest elements. Each element is computed separately. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "target/trainium/nki/value.h"
 

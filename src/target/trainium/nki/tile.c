@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "base/strings.h"
 #include "target/trainium/nki/value.h"
 
 /* ---- tensors ---- */
@@ -246,7 +245,12 @@ trn_region nki_region(nki_run *r, const nki_view *v, bool is_read, bool is_writt
   return out;
 }
 
-static void end_accumulation(nki_tensor *, const nki_view *);
+/* A tile that another instruction has accessed starts a new sum. */
+static void end_accumulation(nki_tensor *t, const nki_view *v) {
+  int64_t low = v->column, high = low;
+  for (int d = 0; d < v->n; d++) *(v->along_columns[d] < 0 ? &low : &high) += v->along_columns[d] * (v->size[d] - 1);
+  for (int64_t c = low; c <= high && c < t->blocks * t->columns; c++) t->accumulates[c] = false;
+}
 
 void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_view *const operand[]) {
   r->skips = false;
@@ -367,9 +371,8 @@ nki_view *nki_tile_of_block(nki_run *r, nki_tensor *t, int64_t block) {
   return v;
 }
 
-bool nki_accumulates(nki_run *r, const nki_view *into) {
+bool nki_accumulates(const nki_view *into) {
   const nki_tensor *t = into->tensor;
-  (void)r;
   return t->accumulates && t->accumulates[into->column];
 }
 
@@ -380,15 +383,7 @@ void nki_note_matmul(nki_run *r, const nki_view *into) {
   t->accumulates[into->column] = true;
 }
 
-/* A tile that another instruction has accessed starts a new sum. */
-static void end_accumulation(nki_tensor *t, const nki_view *v) {
-  int64_t low = v->column, high = low;
-  for (int d = 0; d < v->n; d++) *(v->along_columns[d] < 0 ? &low : &high) += v->along_columns[d] * (v->size[d] - 1);
-  for (int64_t c = low; c <= high && c < t->blocks * t->columns; c++) t->accumulates[c] = false;
-}
-
 void nki_store(nki_run *r, nki_view *into, nki_value v) {
-  nki_result result = {.into = into, .engine = TRN_ENGINE_ANY};
   if (into->tensor->is_host) {
     nki_array_store(r, into, v);
     return;
@@ -403,5 +398,5 @@ void nki_store(nki_run *r, nki_view *into, nki_value v) {
   if (into->tensor->memory == TRN_HBM || src->tensor->memory == TRN_HBM)
     nki_fail(r, "unsupported assignment %s HBM; expected nl.%s", into->tensor->memory == TRN_HBM ? "to" : "from",
              into->tensor->memory == TRN_HBM ? "store" : "load");
-  nki_do_copy(r, src, result);
+  nki_do_copy(r, src, (nki_result){.into = into, .engine = TRN_ENGINE_ANY});
 }

@@ -288,9 +288,6 @@ nki_value nki_unary(nki_run *, int op, nki_value);
 int nki_operator_of(trn_binary); /* 0: none */
 /* The common sizes of two index tensors; returns the number of dimensions. */
 int nki_broadcast_dims(nki_run *, const nki_index *, const nki_index *, int64_t size[TRN_VIEW_DIMS]);
-/* a op b where one is a tensor; a new tile, or `into`. */
-nki_value nki_arithmetic(nki_run *, trn_binary, nki_value a, nki_value b, nki_value mask, const nki_value *dtype,
-                         nki_view *into);
 
 /* ---- indices (index.c) ---- */
 nki_value nki_subscript(nki_run *, nki_value, nki_value index);
@@ -396,6 +393,8 @@ typedef struct nki_result { /* the destination of an instruction */
 nki_result nki_result_of(nki_run *, nki_arguments *, nki_value dtype, nki_value mask, trn_engine);
 /* The destination of an nki.isa call: `dst` if it is given, otherwise that of nki_result_of. */
 nki_result nki_isa_result(nki_run *, nki_arguments *, nki_value dtype, nki_value mask, trn_engine);
+/* a op b where one is a tensor. */
+nki_value nki_arithmetic(nki_run *, trn_binary, nki_value a, nki_value b, nki_result);
 int64_t nki_free_elements(const nki_view *); /* of each partition */
 nki_view *nki_do_copy(nki_run *, nki_view *src, nki_result);
 nki_view *nki_do_dma(nki_run *, nki_view *src, nki_result);
@@ -417,7 +416,7 @@ nki_view *nki_do_scan(nki_run *, nki_view *a, nki_view *b, nki_scalar initial, t
 nki_view *nki_do_iota(nki_run *, const nki_index *, nki_result);
 /* Newer dialect: a multiplication adds to the earlier sum if the last multiplication wrote all of it and nothing has
  * read it since. */
-bool nki_accumulates(nki_run *, const nki_view *into);
+bool nki_accumulates(const nki_view *into);
 void nki_note_matmul(nki_run *, const nki_view *into);
 nki_value nki_do_predicated(nki_run *, const nki_builtin *, nki_arguments *); /* dst src predicate */
 nki_value nki_do_range(nki_run *, const nki_builtin *, nki_arguments *);

@@ -7,7 +7,6 @@
 #include "target/trainium/timing/hazards.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
   /* most runs of a region in SBUF or PSUM; a region with more is taken as all bytes from first to last */

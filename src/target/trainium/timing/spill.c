@@ -4,9 +4,6 @@
  * 9.06 GB and spills nothing. neuronx-cc spills in the older dialect; which tensors it chooses is not documented. */
 #include "target/trainium/timing/compiler.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/blocks.h"
 
 typedef struct state {
