@@ -232,13 +232,9 @@ typedef struct scaled_plan {
 } scaled_plan;
 
 /* The operands that a workgroup's instructions unpacked last, by register: GEMMs multiply each fragment several times.
- * Their registers may have changed since, so `row` has the bits. */
-enum {
-  KEPT = 16,
-  KEPT_ROWS = 8,
-  MISSES = 4,
-  RETRIES = 64
-}; /* after MISSES, an operand of RETRIES is kept MISSES times */
+ * Their registers may have changed since, so `row` has the bits. A place that finds nothing keeps the first MISSES of
+ * every RETRIES operands. */
+enum { KEPT = 16, KEPT_ROWS = 8, MISSES = 4, RETRIES = 64 };
 typedef struct kept_factor {
   const cdna_mfma *mfma; /* NULL: none */
   unsigned misses;       /* since the last operand that was found */
