@@ -338,8 +338,9 @@ static void repeats_end_in_time_for_the_last_checks(void **state) {
   assert_false(x86_has_time(1, 10, 1, 11.9));
   assert_true(x86_has_time(2, 10, 1, 11));
   assert_false(x86_has_time(2, 10, 1, 10.9));
-  assert_true(x86_has_time(3, 10, 1, 11)); /* one more */
-  assert_false(x86_has_time(7, 10, 1, 10.9));
+  assert_true(x86_has_time(3, 10, 1, 13)); /* one more ends at 11, two that keep A at 13 */
+  assert_false(x86_has_time(3, 10, 1, 12.9));
+  assert_false(x86_has_time(7, 10, 1, 12.9));
   assert_true(x86_has_time(3, 10, 1, HUGE_VAL));
 }
 

@@ -12,8 +12,8 @@ tw_status x86_measure(const tw_target *, tw_artefact *, const tw_case *, tw_eval
 void x86_release(tw_artefact *);
 /* Problems of more multiply-adds have no expected outputs in a search: a sample is compared. */
 #define X86_REFERENCE_UP_TO 2.5e9
-/* After some timed repeats, at `now`: can the kernel have its least number of repeats, or one more, by `last`? A
- * measurement that ends before the search's deadline counts. */
+/* After some timed repeats, at `now`: can the kernel have its least number of repeats, or one more and then the repeats
+ * with an unchanged A, by `last`? A measurement that ends before the search's deadline counts. */
 bool x86_has_time(size_t repeats, double now, double repeat_seconds, double last);
 /* Do the times of n repeats tell enough about a kernel that must beat a cost of `limit`? Never without one (0). Sorts
  * the times. */
