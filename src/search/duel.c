@@ -43,6 +43,7 @@ static double noise(series s) {
 typedef struct duel {
   double gain, within; /* 1 - the ratio of the costs, and its noise; both are 0 if nothing was measured */
   double incumbent;    /* the incumbent's median; 0: it was not measured in two rounds */
+  double left;         /* seconds for all rounds, at their beginning */
   tw_error why;        /* the failure of a measurement; no text: there was none */
 } duel;
 
@@ -54,6 +55,16 @@ static bool measure(tw_state *s, const tw_candidate *c, const tw_stop *until, se
   if (o.verdict != TW_CORRECT) return false;
   to->cost[to->n++] = o.measured.cost;
   return true;
+}
+
+/* The end of the next of `n` measurements. Each later one keeps the time of the quickest trial and half of its share of
+ * the rest. Otherwise the first ones use all of the time, and the last one and the comparison are lost. */
+static tw_stop end_of_next(const tw_state *s, size_t n, const tw_stop *until) {
+  tw_stop next = *until;
+  if (!isfinite(until->deadline)) return next;
+  const double share = (until->deadline - tw_now()) / (double)n, quickest = fmin(s->trial_seconds, share);
+  next.deadline -= (double)(n - 1) * (quickest + share) / 2;
+  return next;
 }
 
 /* Is there time for one more measurement of each of two kernels, in addition to the confirmation of the result? */
@@ -87,10 +98,14 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
     out->gain = recorded_gain(challenger, incumbent);
     return out->gain > 0;
   }
-  for (int round = 0; round < ROUNDS && has_time(s, until); round++) {
+  out->left = fmax(0, until->deadline - tw_now());
+  for (size_t round = 0; round < ROUNDS && has_time(s, until); round++) {
     const bool turned = round % 2;
-    if (!measure(s, turned ? incumbent : challenger, until, turned ? &b : &a, &out->why)) break;
-    if (!measure(s, turned ? challenger : incumbent, until, turned ? &a : &b, &out->why)) break;
+    const size_t n = round < ROUNDS_LEAST ? 2 * (ROUNDS_LEAST - round) : 2;
+    tw_stop end = end_of_next(s, n, until);
+    if (!measure(s, turned ? incumbent : challenger, &end, turned ? &b : &a, &out->why)) break;
+    end = end_of_next(s, n - 1, until);
+    if (!measure(s, turned ? challenger : incumbent, &end, turned ? &a : &b, &out->why)) break;
     if (!clearly || round > 0 || CLEARLY * a.cost[0] >= b.cost[0]) continue;
     out->gain = 1 - a.cost[0] / b.cost[0];
     return true;
@@ -198,8 +213,8 @@ void tw_defend(tw_state *s) {
   const bool compared = d.gain != 0 || d.within != 0;
   if (!compared && !*d.why.text)
     tw_fail(&d.why, TW_MISSING,
-            tw_is_set(until.interrupt) ? "interrupted" : "two rounds of both take %.2g s, but %.2g s were left",
-            2 * ROUNDS_LEAST * s->trial_seconds, fmax(0, until.deadline - tw_now()));
+            tw_is_set(until.interrupt) ? "interrupted" : "two rounds of both did not end in the %.2g s that were left",
+            d.left);
   if (!compared)
     tw_state_note(s, "the best candidate could not be compared with %s: %s; %s is kept", what, d.why.text, what);
   else
