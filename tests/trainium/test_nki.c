@@ -770,6 +770,9 @@ static void activations_add_up_in_the_accumulator(void **state) {
 
 #define KERNEL "@nki.jit\ndef k(x):\n    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
 #define NEWER "import nki.isa as nisa\n" KERNEL "    t = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)\n"
+#define PRODUCT                                                                                                        \
+  KERNEL "    t = nl.load(x)\n    s = nl.zeros((64, 64), dtype=nl.float32, buffer=nl.psum)\n"                          \
+         "    p = nisa.nc_matmul(t, t)\n"
 static const struct {
   const char *source, *expected;
 } mistakes[] = {
@@ -822,6 +825,14 @@ static const struct {
      "line 4: the kernel's assertion 'x.shape[0] == 1' fails: rows"},
     {KERNEL "    assert (\n        x.shape[0] == 1\n    ), 'rows'\n    return y\n",
      "the kernel's assertion 'x.shape[0] == 1' fails: rows"},
+    {KERNEL "    assert (x.shape[0]) == 1\n    return y\n", "the kernel's assertion '(x.shape[0]) == 1' fails"},
+    {PRODUCT "    s += p\n    s += p\n    return y\n", "line 8: the kernel reads a product again"},
+    {PRODUCT "    p += nisa.nc_matmul(t, t)\n    s += p\n    return y\n",
+     "line 8: an instruction reads two operands from PSUM"},
+    {PRODUCT "    s += p[nl.arange(64)[:, None], 63 - nl.arange(64)[None, :]]\n    return y\n",
+     "line 7: an instruction reads two operands from PSUM"},
+    {PRODUCT "    s += p\n    u = nl.copy(p)\n    return y\n",
+     "line 8: the kernel reads a product again after it was added to a tile; copy it to SBUF first"},
     {"@nki.jit\nasync def k(x):\n    return x\n", "line 2: unsupported 'async'; a kernel is a function of 'def'"},
     {"import neuronxcc.nki as nki\n" KERNEL "    t = x.ap(pattern=[[64, 128], [1, 64]])\n    return y\n",
      "line 5: tensors of neuronxcc.nki have no 'ap'; use slices, or import nki"},

@@ -690,7 +690,9 @@ static void check_assertion(nki_run *r, const nki_node *n) {
   if (nki_truth(r, nki_evaluate(r, n->a))) return;
   if (n->b) nki_print(nki_evaluate(r, n->b), text, sizeof text);
   r->line = n->line;
-  const char *condition = n->text + strspn(n->text, "( \n"); /* it may begin on a later line */
+  const char *condition = n->text; /* after lines that only open parentheses */
+  while (condition[strspn(condition, "( ")] == '\n') condition = strchr(condition, '\n') + 1;
+  condition += strspn(condition, " ");
   nki_fail(r, "the kernel's assertion '%.*s' fails%s%s", (int)strcspn(condition, "\n"), condition, *text ? ": " : "",
            text);
 }

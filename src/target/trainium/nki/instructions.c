@@ -422,7 +422,6 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
   size[0] = columns;
   nki_view *whole = destination(r, &result, TRN_PSUM, TRN_F32, m->n, size);
   if (whole->tensor->memory != TRN_PSUM) nki_fail(r, "the result of nc_matmul must be in PSUM");
-  if (!result.into && !nki_given(result.mask)) whole->tensor->stationary = s, whole->tensor->moving = m;
   const nki_bounds bounds = box_of(r, result.mask, m->n, size, "nc_matmul");
   if (bounds.is_empty) return whole;
   nki_view *to = nki_cut(r, whole, &bounds);
@@ -453,18 +452,19 @@ nki_view *nki_do_matmul(nki_run *r, nki_view *stationary, nki_view *moving, bool
                        .is_first = is_first};
   nki_emit(r, i, 1, 3, (nki_view *[]){to, s, m});
   if (!is_first) nki_last(r)->operand[0].is_read = true;
-  t->multiplied_at = r->program->n_instructions;
+  r->product = (nki_product){result.into || nki_given(result.mask) ? NULL : whole, s, m, r->program->n_instructions};
   const trn_view dst = nki_data(r, to), x = nki_data(r, s), y = nki_data(r, m);
   if (dst.array && !trn_multiply(&dst, &x, &y, !is_first)) nki_out_of_memory(r);
   return whole;
 }
 
 bool nki_add_product(nki_run *r, nki_view *into, const nki_view *product) {
-  const nki_tensor *t = product->tensor;
-  if (!t->stationary || r->is_muted || t->multiplied_at != r->program->n_instructions) return false;
+  const nki_product of = r->product;
+  if (product != of.tile || r->program->n_instructions != of.end) return false;
   const bool is_transpose = nki_last(r)->is_transpose;
   r->program->n_instructions--;
-  nki_do_matmul(r, t->stationary, t->moving, true, (nki_result){.into = into, .engine = TRN_TENSOR});
+  of.tile->tensor->is_added = true;
+  nki_do_matmul(r, of.stationary, of.moving, true, (nki_result){.into = into, .engine = TRN_TENSOR});
   nki_last(r)->is_transpose = is_transpose;
   return true;
 }

@@ -111,13 +111,7 @@ static void mark_parts(nki_run *r, nki_object *o) {
   }
   case NKI_V_METHOD: mark(r, ((nki_method *)o)->self); break;
   case NKI_V_VIEW: mark_object(r, (nki_object *)((nki_view *)o)->tensor); break;
-  case NKI_V_TENSOR: {
-    nki_tensor *t = (nki_tensor *)o;
-    mark_object(r, (nki_object *)t->spread);
-    mark_object(r, (nki_object *)t->stationary);
-    mark_object(r, (nki_object *)t->moving);
-    break;
-  }
+  case NKI_V_TENSOR: mark_object(r, (nki_object *)((nki_tensor *)o)->spread); break;
   case NKI_V_FRAME: {
     nki_frame *f = (nki_frame *)o;
     mark_object(r, (nki_object *)f->closure);
@@ -134,6 +128,9 @@ void nki_collect(nki_run *r) {
   mark_object(r, (nki_object *)r->frame);
   mark_object(r, (nki_object *)r->globals);
   mark(r, r->returned);
+  mark_object(r, (nki_object *)r->product.tile);
+  mark_object(r, (nki_object *)r->product.stationary);
+  mark_object(r, (nki_object *)r->product.moving);
   for (size_t i = 0; i < r->n_temporaries; i++) mark(r, r->temporary[i]);
   while (r->waiting) {
     nki_object *o = r->waiting;

@@ -265,6 +265,8 @@ void nki_emit(nki_run *r, trn_instruction i, size_t n_outputs, size_t n, nki_vie
     i.operand[i.n_operands++] = region;
     nki_tensor *t = operand[k]->tensor;
     const int64_t block = operand[k]->column / t->columns;
+    if (t->is_added && k >= n_outputs)
+      nki_fail(r, "the kernel reads a product again after it was added to a tile; copy it to SBUF first");
     /* now the zeros must be written */
     if (t->block_is_zero_pending && t->block_is_zero_pending[block] && k >= n_outputs) {
       t->block_is_zero_pending[block] = false;

@@ -137,9 +137,7 @@ typedef struct nki_tensor {
   /* The tile of the last broadcast along partitions; the version and place of its source. */
   struct nki_view *spread;
   int64_t spread_version, spread_column, spread_partition;
-  /* The operands of the multiplication that made the tensor, and the number of instructions after it. */
-  struct nki_view *stationary, *moving;
-  size_t multiplied_at;
+  bool is_added; /* a product whose multiplication adds to another tile instead (nki_add_product) */
   int line;
 } nki_tensor;
 
@@ -194,6 +192,13 @@ struct nki_builtin {
   static nki_value name(__attribute__((unused)) nki_run *r, __attribute__((unused)) const nki_builtin *b,              \
                         __attribute__((unused)) nki_arguments *a)
 
+/* The last multiplication: its tile (NULL if it has a mask, or wrote to a tile that was there before), its operands, and
+ * the number of instructions after it. */
+typedef struct nki_product {
+  nki_view *tile, *stationary, *moving;
+  size_t end;
+} nki_product;
+
 struct nki_run {
   const trn_config *config;
   const nki_module *module;
@@ -218,6 +223,7 @@ struct nki_run {
   int depth;
   int64_t steps;
   nki_value returned;
+  nki_product product;
   double accumulator[128]; /* the Scalar engine's accumulator, one value per partition */
   unsigned stars;          /* libraries of which every name was imported: a bit for each */
   int flow;                /* after the last statement: 0, NKI_RETURN, NKI_BREAK or NKI_CONTINUE */
@@ -407,7 +413,7 @@ nki_view *nki_do_scalar_tensor(nki_run *, nki_view *a, trn_binary op0, nki_scala
 nki_view *nki_do_reduce(nki_run *, trn_binary, nki_view *src, unsigned axes, bool keeps_dims, bool is_negated,
                         nki_result);
 nki_view *nki_do_matmul(nki_run *, nki_view *stationary, nki_view *moving, bool adds, nki_result);
-/* Lets the last instruction add to `into` if it is the multiplication that made `product`; false: it is not. */
+/* Lets the last instruction add to `into` if it is the multiplication that made all of `product`; false: it is not. */
 bool nki_add_product(nki_run *, nki_view *into, const nki_view *product);
 nki_view *nki_do_transpose(nki_run *, nki_view *src, nki_result);
 nki_view *nki_do_fill(nki_run *, double value, nki_view *into, nki_value mask, trn_engine);
