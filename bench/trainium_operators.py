@@ -7,7 +7,8 @@
 AUTOCOMP is a checkout of https://github.com/ucb-bar/autocomp (commit dd26a56). Its harnesses give shapes and helpers, its
 solutions the reference kernels: "sols/trn-*-nki1". Both kernels are timed by the same model with the same shapes. A layout or a type
 that differs from the reference is named in the last column. A ratio within the model's error of 1 is no gain. CPU seconds are
-those of the whole search: they do not depend on other work of the host. --at-once N works on N operators, each on its own core.
+those of the whole search: they do not depend on other work of the host. --at-once N, from 2 to the number of cores, works on N operators,
+each on its own core. With 1, a search may use every core.
 """
 import argparse
 import json
@@ -136,12 +137,12 @@ def time_of_ours(options, problem):
 
 
 def keep_to_a_core(cores):
-    """A worker's start: it and its searches use one core, and CPU seconds of its children are one operator's."""
+    """Starts a worker that works beside others: its searches use one core of their own."""
     os.sched_setaffinity(0, [cores.get()])
 
 
 def row_of(work):
-    """The reference, the best step of the trace, and our search of one operator."""
+    """The reference, the best step of the trace, and our search of one operator. One call at a time in a process: it counts CPU seconds of children."""
     options, (name, group, file, operands, directives, problem, published, differs) = work
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "kernel.py")
@@ -173,7 +174,7 @@ def page_of(options, rows, ratios):
              "Question: What does each step of a tuned schedule gain over the baseline and over the published reference kernel?  ",
              f"Machine: `{options.target}` (simulated), one thread of a host with {os.cpu_count()} cores.  ",
              f"This page is made by one command on {time.strftime('%Y-%m-%d')}:", "",
-             f"    bench/trainium_operators.py AUTOCOMP --target {options.target} --tune-seconds {options.tune_seconds:g} --page FILE", "",
+             f"    bench/trainium_operators.py AUTOCOMP --target {options.target} --tune-seconds {options.tune_seconds:g} --at-once {options.at_once} --page FILE", "",
              f"AUTOCOMP is ucb-bar/autocomp at dd26a56. A ratio within {100 * options.error:.0f}% of 1 is no gain. No emitted kernel ran on an instance.",
              "Published times are microseconds of the start and the best step on a trn1.", "",
              "| operator | reference us | best step of the trace us | ours us | ratio | published us | search, CPU s | search, s | what differs |",
@@ -202,19 +203,22 @@ def main():
     parser.add_argument("--target", default="trn1")
     parser.add_argument("--only", default="")
     parser.add_argument("--tune-seconds", type=float, default=60)
-    parser.add_argument("--at-once", type=int, default=1, help="operators, each on its own core [default: 1]")
+    parser.add_argument("--at-once", type=int, default=1, help="number of operators at a time; from 2 on, each has its own core [default: 1]")
     parser.add_argument("--references", action="store_true", help="time the references alone")
     parser.add_argument("--error", type=float, default=0.11, help="of the model: ratios below 1 + this are no gains")
     parser.add_argument("--json")
     parser.add_argument("--page", help="write a page of docs/lab")
     options = parser.parse_args()
+    usable = sorted(os.sched_getaffinity(0))
+    if not 1 <= options.at_once <= len(usable):
+        parser.error(f"--at-once: expected 1 to {len(usable)}, the number of usable cores (found {options.at_once})")
     rows, ratios = [], {"tutorial": [], "advanced": []}
     print("| operator | reference us | best of the trace us | ours us | ratio | published us | CPU s | steps, and what differs |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     chosen = [(options, operator) for operator in OPERATORS if operator[0].startswith(options.only)]
     cores = multiprocessing.Queue()
-    for core in sorted(os.sched_getaffinity(0)):
+    for core in usable:
         cores.put(core)
-    with multiprocessing.Pool(options.at_once, keep_to_a_core, [cores]) as pool:
+    with multiprocessing.Pool(options.at_once, keep_to_a_core if options.at_once > 1 else None, [cores]) as pool:
         for row in pool.imap(row_of, chosen):
             if row["ratio"] and row["differs"] != OUTSIDE:
                 ratios[row["set"]].append(row["ratio"] if abs(row["ratio"] - 1) > options.error else 1.0)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Each script of bench/ answers --help with its name and does nothing else. An unknown option is an error of one line. Without NumPy or PyTorch (-S), a script that imports
-# them first names the module in one line.
+# them first names the module in one line. More workers than cores are an error.
 set -eu
 bench=$(cd "$(dirname "$0")/../bench" && pwd)
 folder=$(mktemp -d)
@@ -21,6 +21,8 @@ for script in "$bench"/*.py; do
     echo "$name --help fails:" && tail -3 "$folder/err" && failed=1
   fi
 done
+timeout 60 /usr/bin/python3 -S "$bench/trainium_operators.py" . --at-once $(($(nproc) + 1)) 2>&1 </dev/null | grep -q 'at-once: expected 1 to' ||
+  { echo "trainium_operators.py accepts more workers than cores"; failed=1; }
 [ -z "$(ls -A)" ] || { echo "--help leaves files:" && ls -A && failed=1; }
 [ "$answered" -ge 6 ] || { echo "only $answered scripts answered"; failed=1; }
 exit $failed
