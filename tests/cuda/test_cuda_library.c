@@ -175,12 +175,35 @@ static void a_reserved_device_is_kept(void **state) {
   assert_non_null(succeeded);
 }
 
+/* The owners of a device have their leases in the same place. */
+static void *reserve_often(void *argument) {
+  (void)argument;
+  for (int i = 0; i < 50000; i++) {
+    if (tw_device_reserve(NULL) != TW_OK) return NULL;
+    tw_device_release();
+  }
+  return &has_device;
+}
+
+static void many_owners_reserve_a_device_in_turn(void **state) {
+  (void)state;
+  enum { OWNERS = 4 };
+  pthread_t owner[OWNERS];
+  for (int i = 0; i < OWNERS; i++) assert_int_equal(pthread_create(&owner[i], NULL, reserve_often, NULL), 0);
+  for (int i = 0; i < OWNERS; i++) {
+    void *succeeded = NULL;
+    pthread_join(owner[i], &succeeded);
+    assert_non_null(succeeded);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_wisdom_knows_is_launched_by_any_thread),
       cmocka_unit_test(one_call_plans_once),
       cmocka_unit_test(what_cannot_be_launched_is_told),
       cmocka_unit_test(a_reserved_device_is_kept),
+      cmocka_unit_test(many_owners_reserve_a_device_in_turn),
   };
   setenv("LD_LIBRARY_PATH", TW_CUDA_STUB, 1);                                  /* for the process that lists devices */
   if (!dlopen(TW_CUDA_STUB "/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) return 1; /* later ones by its name get this one */

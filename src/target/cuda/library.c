@@ -206,8 +206,8 @@ void tw_device_forget(void) {
 
 /* ---- the device for measurements of the caller's own ---- */
 
-static cuda_lease
-    reserved[CUDA_DEVICES_MAX]; /* by index of cuda_look()->device; an entry belongs to the device's owner */
+/* By index of cuda_look()->device. Only the owner of the device uses its entry. */
+static cuda_lease reserved[CUDA_DEVICES_MAX];
 
 /* The index of the current context's device. */
 static tw_status current_device(size_t *index, tw_error *error) {

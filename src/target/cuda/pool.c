@@ -67,13 +67,14 @@ tw_status cuda_lease_take_device(const cuda_device *d, const tw_stop *stop, cuda
 }
 
 void cuda_lease_give_back(cuda_lease *l) {
-  if (!l->device) return;
-  tw_device_unlock(l->lock);
+  const cuda_lease given = *l;
+  if (!given.device) return;
+  *l = (cuda_lease){.lock = -1}; /* early: the next owner's lease may have the same place */
+  tw_device_unlock(given.lock);
   pthread_mutex_lock(&lock);
-  busy[index_of(l->device)] = false;
+  busy[index_of(given.device)] = false;
   pthread_cond_signal(&freed);
   pthread_mutex_unlock(&lock);
-  *l = (cuda_lease){.lock = -1};
 }
 
 void cuda_lease_leave(const cuda_lease *l, cuda_process *p) { resting[index_of(l->device)] = p; }
