@@ -47,16 +47,6 @@ typedef struct duel {
   tw_error why;        /* the failure of a measurement; no text: there was none */
 } duel;
 
-/* False if it could not be measured, for lack of time or by a failure. */
-static bool measure(tw_state *s, const tw_candidate *c, const tw_stop *until, series *to, tw_error *why) {
-  tw_outcome o;
-  tw_state_measure(s, c, until, &o);
-  if (o.verdict != TW_CORRECT && o.verdict != TW_SKIPPED) *why = o.error;
-  if (o.verdict != TW_CORRECT) return false;
-  to->cost[to->n++] = o.measured.cost;
-  return true;
-}
-
 /* The end of the next of `n` measurements. Each later one keeps the time of the quickest trial and half of its share of
  * the rest. Otherwise the first ones use all of the time, and the last one and the comparison are lost. */
 static tw_stop end_of_next(const tw_state *s, size_t n, const tw_stop *until) {
@@ -65,6 +55,17 @@ static tw_stop end_of_next(const tw_state *s, size_t n, const tw_stop *until) {
   const double share = (until->deadline - tw_now()) / (double)n, quickest = fmin(s->trial_seconds, share);
   next.deadline -= (double)(n - 1) * (quickest + share) / 2;
   return next;
+}
+
+/* The next of `n` measurements. False if it was impossible, for lack of time or by a failure. */
+static bool measure(tw_state *s, const tw_candidate *c, size_t n, const tw_stop *until, series *to, tw_error *why) {
+  const tw_stop end = end_of_next(s, n, until);
+  tw_outcome o;
+  tw_state_measure(s, c, &end, &o);
+  if (o.verdict != TW_CORRECT && o.verdict != TW_SKIPPED) *why = o.error;
+  if (o.verdict != TW_CORRECT) return false;
+  to->cost[to->n++] = o.measured.cost;
+  return true;
 }
 
 /* Is there time for one more measurement of each of two kernels, in addition to the confirmation of the result? */
@@ -102,10 +103,8 @@ static bool beats(tw_state *s, const tw_candidate *challenger, const tw_candidat
   for (size_t round = 0; round < ROUNDS && has_time(s, until); round++) {
     const bool turned = round % 2;
     const size_t n = round < ROUNDS_LEAST ? 2 * (ROUNDS_LEAST - round) : 2;
-    tw_stop end = end_of_next(s, n, until);
-    if (!measure(s, turned ? incumbent : challenger, &end, turned ? &b : &a, &out->why)) break;
-    end = end_of_next(s, n - 1, until);
-    if (!measure(s, turned ? challenger : incumbent, &end, turned ? &a : &b, &out->why)) break;
+    if (!measure(s, turned ? incumbent : challenger, n, until, turned ? &b : &a, &out->why)) break;
+    if (!measure(s, turned ? challenger : incumbent, n - 1, until, turned ? &a : &b, &out->why)) break;
     if (!clearly || round > 0 || CLEARLY * a.cost[0] >= b.cost[0]) continue;
     out->gain = 1 - a.cost[0] / b.cost[0];
     return true;
