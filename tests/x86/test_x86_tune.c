@@ -17,6 +17,7 @@
 #include "search/wisdom.h"
 #include "target/parse.h"
 #include "target/x86/cpu.h"
+#include "target/x86/emit.h"
 #include "target/x86/plan.h"
 #include "target/x86/rates.h"
 #include "target/x86/tune/apply.h"
@@ -180,8 +181,8 @@ static void schedules_make_right_kernels(void **state) {
   }
 }
 
-/* The number of objects in the cache after a source was built: that of the schedule, with `more` before its second line. */
-static int objects_after(const char *cache, const char *schedule, const char *more) {
+/* The number of objects in the cache after a source was built: that of the schedule, with `more` after `mark`. */
+static int objects_after(const char *cache, const char *schedule, const char *mark, const char *more) {
   const tw_problem p = problem_of("m=40 n=40 k=40 threads=1");
   const tw_schedule s = schedule_of(schedule);
   char *source = NULL, *object = NULL, text[1 << 18], path[512];
@@ -189,7 +190,9 @@ static int objects_after(const char *cache, const char *schedule, const char *mo
   int n = 0;
   tw_error error = {0};
   if (tw_target_emit(target(), &p, &s, &source, &error) != TW_OK) fail_msg("%s", error.text);
-  const int first = (int)strcspn(source, "\n") + 1;
+  const char *const at = strstr(source, mark);
+  assert_non_null(at);
+  const int first = (int)(at - source + strlen(mark));
   const int length = snprintf(text, sizeof text, "%.*s%s%s", first, source, more, source + first);
   assert_true(length > 0 && length < (int)sizeof text);
   if (x86_build(text, (size_t)length, true, &object, &bytes, &error) != TW_OK) fail_msg("%s", error.text);
@@ -209,10 +212,13 @@ static void functions_of_every_tile_are_compiled_once(void **state) {
   (void)state;
   assert_int_equal(tw_directory_temporary(&cache, NULL), TW_OK);
   setenv("XDG_CACHE_HOME", cache, 1);
-  assert_int_equal(objects_after(cache, "tile rows=4 vectors=1\n", ""), 3); /* functions, tiles, blocks */
-  assert_int_equal(objects_after(cache, "tile rows=4 vectors=1\nblock k=16\n", ""), 4);
-  assert_int_equal(objects_after(cache, "tile rows=3 vectors=1\n", ""), 6);
-  assert_int_equal(objects_after(cache, "tile rows=3 vectors=1\n", "enum { ADDED_BY_HAND };\n"), 7); /* as a whole */
+  assert_int_equal(objects_after(cache, "tile rows=4 vectors=1\n", "", ""), 3); /* functions, tiles, blocks */
+  assert_int_equal(objects_after(cache, "tile rows=4 vectors=1\nblock k=16\n", "", ""), 4);
+  assert_int_equal(objects_after(cache, "tile rows=3 vectors=1\n", "", ""), 6);
+  /* as a whole: changed before the parts, and changed so that the functions do not compile by themselves */
+  assert_int_equal(objects_after(cache, "tile rows=3 vectors=1\n", "\n", "enum { ADDED_BY_HAND };\n"), 7);
+  assert_int_equal(
+      objects_after(cache, "tile rows=3 vectors=1\n", X86_SHARED_COMMENT "\n", "static x86_pack interleave;\n"), 8);
   if (kept)
     setenv("XDG_CACHE_HOME", kept, 1);
   else

@@ -180,29 +180,6 @@ static tw_status make_part(const maker *m, const char *const flag[], const char 
   return status;
 }
 
-typedef struct span {
-  const char *text;
-  size_t length;
-} span;
-
-/* The source from `first` to `last`; NULL: its beginning, its end. */
-static span between(const maker *m, const char *first, const char *last) {
-  const char *const from = first ? first : m->source;
-  return (span){from, (size_t)((last ? last : m->source + m->length) - from)};
-}
-
-/* Compiles the spans as one text. */
-static tw_status make_joined(const maker *m, const char *const flag[], const char *name, const span *list, size_t n,
-                             tw_error *error) {
-  tw_text text = {0};
-  for (size_t i = 0; i < n; i++) tw_text_add_bytes(&text, list[i].text, list[i].length);
-  const size_t length = text.length;
-  char *const joined = tw_text_take(&text);
-  const tw_status status = joined ? make_part(m, flag, name, joined, length, error) : tw_no_memory(error, NULL);
-  free(joined);
-  return status;
-}
-
 /* Marks of a source of the library's own; NULL: not found. */
 typedef struct marks {
   const char *words, *shared, *tiles, *blocks;
@@ -217,19 +194,29 @@ static bool is_divided(const maker *m, const marks *at) {
   return line && line == at->words && at->words < at->shared && at->shared < at->tiles && at->tiles < at->blocks;
 }
 
-/* Both kernel parts begin with the text from `words` to `shared`. */
-static tw_status make_parts(const maker *m, const char *const flag[], const marks *at, tw_error *error) {
-  static const char apart[] = "\n#include \"target/x86/runtime/apart.h\"";
-  const span first = between(m, at->words, at->shared), include = {apart, sizeof apart - 1};
-  const span shared[] = {first, include, between(m, at->shared, at->tiles)};
-  const span tiles[] = {first, include, between(m, at->tiles, at->blocks)}, blocks = between(m, at->blocks, NULL);
-  tw_status status = make_joined(m, flag, "shared", shared, 3, error);
-  if (status == TW_OK) status = make_joined(m, flag, "kernel", tiles, 3, error);
-  return status == TW_OK ? make_joined(m, flag, "blocks", &blocks, 1, error) : status;
+/* Compiles the text from `first` to `end`. It follows the beginning of the kernel and the declarations of apart.h. */
+static tw_status make_kernel_part(const maker *m, const char *const flag[], const marks *at, const char *name,
+                                  const char *first, const char *end, tw_error *error) {
+  tw_text text = {0};
+  tw_text_add_bytes(&text, at->words, (size_t)(at->shared - at->words));
+  tw_text_add_string(&text, "\n#include \"target/x86/runtime/apart.h\"");
+  tw_text_add_bytes(&text, first, (size_t)(end - first));
+  const size_t length = text.length;
+  char *const joined = tw_text_take(&text);
+  const tw_status status = joined ? make_part(m, flag, name, joined, length, error) : tw_no_memory(error, NULL);
+  free(joined);
+  return status;
 }
 
-/* Only a text of the library's own is divided: a line of another source could mean more than it shows. If a changed text
- * does not compile in parts, it is compiled as a whole. */
+static tw_status make_parts(const maker *m, const char *const flag[], const marks *at, tw_error *error) {
+  const size_t rest = m->length - (size_t)(at->blocks - m->source);
+  tw_status status = make_kernel_part(m, flag, at, "shared", at->shared, at->tiles, error);
+  if (status == TW_OK) status = make_kernel_part(m, flag, at, "kernel", at->tiles, at->blocks, error);
+  return status == TW_OK ? make_part(m, flag, "blocks", at->blocks, rest, error) : status;
+}
+
+/* Only a trusted text is divided: a line of another source could mean more than it shows. A user may have changed a text of
+ * the library. If it does not compile in parts, it is compiled as a whole. */
 static tw_status make_object(const maker *m, const char *const flag[], char **object, size_t *bytes, tw_error *error) {
   const marks at = {find(m, "\n#define ARITHMETIC_"), find(m, "\n" X86_SHARED_COMMENT), find(m, "\n" X86_TILES_COMMENT),
                     find(m, "\n" X86_BLOCKS_COMMENT)};
