@@ -437,11 +437,11 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
   int lanes = x86_isa_lanes(s->isa), group = x86_group(s->arithmetic), step = x86_k_step(s->isa);
   tw_text_add(t, "#define ARITHMETIC_%s\n", arithmetic_in_c[s->arithmetic] + strlen("X86_"));
   tw_text_add(t, "#include \"target/x86/kernel.h\"\n#include \"target/x86/runtime/words_%s.h\"\n", words[s->isa]);
-  const bool amx = s->isa == X86_AMX, converts = s->arithmetic == X86_BF16;
+  const bool amx = s->isa == X86_AMX;
   const bool quantizes = !amx && (s->arithmetic == X86_S16 || s->arithmetic == X86_U8S8);
   tw_text_add(t, "\n" X86_SHARED_COMMENT "\n#include \"target/x86/runtime/transpose%s.h\"\n", amx ? "_amx" : "");
   tw_text_add(t, "#define PANEL_COLUMNS %d\n#include \"target/x86/runtime/interleave.h\"\n", s->vectors * lanes);
-  tw_text_add(t, "#include \"target/x86/runtime/finish%s.h\"\n", converts ? "_bf16" : "");
+  tw_text_add(t, "#include \"target/x86/runtime/finish%s.h\"\n", rounds(s) ? "_bf16" : "");
   if (quantizes) tw_text_add(t, "#include \"target/x86/runtime/quantize.h\"\n");
   tw_text_add(t, "\n" X86_TILES_COMMENT "\n/* %s, made by src/target/x86/emit.c. */\n", name);
   tw_text_add(t, "#include \"target/x86/runtime/codes_%s.h\"\n", words[s->isa]);
@@ -482,5 +482,5 @@ void x86_emit_kernel(const x86_variant *s, tw_text *t) {
         lanes / 2);
   x86_emit_coded_fields(s, t);
   tw_text_add(t, "    .transpose = transpose, .interleave = interleave, .gather = gather, .finish = finish%s%s};\n",
-              converts ? "_bf16" : "", quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");
+              rounds(s) ? "_bf16" : "", quantizes ? ", .scales_of_rows = scales_of_rows, .quantize = quantize" : "");
 }

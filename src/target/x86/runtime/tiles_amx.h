@@ -139,8 +139,8 @@ static inline __attribute__((always_inline)) void store_sums_of(bool two, char *
   _tile_stored(3, c + SIDE * stride + TILE_LINE, stride);
 }
 
-/* The sums of a tile on their way to a C of bf16: rounded while the next tile is multiplied, which leaves vectors free. The
- * tiles take turns with two buffers. */
+/* The sums of a tile, for a C of bf16. Vector instructions round them while AMX multiplies the next tile. Tiles take turns
+ * with two buffers. */
 typedef struct waiting {
   char *buffer;  /* of the next tile */
   int64_t other; /* bytes from it to the other buffer */
@@ -172,7 +172,8 @@ static inline void round_rows(waiting *w) { (void)w; }
 static inline void round_rest(waiting *w) { (void)w; }
 #endif
 
-/* Prefetches into L2 during a tile: in each step, `lines` from `next` on, `distance` apart, and rows of C from `c` on. */
+/* Prefetches into L2 during a tile: in each step, `lines` from `next` on, `distance` apart, and rows of C from `c` on. The
+ * following step continues after adjacent lines; if the lines are of several rows, with the next line of each row. */
 typedef struct soon {
   const char *next, *c;
   int64_t lines, distance;

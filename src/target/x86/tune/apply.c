@@ -53,8 +53,8 @@ x86_heights x86_heights_of(const tw_gemm_plan *p) {
 
 bool x86_has_heights(const tw_gemm_plan *p) {
   const x86_kernel *k = p->kernel;
-  const x86_heights used = x86_heights_of(p);
   if (!k->packed) return true;
+  const x86_heights used = x86_heights_of(p);
   for (int r = 0; r < X86_ROWS_MAX; r++) {
     if (used.packed >> r & 1 && !k->packed[r]) return false;
     if (used.direct >> r & 1 && !k->direct[r]) return false;
