@@ -47,9 +47,11 @@ TW_API tw_status tw_device_run(const tw_problem *, const tw_wisdom *, void *cons
 TW_API void tw_device_forget(void);
 
 /* For measurements of the caller's own: waits until no search, run or measurement of the library, in any process, has
- * the device of the current context, and keeps the device from them until tw_device_release. The same thread must not
- * reserve it twice. TW_NO_DEVICE: as tw_device_plan_create. */
+ * the device of the current context. Keeps the device from them until the same thread calls tw_device_release.
+ * TW_USAGE: this thread has reserved the device already. TW_NO_DEVICE: as tw_device_plan_create. TW_INTERRUPTED: a
+ * search calls this function, through a target of the caller's own, and the search must end. */
 TW_API tw_status tw_device_reserve(tw_error *);
+/* Gives back the device of the current context. It does nothing if this thread has not reserved the device. */
 TW_API void tw_device_release(void);
 
 #ifdef __cplusplus

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "search/wisdom.h"
 #include "target/cuda/device.h"
@@ -160,6 +161,11 @@ static void *reserve(void *argument) {
   return &has_device;
 }
 
+static void *release(void *argument) {
+  tw_device_release();
+  return argument;
+}
+
 static void a_reserved_device_is_kept(void **state) {
   (void)state;
   tw_error error = {0};
@@ -167,15 +173,24 @@ static void a_reserved_device_is_kept(void **state) {
   void *succeeded = NULL;
   tw_device_release(); /* nothing is reserved */
   if (tw_device_reserve(&error) != TW_OK) fail_msg("%s", error.text);
+  assert_int_equal(tw_device_reserve(&error), TW_USAGE);
+  assert_int_equal(pthread_create(&other, NULL, release, NULL), 0); /* the device is not this thread's */
+  pthread_join(other, NULL);
   assert_int_equal(pthread_create(&other, NULL, reserve, NULL), 0);
   usleep(100000);
   assert_false(has_device);
   tw_device_release();
   pthread_join(other, &succeeded);
   assert_non_null(succeeded);
+  const tw_stop at_once = {.deadline = tw_now()};
+  const tw_stop *before = tw_stop_by(&at_once);
+  assert_int_equal(tw_device_reserve(&error), TW_INTERRUPTED);
+  tw_stop_by(before);
+  if (tw_device_reserve(&error) != TW_OK) fail_msg("%s", error.text);
+  tw_device_release();
 }
 
-/* The owners of a device have their leases in the same place. */
+/* Threads reserve the device and give it back at the same time. */
 static void *reserve_often(void *argument) {
   (void)argument;
   for (int i = 0; i < 50000; i++) {

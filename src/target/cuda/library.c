@@ -206,8 +206,8 @@ void tw_device_forget(void) {
 
 /* ---- the device for measurements of the caller's own ---- */
 
-/* By index of cuda_look()->device. Only the owner of the device uses its entry. */
-static cuda_lease reserved[CUDA_DEVICES_MAX];
+/* What this thread has reserved, by index of cuda_look()->device. */
+static _Thread_local cuda_lease reserved[CUDA_DEVICES_MAX];
 
 /* The index of the current context's device. */
 static tw_status current_device(size_t *index, tw_error *error) {
@@ -225,11 +225,11 @@ static tw_status current_device(size_t *index, tw_error *error) {
 
 tw_status tw_device_reserve(tw_error *error) {
   size_t i;
-  cuda_lease lease;
-  tw_status status = current_device(&i, error);
-  if (status == TW_OK) status = cuda_lease_take_device(&cuda_look()->device[i], tw_stop_of_thread(), &lease, error);
-  if (status == TW_OK) reserved[i] = lease;
-  return status;
+  const tw_status status = current_device(&i, error);
+  if (status != TW_OK) return status;
+  if (reserved[i].device)
+    return tw_fail(error, TW_USAGE, "this thread has reserved the device already; call tw_device_release first");
+  return cuda_lease_take_device(&cuda_look()->device[i], tw_stop_of_thread(), &reserved[i], error);
 }
 
 void tw_device_release(void) {
