@@ -87,6 +87,7 @@ def more_ops():
         searches.finish()
         CALLS.append(call)
         print("      " + str(call), flush=True)
+    searches.close()
 
 
 def a_kernel_of_gemm():

@@ -836,6 +836,15 @@ class Tuning(unittest.TestCase):
         self.assertEqual(told, [*calls, backward])
         self.assertEqual([call.note for call in told], ["second", "late", "the forward pass has no kernel"])
         self.assertEqual([call.tilewright for call in told], [5e-4, None, None])
+        pools, threads = [], _contest.threads
+        _contest.threads = lambda n=0: pools.append(threads(n)) or pools[-1]
+        self.addCleanup(setattr, _contest, "threads", threads)
+        with self.assertRaises(ZeroDivisionError):  # what `progress` raises
+            _tune._search_all(calls, float("inf"), lambda call: 1 / 0)
+        for pool in pools:
+            with self.assertRaisesRegex(RuntimeError, "after shutdown"):
+                pool.submit(print)
+        self.assertEqual(len(pools), 2)
 
     def test_the_model_predicts_a_kernel(self):
         """At least the time of the roofline, and a kernel that reads its operands once near it."""
@@ -1063,6 +1072,8 @@ class Modules(unittest.TestCase):
             twt.PackedLinear.from_linear(linear, "i4", 32, "aiter")
         with self.assertRaisesRegex(tw.UsageError, "requires out_features to be a multiple of 16 and in_features of 128"):
             twt.PackedLinear.from_linear(linear, "ternary", None, "mma")
+        with self.assertRaisesRegex(tw.UsageError, "unsupported format 'i3'"):
+            twt.PackedLinear(64, 64, None, None, None, "i3", shuffle="mma")
         packed = twt.PackedLinear.from_linear(linear)
         with self.assertRaisesRegex(tw.UsageError, "PackedLinear: expected codes of n x 33"):
             packed(torch.randn(2, 66))

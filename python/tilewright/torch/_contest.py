@@ -27,8 +27,10 @@ HOPELESS = 1.6
 VERIFY_SECONDS = 60.0
 #: Seconds in which the first launch of a kernel must end.
 LAUNCH_SECONDS = 10.0
-#: Seconds of work in one graph; cycles in which the device waits for the host to start a graph, which other threads may hold up.
-BURST, AHEAD = 4e-3, 1_000_000
+#: Seconds of work in one graph.
+BURST = 4e-3
+#: Cycles that the device sleeps before a graph is timed. Other threads may delay the host, which starts the graph in this time.
+AHEAD = 1_000_000
 
 
 @dataclass
@@ -140,7 +142,7 @@ def _await(event: Any, what: str) -> None:
 
 @contextlib.contextmanager
 def reserved() -> "Iterator[None]":
-    """The device is this thread's: no kernel is verified meanwhile, in a thread of this process or another one."""
+    """Keeps the device for this thread: no kernel is verified meanwhile, in this process or another one."""
     error = ffi.new("tw_error *")
     check(lib.tw_device_reserve(error), error)
     try:

@@ -118,8 +118,8 @@ class PackedLinear(torch.nn.Module):
         """Rounds the layer's weights. `group`: weights along the input that share a scale of i4 [default: 32]; 0: all of a row."""
         if group is None:
             group = 32 if format == "i4" else 0
-        codes, scales = _packed.encoded(linear.weight, format, group)
         _packed.check_order(format, shuffle, linear.out_features, linear.in_features)
+        codes, scales = _packed.encoded(linear.weight, format, group)
         if shuffle == "mma":
             codes, scales = _packed.shuffled(codes, scales, format)
         device = linear.weight.device

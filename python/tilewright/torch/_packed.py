@@ -35,11 +35,12 @@ def encoded(weight: torch.Tensor, format: str, group: int) -> "tuple[torch.Tenso
 
 # ---- the order of codes ----
 
-#: Orders of a gemm's key `shuffle`: rows, or the registers of NVIDIA's products, for which k must be a multiple of this many values.
+#: With `shuffle=mma`, k must be a multiple of this many values.
 UNITS = {"i4": 64, "mxfp4": 128, "ternary": 128}
 
 
 def check_order(format: str, shuffle: str, n: int, k: int) -> None:
+    check_format(format)
     if shuffle not in ("none", "mma"):
         raise UsageError(f"tilewright.torch.PackedLinear: unsupported shuffle '{shuffle}'; expected none or mma")
     if shuffle == "mma" and (n % 16 or k % UNITS[format]):
@@ -57,7 +58,7 @@ def _joined(fields: torch.Tensor, bits: int) -> torch.Tensor:
     return whole
 
 
-# In a unit, 16 rows are 2 x 8; 16 values of k are 2 x 4 x 2: registers, threads, halves of a register.
+# In a unit, 16 rows are 2 registers x 8 threads. 16 values of k are 2 registers x 4 threads x 2 halves of a register.
 def shuffled(codes: torch.Tensor, scales: torch.Tensor, format: str) -> "tuple[torch.Tensor, torch.Tensor]":
     """Codes and scales of rows in the order of shuffle=mma (src/op/gemm_packed.h), in tensors of the same shapes."""
     n = codes.shape[0]
@@ -72,7 +73,7 @@ def shuffled(codes: torch.Tensor, scales: torch.Tensor, format: str) -> "tuple[t
 
 
 def in_rows(codes: torch.Tensor, scales: torch.Tensor, format: str, shuffle: str) -> "tuple[torch.Tensor, torch.Tensor]":
-    """Codes and scales of rows, whatever their order."""
+    """Codes and scales in rows. `shuffle` is the order that they have now."""
     if shuffle == "none":
         return codes, scales
     n = codes.shape[0]
@@ -168,7 +169,6 @@ def by_pytorch(x, codes, scales, bias, format, group, shuffle):
 
 
 def _check(x, codes, scales, bias, format, group, shuffle):
-    check_format(format)
     k = x.shape[-1] if x.dim() else -1
     check_order(format, shuffle, codes.shape[0], k)
     row = {"i4": (k + 1) // 2, "mxfp4": (k + 31) // 32 * 16, "ternary": (k + 127) // 128 * 32}[format]

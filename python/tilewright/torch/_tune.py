@@ -390,7 +390,7 @@ class _Searches:
         if not self.waiting:
             return
         (call, begin, steps), self.waiting = self.waiting, None
-        with self.settling(call):
+        with self.noting_failure(call):
             for _ in steps:
                 pass
         call.searched = time.monotonic() - begin
@@ -399,11 +399,11 @@ class _Searches:
     def search(self, call: Call, seconds: float, enough: float) -> None:
         begin = time.monotonic()
         entries = []
-        with self.settling(call):
+        with self.noting_failure(call):
             entries = _search(call, seconds, self.pool, enough)
         self.finish()
         steps = _verified(call, entries, self.verifier)
-        with self.settling(call):
+        with self.noting_failure(call):
             if next(steps, None):
                 self.waiting = call, begin, steps
                 return
@@ -411,8 +411,8 @@ class _Searches:
         self.tell(call)
 
     @contextlib.contextmanager
-    def settling(self, call: Call) -> "Iterator[None]":
-        """A call that fails has no kernel, and others are searched."""
+    def noting_failure(self, call: Call) -> "Iterator[None]":
+        """A call that fails has no kernel, and the next call is searched."""
         try:
             yield
         except (Error, torch.cuda.OutOfMemoryError) as error:
@@ -423,7 +423,7 @@ class _Searches:
             self.progress(call)
 
     def close(self) -> None:
-        self.finish()
+        """Ends the threads. A verification in flight runs to its end."""
         self.pool.shutdown()
         self.verifier.shutdown()
 
@@ -432,24 +432,24 @@ def _search_all(calls: "list[Call]", deadline: float, progress: Optional[Callabl
     """Searches kernels for the calls without one, problem by problem; none begins after the deadline."""
     known = {id(call) for call in calls if _is_known(call)}
     groups = _groups([call for call in calls if id(call) in known]) + _groups([call for call in calls if id(call) not in known])
-    searches = _Searches(progress)
-    for i, group in enumerate(groups):
-        is_late = time.monotonic() >= deadline
-        for call in group:
-            if _is_backward(call):
-                searches.finish()
-            if id(call) not in known and not is_late and (not _is_backward(call) or _has_forward(call)):
-                searches.search(call, *_share(groups[i:], call, deadline - time.monotonic()))
-                continue
-            with searches.settling(call):
-                if _is_backward(call) and not _has_forward(call):
-                    call.note = "not searched" if is_late else "the forward pass has no kernel"
-                elif id(call) in known:
-                    compare(call)
-                else:
-                    call.note = "not searched"
-            searches.tell(call)
-    searches.close()
+    with contextlib.closing(_Searches(progress)) as searches:
+        for i, group in enumerate(groups):
+            is_late = time.monotonic() >= deadline
+            for call in group:
+                if _is_backward(call):
+                    searches.finish()
+                if id(call) not in known and not is_late and (not _is_backward(call) or _has_forward(call)):
+                    searches.search(call, *_share(groups[i:], call, deadline - time.monotonic()))
+                    continue
+                with searches.noting_failure(call):
+                    if _is_backward(call) and not _has_forward(call):
+                        call.note = "not searched" if is_late else "the forward pass has no kernel"
+                    elif id(call) in known:
+                        compare(call)
+                    else:
+                        call.note = "not searched"
+                searches.tell(call)
+        searches.finish()
 
 
 def _is_on_cuda(model: Any, inputs: Any) -> bool:
