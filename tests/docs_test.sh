@@ -68,7 +68,8 @@ limit() {
   done
 }
 limit 120 docs/guide/*.md docs/index.md
-for page in docs/lab/[!i]*.md; do
+for page in docs/lab/*.md; do
+  [ "$page" != docs/lab/index.md ] || continue
   case ${page##*/} in 20[0-9][0-9]-[01][0-9]-*.md) ;; *) complain "$page is not named YYYY-MM-subject.md" ;; esac
   grep -q '^Question: ' "$page" && grep -q '^Machine: ' "$page" || complain "$page says no question and machine"
 done
