@@ -457,10 +457,11 @@ static void give_up(grid *g, resident *r) {
   end_group(g, r, first, STOPPED);
 }
 
-/* The workgroup of a turn, counted from `first` on. */
+static uint64_t stride_of(const cdna_launch *l) { return l->stride ? l->stride : 1; }
+
+/* The workgroup of a turn. `turn` counts from `first` on. */
 static uint64_t group_of_turn(const cdna_launch *l, uint64_t groups, uint64_t turn) {
-  if (l->spread) return turn * groups / l->count;
-  return l->stride ? l->first + (turn - l->first) * l->stride : turn;
+  return l->spread ? turn * groups / l->count : l->first + (turn - l->first) * stride_of(l);
 }
 
 /* Takes workgroups in order until none is left, or an earlier one than the next has failed. */
@@ -474,8 +475,7 @@ static void work(void *context, size_t index) {
   while (more || r.n) {
     bool stuck = false;
     if (more && r.n < r.most) {
-      const uint64_t turn = atomic_fetch_add(&g->next, 1);
-      const uint64_t id = turn < end ? group_of_turn(g->launch, g->n, turn) : turn;
+      const uint64_t turn = atomic_fetch_add(&g->next, 1), id = group_of_turn(g->launch, g->n, turn);
       more = turn < end && id <= g->failed;
       if (more && admit(g, &r, id)) go_on(g, &r, r.n - 1);
     } else {
@@ -679,9 +679,9 @@ tw_status cdna_run(const cdna_object *o, const cdna_kernel *k, const cdna_launch
   const int jobs = g->program->has_atomics ? 1 : l->jobs ? l->jobs : tw_cores();
   const uint64_t n = l->count ? l->count : g->n;
   g->next = l->count ? l->first : 0;
-  if (l->count && (l->first >= g->n || l->count - 1 > (g->n - 1 - l->first) / (l->stride ? l->stride : 1))) {
+  if (l->count && (l->first >= g->n || l->count - 1 > (g->n - 1 - l->first) / stride_of(l))) {
     tw_fail(error, TW_USAGE, "workgroups %" PRIu64 " to %" PRIu64 " exceed the grid of %" PRIu64 "; numbers begin at 0",
-            l->first, l->first + l->count - 1, g->n);
+            l->first, l->first + (l->count - 1) * stride_of(l), g->n);
     cdna_dispatch_close(g);
     return TW_USAGE;
   }
