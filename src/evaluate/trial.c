@@ -96,13 +96,13 @@ static bool measure(stage *s, tw_verdict if_failed) {
   return status == TW_OK;
 }
 
-/* A measurement on a device keeps what it computed. The check of a trusted kernel compares these results, and repeats no runs. */
+/* A measurement on a device keeps its results. The check of a trusted kernel compares these and repeats no runs. */
 static bool is_measured_first(const tw_trial *trial) {
   const tw_traits *t = &trial->target->traits;
   return t->measures_first && !trial->check_only && (trial->limit > 0 || (trial->trust && !t->simulated));
 }
 
-/* Measures. Is the kernel too slow to be useful? Then it is not checked. */
+/* Measures. True: the kernel failed or is too slow to be useful, and is not checked. */
 static bool is_too_slow(stage *s) {
   const double limit = s->trial->limit, least = s->evaluation.least;
   if (limit > 0 && least > limit) {
@@ -155,7 +155,7 @@ static void check_on_others(stage *s) {
   const tw_trial *trial = s->trial;
   tw_random r;
   tw_random_seed_stream(&r, trial->seed, 0xca5e);
-  /* findings hardly depend on numbers, and inspection takes most of the time */
+  /* inspection takes most of the time of a vast problem, and its findings hardly depend on the inputs */
   if (is_vast(trial->problem)) s->evaluation.inspection = NULL;
   for (int i = 0; i < trial->more_cases && s->out->verdict == TW_CORRECT; i++) {
     tw_case other = {0};

@@ -49,7 +49,7 @@ typedef struct cdna_left {
 enum { CDNA_ALL_GROUPS = -1 };
 typedef struct cdna_manner {
   int64_t group;
-  uint64_t count;    /* workgroups of the XCD of `group`, from it on, by one thread; 0: only `group` */
+  uint64_t count;    /* one thread runs `group` and the next ones on its XCD, `count` in all; 0: only `group` */
   size_t first, end; /* range of kernels to run; end 0: all */
   bool adds;         /* keeps the results of earlier kernels */
   void *workspace;   /* a workspace that another run of the kernels left, or that this run leaves for another */

@@ -46,7 +46,7 @@ typedef struct sampled {
   void *workspace;
 } sampled;
 
-/* Runs workgroups of one kernel. They leave the last element of the list. */
+/* Runs workgroups of one kernel. What they leave becomes the last element of the list `out`. */
 static tw_status run_groups(const sampled *s, void *const buffer[], cdna_manner how, cdna_left **out, tw_error *error) {
   while (*out) out = &(*out)->next;
   cdna_left *left = *out = tw_new(1, sizeof *left);

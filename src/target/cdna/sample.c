@@ -1,12 +1,13 @@
 /* sample.c - see sample.h.
  *
- * The first and last workgroup and some at random are executed, each alone on outputs that are poisoned. The elements
- * that a workgroup writes must fill a box of the output without holes, and the largest such box, times the number of
- * workgroups, must cover the output. The randomly drawn workgroups may leave no more work to other
- * workgroups than the grid's surplus allows. If the grid has no surplus, no two executed workgroups may write the
- * same elements. Some workgroups are executed only for this: they have distances at which wrong mappings repeat.
- * Random elements in each box, and its corners, are compared with their exact values. So a wrong workgroup is found
- * as surely as if all were executed; only a workgroup that differs from all drawn ones remains undetected. */
+ * The first and last workgroup and some at random are executed, each alone on outputs that are poisoned. If a workgroup
+ * takes very long, only two at random are. The elements that a workgroup writes must fill a box of the output without
+ * holes, and the largest such box, times the number of workgroups, must cover the output. The randomly drawn workgroups
+ * may leave no more work to other workgroups than the grid's surplus allows. If the grid has no surplus, no two
+ * executed workgroups may write the same elements. Some workgroups are executed only for this: they have distances at
+ * which wrong mappings repeat. Random elements in each box, and its corners, are compared with their exact values. So a
+ * wrong workgroup is found as surely as if all were executed; only a workgroup that differs from all drawn ones remains
+ * undetected. */
 #include "target/cdna/sample.h"
 
 #include <math.h>
@@ -311,7 +312,7 @@ static int most_groups(const cdna_sampler *s, const tw_case *c) {
   return SEARCHED / bytes > GROUPS_UNTRUSTED ? GROUPS_UNTRUSTED : (int)(SEARCHED / bytes);
 }
 
-/* The first and the last of n workgroups are not drawn, unless both would be all. */
+/* The number of n workgroups that are not drawn: the first and the last, unless no other would be executed. */
 static int forced_of(int n) { return n < GROUPS_LEAST ? 0 : 2; }
 
 static int choose(uint64_t groups, double operations, int limit, tw_random *r, uint64_t id[]) {
@@ -334,11 +335,11 @@ static int choose(uint64_t groups, double operations, int limit, tw_random *r, u
 /* Adds partners. A mapping from workgroups to tiles that is not one-to-one sends two workgroups to one tile. So each
  * partner has a different distance to a drawn workgroup. Appends them to `id`; returns the total number. */
 static int add_partners(uint64_t groups, tw_random *r, uint64_t *id, int n) {
-  if ((uint64_t)n == groups) return n;
+  if ((uint64_t)n == groups || n < GROUPS_LEAST) return n;
   const int wanted = n / 2 < PARTNERS ? n / 2 : PARTNERS, first = (int)tw_random_below(r, PARTNERS);
   const int bits = 63 - __builtin_clzll(groups);
   int all = n;
-  for (int i = 0; i < wanted && forced_of(n) + i < n && n >= GROUPS_LEAST; i++) {
+  for (int i = 0; i < wanted && forced_of(n) + i < n; i++) {
     const uint64_t base = id[forced_of(n) + i],
                    with[PARTNERS] = {base ^ 1,
                                      base + groups / 2,

@@ -310,8 +310,8 @@ typedef struct cdna_launch {
   bool unbounded;                /* accesses out of bounds do not stop the run */
   /* Only `count` workgroups from `first` on, `stride` apart (0: one after the other); count 0: all. */
   uint64_t first, count, stride;
-  bool spread;                   /* `count` of them, evenly spread over the grid */
-  tw_text *printed;              /* receives text that the kernel prints; NULL: it is discarded */
+  bool spread;      /* `count` of them, evenly spread over the grid */
+  tw_text *printed; /* receives text that the kernel prints; NULL: it is discarded */
   /* Receives the work of each workgroup of the grid, by kind; NULL: not kept. */
   float *work;
   const double *unit; /* CDNA_KINDS values */

@@ -88,9 +88,9 @@ static void find_exponents(const cdna_lane_kit *kit, cdna_factor *f, int n, cdna
   f->has_exponents = true;
 }
 
-/* The number of rows that could be multiplied as numbers with few bits. */
-static int whole_rows(const cdna_lane_kit *kit, const cdna_mfma *m, const cdna_product *of, cdna_factor *a,
-                      cdna_factor *b, int group) {
+/* Multiplies rows while their numbers have so few bits that nothing is cut. Returns the number of rows. */
+static int multiply_whole(const cdna_lane_kit *kit, const cdna_mfma *m, const cdna_product *of, cdna_factor *a,
+                          cdna_factor *b, int group) {
   if (m->n % 16) return 0;
   const int p = whole_of(kit, a, m->m * m->k, m->a);
   const int q = p == CDNA_NOT_WHOLE ? p : whole_of(kit, b, m->n * m->k, m->b);
@@ -104,7 +104,7 @@ void cdna_fused_multiply(const cdna_lane_kit *kit, const cdna_mfma *m, const cdn
                         .b_exponent = b->exponent,
                         .group = group,
                         .halves = group == 16,
-                        .done = whole_rows(kit, m, of, a, b, group)};
+                        .done = multiply_whole(kit, m, of, a, b, group)};
   if (x.done == m->m) return;
   find_exponents(kit, a, m->m * m->k, m->a);
   find_exponents(kit, b, m->n * m->k, m->b);

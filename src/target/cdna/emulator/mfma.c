@@ -231,9 +231,9 @@ typedef struct scaled_plan {
   cdna_source scale[2];
 } scaled_plan;
 
-/* The operands that a workgroup's instructions unpacked last, by register: GEMMs multiply each fragment several times.
- * Their registers may have changed since, so `row` has the bits. A place that finds nothing keeps the first MISSES of
- * every RETRIES operands. */
+/* An operand that a workgroup's instruction has unpacked: GEMMs multiply each fragment several times. Each side has KEPT
+ * places, chosen by register. `row` has the bits of the registers, which may have changed since. After MISSES operands
+ * in a row that a place does not hold, it keeps only MISSES of every RETRIES. */
 enum { KEPT = 16, KEPT_ROWS = 8, MISSES = 4, RETRIES = 64 };
 typedef struct kept_factor {
   const cdna_mfma *mfma; /* NULL: none */
@@ -245,7 +245,8 @@ typedef struct kept_factor {
   int32_t exponent[ITEMS_MAX];
 } kept_factor;
 
-/* The place for an operand; NULL: it is not kept. Unpacking items of 16 bits alone costs less than a comparison. */
+/* The place for an operand; NULL: it is not kept. Without a group, which needs exponents too, unpacking items of 16 bits
+ * costs less than a comparison. */
 static kept_factor *place_of(cdna_group *g, const matrix_plan *p, int side, int code, int rows) {
   const matrix_map *map = side ? &p->b : &p->a;
   if (map->run < 16 || rows < 1 || rows > KEPT_ROWS || p->mfma->blocks > 1 || (!p->group && map->bits > 8)) return NULL;

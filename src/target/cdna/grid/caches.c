@@ -26,7 +26,7 @@ typedef struct launch {
   int64_t step_bytes; /* bytes of a row in a K-step */
   uint32_t sets;      /* of an L2 */
   uint32_t left_out;  /* a line with one of these bits is in a set that is not simulated */
-  int skip;           /* rows from one with lines in simulated sets to the next */
+  int skip;           /* of this number of rows, one has lines in simulated sets; 1: any row may have some */
   uint32_t *tag;      /* [(xcd * sets + set) * ways + age]: line + 1, the newest first; 0: empty */
   cdna_lru llc;
   int64_t asked, l2_missed, llc_missed; /* lines */
@@ -120,9 +120,9 @@ static int enough_steps(const cdna_cache_machine *m, const cdna_grid *g) {
   return (int)(2.5 * (double)m->l2_bytes / bytes) + 1;
 }
 
-/* Simulates one set of `every`, or as near to it as the number of sets allows; returns the number of sets for each simulated one. Rows
- * are `group` sets apart, or a multiple, so groups of sets are sampled: a piece of a panel then has as many sampled lines
- * in each K-step. It has one or more, because `every` is at most its rows. */
+/* Chooses the sets to simulate: one of `every`, or of a smaller power of two if there are too few sets or rows. Returns
+ * that number. Rows are a multiple of `group` sets apart, so whole groups are simulated or left out: a piece of a panel
+ * then has as many simulated lines in each K-step, at least one because it has `every` rows. */
 static int sample_sets(launch *s, int every) {
   const int line_bytes = s->machine->line_bytes;
   const int64_t stride = s->operand[0].stride;

@@ -52,8 +52,8 @@ static inline int cdna_grid_rows(const cdna_grid *g) { return (int)((g->m + g->t
 static inline int cdna_grid_columns(const cdna_grid *g) { return (int)((g->n + g->tile_n - 1) / g->tile_n); }
 
 /* `steps`: number of K-steps to simulate, with an LLC that is smaller in proportion. 0: enough that their reads are
- * several times an L2, because more steps do not change the rates. -1: all. `every`: simulate one set of this number, a
- * power of two; 1: all. */
+ * several times an L2, because more steps do not change the rates. -1: all. `every`: a power of two,
+ * of which one set is simulated; 1: all. */
 tw_status cdna_grid_hits(const cdna_cache_machine *, const cdna_grid *, const cdna_order *, int steps, int every,
                          cdna_hits *, tw_error *);
 

@@ -311,8 +311,8 @@ static inline __attribute__((always_inline)) packed cut_sum(packed sum, packed c
   return PACKED(mul_ps)(PACKED(floor_ps)(PACKED(mul_ps)(sum, up)), PACKED(mul_ps)(power, PACKED(set1_ps)(0x1p-31f)));
 }
 
-/* The same for sums below 2^-9 of the power of two in every C that reaches the limit: adding and subtracting a number
- * whose last bit is 31 bits below C rounds the sum downward. */
+/* As cut_sum, for sums below 2^-9 of C's power of two where C reaches the limit. Adding and subtracting a number whose
+ * last bit is 31 bits below C rounds the sum downward. */
 #ifdef __AVX512F__
 static inline __attribute__((always_inline)) packed cut_small_sum(packed sum, packed c, float limit) {
   const packed power = _mm512_and_ps(c, _mm512_set1_ps(INFINITY)),
