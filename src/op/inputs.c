@@ -212,6 +212,19 @@ void tw_fill_rows(uint64_t seed, int operand, const tw_operand *o, tw_row_spread
   fill_values(&(filling){.seed = seed, .operand = operand, .o = o, .of_row = of_row, .data = data});
 }
 
+void tw_fill_outliers(uint64_t seed, int one_in, const tw_operand *o, double (*outlier)(double, tw_random *),
+                      void *data) {
+  enum { STREAM = 1 << 30 }; /* other random numbers than for the spread of a row */
+  const int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o), step = o->stride[o->rank - 1];
+  for (int64_t row = 0; row < rows; row++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)row + STREAM);
+    if (tw_random_below(&r, (uint64_t)one_in)) continue;
+    const int64_t at = tw_operand_row_at(o, row) + (int64_t)tw_random_below(&r, (uint64_t)columns) * step;
+    tw_set_element(o->type, data, at, outlier(tw_element(o->type, data, at), &r));
+  }
+}
+
 tw_row_spread tw_spread_by_row(uint64_t seed, int64_t row) {
   return (tw_row_spread){.amplitude = 1. / (1 << (bits_of(seed, 39, row) & 7))};
 }

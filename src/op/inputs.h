@@ -3,6 +3,7 @@
 #ifndef TW_OP_INPUTS_H
 #define TW_OP_INPUTS_H
 
+#include "base/random.h"
 #include "op/operand.h"
 
 /* Multiples of 2^-24 amplitude, uniform in (-amplitude, amplitude), rounded to the operand's type. `operand` (its
@@ -18,6 +19,10 @@ typedef struct tw_row_spread {
 } tw_row_spread;
 void tw_fill_rows(uint64_t seed, int operand, const tw_operand *, tw_row_spread (*)(uint64_t seed, int64_t row),
                   void *data);
+
+/* Replaces one element of one row in `one_in`, both at random, by what `outlier` makes of it. */
+void tw_fill_outliers(uint64_t seed, int one_in, const tw_operand *, double (*outlier)(double element, tw_random *),
+                      void *data);
 
 /* Rows around 0 with an amplitude from 1 down to 2^-7. */
 tw_row_spread tw_spread_by_row(uint64_t seed, int64_t row);

@@ -150,15 +150,9 @@ static tw_row_spread spread_of_row(uint64_t seed, int64_t row) {
 }
 
 /* One element of every eighth row is far above all others: a kernel that limits its results shows. */
-static void raise_one(const layernorm *l, uint64_t seed, void *x) {
-  enum { STREAM = 1 << 30 }; /* other random numbers than for `spread_of_row` */
-  for (int64_t row = 0; row < l->rows * l->inner; row++) {
-    tw_random r;
-    tw_random_seed_stream(&r, seed, (uint64_t)row + STREAM);
-    if (tw_random_below(&r, 8)) continue;
-    const int64_t column = (int64_t)tw_random_below(&r, (uint64_t)l->columns);
-    tw_set_element(l->type, x, begin_of(l, row) + column * l->inner, tw_random_below(&r, 2) ? 64 : -64);
-  }
+static double raised(double x, tw_random *r) {
+  (void)x;
+  return tw_random_below(r, 2) ? 64 : -64;
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
@@ -166,7 +160,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
   tw_fill_rows(seed, l.x, &o[l.x], spread_of_row, buffers[l.x]);
-  raise_one(&l, seed, buffers[l.x]);
+  tw_fill_outliers(seed, 8, &o[l.x], raised, buffers[l.x]);
   if (l.weight >= 0) tw_fill_factors(seed, l.weight, &o[l.weight], buffers[l.weight]);
   if (l.residual >= 0) tw_fill_rows(seed, l.residual, &o[l.residual], spread_of_row, buffers[l.residual]);
   if (l.residual < 0 && l.eps > 0) tw_zero_a_row(seed, l.x, &o[l.x], buffers[l.x]);

@@ -42,23 +42,13 @@ static tw_row_spread spread(uint64_t seed, int64_t row) {
 
 /* Every fourth row has one element far above all others. In half of these rows exp overflows unless it is found: a maximum
  * over part of a row shows. In the other half the results of the row are small, but not 0. */
-static void raise_one(uint64_t seed, const tw_operand *x, void *data) {
-  enum { STREAM = 1 << 30 }; /* other random numbers than for `spread` */
-  for (int64_t row = 0; row < x->dims[0]; row++) {
-    tw_random r;
-    tw_random_seed_stream(&r, seed, (uint64_t)row + STREAM);
-    if (tw_random_below(&r, 4)) continue;
-    const int64_t at = row * x->dims[1] + (int64_t)tw_random_below(&r, (uint64_t)x->dims[1]);
-    tw_set_element(x->type, data, at,
-                   tw_element(x->type, data, at) + (tw_random_below(&r, 2) ? 104 : 12 + 64 * tw_random_real(&r)));
-  }
-}
+static double raised(double x, tw_random *r) { return x + (tw_random_below(r, 2) ? 104 : 12 + 64 * tw_random_real(r)); }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
   tw_fill_rows(seed, X, &o[X], spread, buffers[X]);
-  raise_one(seed, &o[X], buffers[X]);
+  tw_fill_outliers(seed, 4, &o[X], raised, buffers[X]);
   tw_zero_a_row(seed, X, &o[X], buffers[X]);
 }
 
