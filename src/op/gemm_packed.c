@@ -41,42 +41,37 @@ static int64_t blocks_of(const tw_gemm_packed *p) { return (int64_t)p->row.row_s
 
 static int64_t code_at(const tw_gemm_packed *p, int64_t row, int64_t byte) {
   const int64_t pitch = (int64_t)p->row.row_codes;
+  if (p->codes == TW_GEMM_SHUFFLE_NONE) return row * pitch + byte;
   return row / TILE_ROWS * TILE_ROWS * pitch + byte / TILE_BYTES * (TILE_ROWS * TILE_BYTES) +
          row % TILE_ROWS * TILE_BYTES + byte % TILE_BYTES;
 }
 
-/* The first bit of a code among all codes with shuffle=mma, and in its row in the plain order. */
-static int64_t register_bit(const tw_gemm_packed *p, int64_t row, int64_t k) {
-  const int bits = p->packing.format->type == TW_TERNARY ? 2 : 4;
+/* The first bit of a code of `bits` bits: among all codes with shuffle=mma, and in its row in the plain order. */
+static int64_t register_bit(const tw_gemm_packed *p, int bits, int64_t row, int64_t k) {
   const int64_t unit = 256 / bits, tile = row / TILE_ROWS * (p->k / unit) + k / unit, j = k % unit / 16, h = k % 2;
   const int64_t i = row % TILE_ROWS / 8 + 2 * (k % 16 / 8), thread = 4 * (row % 8) + k % 8 / 2;
   const int64_t word = bits == 4 ? j : j / 4 * 2 + i / 2, bit = bits == 4 ? 4 * i : i % 2 * 8 + 6 - 2 * (j % 4);
   return tile * (UNIT_BYTES * 8) + thread * (TILE_BYTES * 8) + word * 32 + 16 * h + bit;
 }
-static int64_t row_bit(const tw_gemm_packed *p, int64_t k) {
-  return p->packing.format->type == TW_TERNARY ? (k / 128 * 32 + k % 32) * 8 + 6 - 2 * (k % 128 / 32) : k * 4;
-}
-/* Moves the codes of a row between its line in the plain order and all codes in the order of registers. */
-static void move_registers(const tw_gemm_packed *p, int64_t row, uint8_t *line, uint8_t *codes, bool to_line) {
-  const int mask = p->packing.format->type == TW_TERNARY ? 3 : 15;
-  for (int64_t k = 0; k < p->k; k++) {
-    const int64_t in_line = row_bit(p, k), in_codes = register_bit(p, row, k), from = to_line ? in_codes : in_line;
-    const int code = (to_line ? codes : line)[from / 8] >> from % 8 & mask;
-    const int64_t to = to_line ? in_line : in_codes;
-    (to_line ? line : codes)[to / 8] |= (uint8_t)(code << to % 8);
-  }
+static int64_t line_bit(int bits, int64_t k) {
+  return bits == 2 ? (k / 128 * 32 + k % 32) * 8 + 6 - 2 * (k % 128 / 32) : k * 4;
 }
 
-/* The codes of a row, from its line in the plain order to `codes`, or back. */
-static void move_codes(const tw_gemm_packed *p, int64_t row, uint8_t *line, uint8_t *codes, bool to_line) {
-  const size_t pitch = p->row.row_codes;
+/* Copies the codes of a row from its line in the plain order to all codes, or (`to_line`) back. With shuffle=mma, `to`
+ * must hold zeros. */
+static void copy_codes(const tw_gemm_packed *p, int64_t row, bool to_line, const uint8_t *from, uint8_t *to) {
+  const int bits = p->packing.format->bits;
   if (p->codes == TW_GEMM_SHUFFLE_MMA) {
-    move_registers(p, row, line, codes, to_line);
+    for (int64_t k = 0; k < p->k; k++) {
+      const int64_t in_line = line_bit(bits, k), in_codes = register_bit(p, bits, row, k);
+      const int64_t source = to_line ? in_codes : in_line, target = to_line ? in_line : in_codes;
+      to[target / 8] |= (uint8_t)((from[source / 8] >> source % 8 & ((1 << bits) - 1)) << target % 8);
+    }
     return;
   }
-  for (size_t j = 0; j < pitch; j++) {
-    uint8_t *const there = codes + (p->codes ? code_at(p, row, (int64_t)j) : row * (int64_t)pitch + (int64_t)j);
-    *(to_line ? &line[j] : there) = *(to_line ? there : &line[j]);
+  for (int64_t byte = 0; byte < (int64_t)p->row.row_codes; byte++) {
+    const int64_t at = code_at(p, row, byte);
+    to[to_line ? byte : at] = from[to_line ? at : byte];
   }
 }
 
@@ -116,7 +111,7 @@ void tw_gemm_fill_planes(const tw_gemm_packed *p, const float *x, void *codes, v
   if (p->codes == TW_GEMM_SHUFFLE_MMA) memset(codes, 0, (size_t)p->rows * row_codes);
   for (int64_t i = 0; line && i < p->rows; i++) {
     tw_format_encode(&p->packing, 1, (size_t)p->k, x + i * p->k, (size_t)p->k, line, line + row_codes, NULL);
-    move_codes(p, i, line, codes, false);
+    copy_codes(p, i, false, line, codes);
     for (size_t j = 0; j < row_scales; j++) to_scales[scale_at(p, i, (int64_t)j)] = line[row_codes + j];
   }
   free(line);
@@ -130,7 +125,7 @@ void tw_gemm_unpack_row(const tw_gemm_packed *p, const void *codes, const void *
   float *x = (void *)out;
   if (p->codes || p->scales) {
     line = tw_new(row_codes + row_scales + 1, 1);
-    if (line) move_codes(p, row, line, (uint8_t *)codes, true);
+    if (line) copy_codes(p, row, true, codes, line);
     for (size_t j = 0; line && j < row_scales; j++) line[row_codes + j] = from_scales[scale_at(p, row, (int64_t)j)];
     from_codes = line;
     from_scales = line ? line + row_codes : NULL;
