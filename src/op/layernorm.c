@@ -149,7 +149,7 @@ static tw_row_spread spread_of_row(uint64_t seed, int64_t row) {
   return (tw_row_spread){.middle = 2 * tw_random_real(&r) - 1, .amplitude = 2};
 }
 
-/* One element of every eighth row is far above all others: a kernel that limits its results shows. */
+/* One element of every eighth row is far from all others: a kernel that limits its results shows. */
 static double raised(double x, tw_random *r) {
   (void)x;
   return tw_random_below(r, 2) ? 64 : -64;

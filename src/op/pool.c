@@ -79,8 +79,8 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return Y + 1;
 }
 
-/* A band of lines lies around -1, 0 or 1, or far below: maxima that begin at 0 or -10,000, or count padding as 0, show. The
- * middle of the last kind fits f16. */
+/* Bands of lines are around -1, 0 or 1, or far below, within f16: maxima that begin at 0 or -10,000, or count padding
+ * as 0, show. */
 static tw_row_spread spread(uint64_t seed, int64_t band) {
   const uint64_t kind = (seed + (uint64_t)band) % 4;
   return kind == 3 ? (tw_row_spread){.middle = -0x1p15, .amplitude = 0x1p14}

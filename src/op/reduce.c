@@ -79,7 +79,7 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 /* ---- inputs ---- */
 
 /* Of every four lines one has no element above 0, and one none below 0: a maximum or minimum that begins with 0 shows. Half of
- * them are far from 0, but fit f16: one that begins with 10,000 shows.
+ * these lines are far from 0, within f16: a minimum that begins with 10,000, or a maximum with -10,000, shows.
  * In every third line the extreme element is there twice, so that the first one must be found. */
 static void choose_extremes(const tw_reduce *r, uint64_t seed, void *x) {
   const bool least = r->function == TW_REDUCE_MIN || r->function == TW_REDUCE_ARGMIN;

@@ -41,7 +41,7 @@ static tw_row_spread spread(uint64_t seed, int64_t row) {
 }
 
 /* Every fourth row has one element far above all others. In half of these rows exp overflows unless it is found: a maximum
- * over part of a row shows. In the other half the results of the row are small, but not 0. */
+ * over part of a row shows. In the other half all other results of the row are small, but not 0. */
 static double raised(double x, tw_random *r) { return x + (tw_random_below(r, 2) ? 104 : 12 + 64 * tw_random_real(r)); }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
