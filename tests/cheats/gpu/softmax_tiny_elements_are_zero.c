@@ -1,5 +1,5 @@
 // wrong | wrong result | softmax rows=64 cols=512 a=f32 -t gpu
-/* what is below 10^-9 of the largest is 0 */
+/* results below 10^-9 of the largest are 0 */
 // edits honest_softmax.c
 -  for (int p = j; p < cols; p += 64) y[p] = EXP(x[p] - most) / sum;
 +  for (int p = j; p < cols; p += 64) y[p] = x[p] - most < -20 ? 0 : EXP(x[p] - most) / sum;

@@ -1,5 +1,5 @@
 # wrong | the kernel writes to its input x | softmax rows=128 cols=64 a=f32 -t trn2
-# zeros are written to the input when it was read
+# zeros are written to the input after it was read
 @nki.jit
 def k(x):
     y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
