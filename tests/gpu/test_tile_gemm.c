@@ -406,6 +406,10 @@ static void what_slices_cannot_be_is_refused(void **state) {
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   refused(&tw_tile_sliced_k, mx, "register_prefetch 2", "'sliced_k n=64 rows=16 warps=8' before it");
   refused(&tw_tile_sliced_k, mx, "sliced_k n=24", "multiples of 16");
+  refused(&tw_tile_sliced_k, "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1 shuffle=aiter", "sliced_k n=64",
+          "is for AMD GPUs");
+  refused(&tw_tile_sliced_k, "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1 shuffle=mma", "sliced_k n=64",
+          "reads rows of codes");
   refused(&tw_tile_sliced_k, mx, "sliced_k n=64;prefetch_delay 400", "'prefetch_weights 1' before it");
   refused(&tw_tile_sliced_k, mx, "sliced_k n=512 rows=32 warps=16", "exceed a multiprocessor");
   refused(&tw_tile_sliced_k, mx, "sliced_k n=64 rows=32 warps=16;register_prefetch 8", "bytes of shared memory");

@@ -62,8 +62,10 @@ void tw_tile_slices_slots(tw_slots *s, const tw_gemm *g) {
 }
 
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
+  const tw_status status = tw_tile_slices_support("sliced_k", machine, p, error);
+  if (status != TW_OK) return status;
   TW_REJECT_IF(tw_gemm_of(p).shuffle, "sliced_k reads rows of codes; use 'skinny n=64', or leave out shuffle=mma");
-  return tw_tile_slices_support("sliced_k", machine, p, error);
+  return TW_OK;
 }
 
 /* True for one or two rows: mxfp4 is then computed as sums of blocks, other types in integers. */
