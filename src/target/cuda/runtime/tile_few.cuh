@@ -82,6 +82,10 @@ template <> struct weights<mxfp4> : weights_of_nibbles {
     for (int i = 0; i < 4; i++) to[i] = fma_two(to[i], by, 0x80008000u);
   }
 };
+/* `by` of a scale's byte, for weights<mxfp4> or, if Large, weights<mxfp4_large>. */
+template <bool Large> TW_FN u32 two_of_scale(u32 byte) {
+  return Large ? (byte == 255 ? 0x7FC0u : max(byte << 7, 0x40u)) * 0x00010001u : byte * 0x00800080u + 126 * 0x00800080u;
+}
 template <> struct weights<mxfp4_large> : weights_of_nibbles {
   static TW_FN void numbers(u32 x, int q, u32 by, u32 (&to)[4]) {
     weights<mxfp4>::numbers(x, q, 0x7E807E80u, to);
@@ -233,8 +237,7 @@ template <class Type, int Count> struct factors_few {
   template <bool Large> TW_FN factors_few two() const {
     factors_few to;
 #pragma unroll
-    for (int i = 0; i < each; i++)
-      to.bits[i] = (!Large ? bits[i] + 126 << 7 : bits[i] == 255 ? 0x7FC0u : max(bits[i] << 7, 0x40u)) * 0x00010001u;
+    for (int i = 0; i < each; i++) to.bits[i] = two_of_scale<Large>(bits[i]);
     return to;
   }
 };
@@ -246,14 +249,18 @@ template <int Parts, int Few, int Cols> struct room_few {
   u32 at;
   TW_FN u32 place(int part, int i, int j) const { return at + (u32)((part * Few + i) * (int)pitch + j) * 4; }
   template <class Type, int Rows> TW_FN void lay(const sums_few<Rows, Few> &s, int part, int row) const {
-    const int down = weights<Type>::row_of(thread_of_warp() / 4), right = thread_of_warp() % 4;
+    lay(s, part, row + weights<Type>::row_of(thread_of_warp() / 4), 1, [](int i) { return row_of_a(i); });
+  }
+  /* The thread's first row of B is `row`. The instruction's i-th column is row row_of(i) of eight of A. */
+  template <int Rows, class Function> TW_FN void lay(const sums_few<Rows, Few> &s, int part, int row, float times, Function row_of) const {
+    const int right = thread_of_warp() % 4;
 #pragma unroll
     for (int r = 0; r < Rows / 16; r++)
 #pragma unroll
       for (int f = 0; f < Few / 8; f++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-          store_shared(place(part, 8 * f + row_of_a(2 * right + i % 2), row + 16 * r + 8 * (i / 2) + down), bits_of(s.value[r][f][i]));
+          store_shared(place(part, 8 * f + row_of(2 * right + i % 2), row + 16 * r + 8 * (i / 2)), bits_of(s.value[r][f][i] * times));
   }
   /* All parts of an element, of `Blocks` blocks of the cluster. */
   template <int Blocks> TW_FN float sum(int i, int j) const {

@@ -23,8 +23,8 @@ template <> struct exact<mxfp4> : slice_of<mxfp4> {
   static TW_FN bool large(u32 by) { return any_of_warp(by & 0x80808080u); }
   /* `by` is the scale's byte. */
   static TW_FN void numbers(const vec16 &x, int j, u32 by, bool is_large, u32 (&to)[4]) {
-    if (!is_large) slice_of<mxfp4>::numbers(x, j, by * 0x00800080u + 126 * 0x00800080u, to);
-    else weights<mxfp4_large>::numbers(x.word[j], 0, (by == 255 ? 0x7FC0u : max(by << 7, 0x40u)) * 0x00010001u, to);
+    if (!is_large) slice_of<mxfp4>::numbers(x, j, two_of_scale<false>(by), to);
+    else weights<mxfp4_large>::numbers(x.word[j], 0, two_of_scale<true>(by), to);
   }
 };
 
@@ -39,7 +39,7 @@ template <> struct fragment<mxfp4> {
   /* The i-th of four scales as two bf16. */
   static TW_FN u32 factor(u32 scales, int i, bool large) {
     const u32 by = scales >> 8 * i & 255u;
-    return large ? (by == 255 ? 0x7FC0u : max(by << 7, 0x40u)) * 0x00010001u : by * 0x00800080u + 126 * 0x00800080u;
+    return large ? two_of_scale<true>(by) : two_of_scale<false>(by);
   }
   template <bool Large> static TW_FN void numbers(const vec16 &x, int j, const u32 (&by)[2], u32 (&to)[4]) {
     weights<mxfp4>::bare(x.word[j], to);
@@ -146,14 +146,7 @@ TW_FN void multiply_fragments(sums_few<Rows, Few> &sums, A a, u32 codes, const p
 }
 /* To `room`, as right sums. */
 template <class Type, class Room, int Rows, int Few> TW_FN void lay_fragments(Room room, const sums_few<Rows, Few> &s, int part, int row) {
-  const int down = thread_of_warp() / 4, right = thread_of_warp() % 4;
-#pragma unroll
-  for (int r = 0; r < Rows / 16; r++)
-#pragma unroll
-    for (int f = 0; f < Few / 8; f++)
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-        store_shared(room.place(part, 8 * f + 2 * right + i % 2, row + 16 * r + 8 * (i / 2) + down), bits_of(s.value[r][f][i] * exact<Type>::whole));
+  room.lay(s, part, row + thread_of_warp() / 4, exact<Type>::whole, [](int i) { return i; });
 }
 
 }  // namespace tw

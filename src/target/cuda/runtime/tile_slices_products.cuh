@@ -149,7 +149,7 @@ template <class Type, int Rows, int M, bool Of_weights, bool Of_sums> struct pro
     for (int j = 0; j < c::eights; j++) {
       u32 w[each][4];
 #pragma unroll
-      for (int i = 0; i < each; i++) c::numbers(code[i], j, Of_weights ? by[i] * 0x00800080u + 126 * 0x00800080u : 0, w[i]);
+      for (int i = 0; i < each; i++) c::numbers(code[i], j, Of_weights ? two_of_scale<false>(by[i]) : 0, w[i]);
       multiply(to, w, a.x[j]);
     }
   }
@@ -161,7 +161,7 @@ template <class Type, int Rows, int M, bool Of_weights, bool Of_sums> struct pro
 #pragma unroll
       for (int i = 0; i < each; i++) {
         const u32 word = j < 2 ? j ? code[i].word[1] : code[i].word[0] : j < 3 ? code[i].word[2] : code[i].word[3];
-        weights<mxfp4_large>::numbers(word, 0, (by[i] == 255 ? 0x7FC0u : max(by[i] << 7, 0x40u)) * 0x00010001u, w[i]);
+        weights<mxfp4_large>::numbers(word, 0, two_of_scale<true>(by[i]), w[i]);
       }
 #pragma unroll
       for (int f = 0; f < wide; f++)
