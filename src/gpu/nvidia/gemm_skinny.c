@@ -6,7 +6,6 @@
 
 #include "gpu/common/gemm_epilogue.h"
 #include "gpu/common/verbs.h"
-#include "op/gemm_problem.h"
 
 #define PLAN tw_tile_skinny_plan
 
@@ -61,8 +60,17 @@ static int64_t group_of(const tw_gemm *g) {
   return g->packed && g->b == TW_I4 && g->group != g->k ? g->group : 0;
 }
 
-/* Elements of k whose scales are a word: with mxfp4 of four groups. */
-static int64_t word_k(const tw_gemm *g) { return g->b == TW_MXFP4 ? 4 * PIECE : group_of(g); }
+int64_t tw_tile_skinny_word_k(const tw_gemm *g) { return g->b == TW_MXFP4 ? 4 * PIECE : group_of(g); }
+
+tw_status tw_tile_skinny_words(const tw_gemm *g, int k, int *words, tw_error *error) {
+  const int64_t of_word = tw_tile_skinny_word_k(g);
+  TW_REJECT_IF(of_word && k % of_word && of_word % k, "k=%d and groups of %d: one must be a multiple of the other", k,
+               (int)of_word);
+  *words = !of_word ? 0 : k > of_word ? (int)(k / of_word) : 1;
+  return TW_OK;
+}
+
+int tw_tile_skinny_producers(const tw_gemm *g, int words) { return !g->shuffle ? 1 : words ? 3 : 2; }
 
 static int64_t common(int64_t a, int64_t b) { return b ? common(b, a % b) : a; }
 
@@ -122,13 +130,11 @@ static tw_status settle_gemm_skinny(const tw_tile_machine *machine, const tw_pro
   TW_REJECT_IF(p->count > 1 && p->together != group / PIECE,
                "warps=%d of k=%d have %d weights each and groups have %d; one must be a multiple of the other",
                p->warps, p->k, p->pieces * PIECE, (int)group);
-  const int64_t of_word = word_k(g);
-  TW_REJECT_IF(g->shuffle && group && p->k % of_word && of_word % p->k,
-               "k=%d and groups of %d: one must be a multiple of the other", p->k, (int)of_word);
-  p->words = !g->shuffle || !group ? 0 : p->k > of_word ? (int)(p->k / of_word) : 1;
+  const tw_status status = g->shuffle ? tw_tile_skinny_words(g, p->k, &p->words, error) : TW_OK;
+  if (status != TW_OK) return status;
   TW_REJECT_IF(p->rest && (!g->packed || p->split > 1),
                "prefetch_weights requires packed=1, because other weights may be a kernel's results, and no split_k");
-  p->producers = !g->shuffle ? 1 : p->words ? 3 : 2;
+  p->producers = tw_tile_skinny_producers(g, p->words);
   p->threads = (p->n / p->rows * p->warps + p->producers) * machine->warp_threads;
   const int sums = p->rows / 16 * p->few / 8 * 4, scales = p->rows / 8 * (2 * ((p->count + 3) / 4) + 2);
   const int need = sums * (p->count && g->b != TW_MXFP4 ? 2 : 1) + scales + p->few / 8 * 4 + REGISTERS_BESIDE;
@@ -195,8 +201,7 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_slots_flag(s, "units", g->shuffle == TW_GEMM_SHUFFLE_MMA);
   tw_slots_number_or_empty(s, "words", p->words);
   tw_slots_number(s, "producers", p->producers);
-  tw_slots_number(s, "word_k", word_k(g));
-  tw_slots_number(s, "own_words", g->b == TW_MXFP4 ? p->pieces / 4 : p->count);
+  tw_slots_number(s, "word_k", tw_tile_skinny_word_k(g));
   tw_slots_flag(s, "mxfp4", g->b == TW_MXFP4);
   tw_slots_text(s, "a_type", tw_tile_type_word(g->a));
   tw_slots_text(s, "b_type", g->packed ? "u8" : tw_tile_type_word(g->b)); /* in shared tiles */

@@ -3,7 +3,7 @@
  * Weights are read once: from memory through shared tiles to the registers of warps that multiply by themselves. B is stored
  * n x k. Types with shared scales are stored as codes (packed=1), which become numbers in registers.
  *
- * One warp copies, and all other warps multiply. A block has n columns of C and all rows; a warp has `rows` columns. If these are fewer
+ * One warp copies (with shuffle=mma two or three do), and all other warps multiply. A block has n columns of C and all rows; a warp has `rows` columns. If these are fewer
  * than the warps, `warps` of them share the k of each stage. Their partial sums meet in shared memory, in place of the tiles.
  *
  *   skinny n=64 k=512 rows=32 warps=4    columns of a block, k of a stage; columns of a warp, warps that share k
@@ -17,6 +17,7 @@
 #define TW_TILE_GEMM_SKINNY_H
 
 #include "gpu/common/family.h"
+#include "op/gemm_problem.h"
 
 typedef struct tw_tile_skinny_plan {
   int n, k, rows, warps, stages, blocks, split, rest; /* n = 0: no step yet; `rest` is prefetch_weights */
@@ -37,6 +38,13 @@ extern const tw_tile_family tw_tile_skinny;
 /* ---- shared with swap-AB GEMM ---- */
 
 enum { TW_TILE_SKINNY_STAGES = 24 }; /* at most */
+
+/* Elements of k whose scales are a word: of mxfp4 four groups; 0: a row of B has one scale, or none. */
+int64_t tw_tile_skinny_word_k(const tw_gemm *);
+/* The words of scales of a row in a stage of k; 0: none. A stage must have whole words, or a word whole stages. */
+tw_status tw_tile_skinny_words(const tw_gemm *, int k, int *words, tw_error *);
+/* Warps that copy: one, or with shuffle=mma one each for weights, A and, if there are words, scales. */
+int tw_tile_skinny_producers(const tw_gemm *, int words);
 
 /* What a block of a kernel that streams weights through shared memory needs. */
 typedef struct tw_tile_skinny_block {

@@ -7,7 +7,6 @@
 #include "gpu/common/verbs.h"
 #include "gpu/nvidia/gemm_skinny.h"
 #include "gpu/nvidia/gemm_sliced_k.h"
-#include "op/gemm_problem.h"
 
 #define PLAN tw_tile_swap_ab_plan
 
@@ -46,19 +45,17 @@ static tw_status settle_gemm_swap_ab(const tw_tile_machine *machine, const tw_pr
                "consumers=%d cannot share n=%d k=%d; expected a multiple of %d that divides the %d slices of k",
                p->consumers, p->n, p->k, tiles, p->slices);
   p->count = p->slices / (p->consumers / tiles);
-  p->together = tw_tile_slices_of_scale(g);
-  TW_REJECT_IF(p->together && p->slices % p->together && p->together % p->slices,
-               "k=%d and groups of %d: one must be a multiple of the other", p->k, p->together * codes);
-  p->words = !p->together ? 0 : p->slices > p->together ? p->slices / p->together : 1;
-  /* With the warp that copies, they are whole warpgroups. Seven leave too few registers to more consumers.
-   * With shuffle=mma they copy A and scales. */
-  p->prepare = g->shuffle ? (p->words ? 2 : 1) : p->few > 8 && p->consumers <= 2 ? 7 : 3;
-  p->threads = p->consumers * machine->group_threads + (p->prepare + 1) * machine->warp_threads;
+  const tw_status status = tw_tile_skinny_words(g, p->k, &p->words, error);
+  if (status != TW_OK) return status;
+  p->producers = tw_tile_skinny_producers(g, p->words);
+  /* With the warp that copies, they are whole warpgroups. Seven leave too few registers to more consumers. */
+  p->prepare = g->shuffle ? 0 : p->few > 8 && p->consumers <= 2 ? 7 : 3;
+  p->threads = p->consumers * machine->group_threads + (p->prepare + p->producers) * machine->warp_threads;
   TW_REJECT_IF(p->rest && p->split > 1, "prefetch_weights requires no split_k");
   const tw_tile_skinny_block block = {.threads = p->threads,
                                       .registers = registers(g, p),
                                       .step = p->k,
-                                      .barriers = 4,
+                                      .barriers = g->shuffle ? 2 : 4,
                                       .tile_bytes = (int64_t)p->few * p->k * 2 +
                                                     p->n * ((int64_t)p->slices * TW_TILE_SLICE + p->words * 4),
                                       .sums = p->consumers / tiles * p->few,
@@ -112,13 +109,12 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
   tw_slots_number(s, "few", p->few);
   tw_slots_flag(s, "cluster", p->split > 1);
   tw_slots_number(s, "prepare", p->prepare);
+  tw_slots_number(s, "producers", p->producers);
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_flag(s, "mxfp4", mxfp4);
   tw_slots_number_or_empty(s, "words", p->words);
-  const int64_t words = mxfp4         ? (g->k + 31) / 32 / 4
-                        : p->together ? (g->k + g->group - 1) / g->group
-                                      : 0; /* of a row */
-  tw_slots_number_or_empty(s, "word_k", p->together * tw_tile_slice_codes(g));
+  const int64_t word_k = tw_tile_skinny_word_k(g), words = word_k ? (g->k + word_k - 1) / word_k : 0; /* of a row */
+  tw_slots_number(s, "word_k", word_k);
   tw_slots_number(s, "piece", p->words % 4 || words % 4 ? 4 : 16);
   tw_slots_flag(s, "group_scales", scaled_in_groups(g));
 }

@@ -2,7 +2,7 @@
  *
  * Rows of B are the 64 rows of the instruction, and codes become its register operand. Rows of A are its 8, 16, 24 or 32 columns. So the
  * instructions of a weight do not depend on the rows of A. One warp copies codes by TMA, others put A into the codes' order in
- * shared memory, and warpgroups multiply. Warpgroups with the same columns share the k of each stage.
+ * shared memory, and warpgroups multiply. With shuffle=mma A needs no order, and two or three warps copy. Warpgroups with the same columns share the k of each stage.
  *
  *   swap_ab n=64 k=512 consumers=2       columns of a block, k of a stage; consumer warpgroups: a multiple of n / 64
  *   stages 6                             stages in flight [default: as many as fit]
@@ -17,10 +17,9 @@
 typedef struct tw_tile_swap_ab_plan {
   int n, k, consumers, stages, blocks, split, rest; /* n = 0: no step yet; `rest` is prefetch_weights */
   int few;                                          /* m rounded up to the columns of a product */
-  int prepare;                                      /* warps that prepare A, or that copy beside the first one */
+  int prepare, producers;                           /* warps that prepare A; that copy */
   int slices, count;                                /* of 64 bytes of a row of B: of a stage, of a warpgroup */
-  /* slices that share a word of scales, and words of a stage and row; 0: no scales of groups */
-  int together, words;
+  int words;                                        /* of scales of a stage and row; 0: none are copied */
   int threads;
   int64_t shared_bytes;
 } tw_tile_swap_ab_plan;

@@ -136,7 +136,7 @@ double cuda_predict_swap_ab(const void *with, const void *plan) {
   const double stage = (double)p->n * p->slices * 64, stages = cuda_ceil_div((double)g.k, p->k * p->split);
   const double move = memory_seconds(m, fmin(p->stages, stages) * stage * s.resident * at_work);
   const double both = pow(pow(move, SWAP_TOGETHER) + pow(make, SWAP_TOGETHER), 1 / SWAP_TOGETHER);
-  const double items = p->slices * p->few / 8.0, rounds = g.shuffle ? 0 : cuda_ceil_div(items, p->prepare);
+  const double items = p->slices * p->few / 8.0, rounds = p->prepare ? cuda_ceil_div(items, p->prepare) : 0;
   const double prepare =
       rounds ? stages * rounds / fmin(rounds, SWAP_AT_ONCE / codes) * SWAP_PREPARED * s.waves / clock : 0; /* of A */
   return SWAP_BEGIN + (p->split > 1 ? TEAMS : 0) + fmax(both * s.uneven, prepare);
