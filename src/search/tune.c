@@ -85,7 +85,7 @@ static tw_status store(const tuning *t, const tw_search_result *r, tw_error *err
   const char *path = t->options.wisdom;
   const bool rewritten = r->how && r->how->rewritten, is_usual = r->is_baseline && !t->from_program;
   const bool is_replaced = !r->is_baseline && !rewritten && (t->known.is_exact || t->known.source);
-  const bool is_outdated = r->known_lost || *t->known.illegal.text;
+  const bool is_outdated = r->known_lost || (*t->known.illegal.text && !t->known.source);
   if (is_usual) return is_outdated ? tw_wisdom_forget(path, t->target->name, &t->problem, NULL, error) : TW_OK;
   const tw_schedule *schedule = r->has_schedule && !rewritten ? &r->schedule : NULL;
   const uint64_t machine = r->cost_from == TW_COST_REPORTED ? 0 : tw_wisdom_machine(t->target);
