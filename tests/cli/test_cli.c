@@ -1097,10 +1097,11 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   assert_string_equal(o.err, "");
   release(&o);
   /* A faster source of the same problem is kept by a search that has no time to try it. */
-  expect_output("sed 's/k=40/& a=i8 b=i8 c=i8 acc=i32/; s/900000/700/' wrong.json >faster.json; "
-                "export TILEWRIGHT_WISDOM=$F/seventh.json; $T wisdom import removed.json; $T wisdom import faster.json; "
-                "$T tune " SMALL " --seconds 0.001 && $T wisdom export",
-                "\"int x;\"");
+  expect_output(
+      "sed 's/k=40/& a=i8 b=i8 c=i8 acc=i32/; s/900000/700/' wrong.json >faster.json; "
+      "export TILEWRIGHT_WISDOM=$F/seventh.json; $T wisdom import removed.json; $T wisdom import faster.json; "
+      "$T tune " SMALL " --seconds 0.001 && $T wisdom export",
+      "\"int x;\"");
   expect_output("$T wisdom forget " SMALL, "1 entry forgotten");
   expect_failure("$T wisdom forget " SMALL, 1, "wisdom has no entry");
   expect_failure("$T wisdom list --verify", 2, "import");
