@@ -236,7 +236,7 @@ static void what_cannot_be_is_refused(void **state) {
   refused("pool n=1 h=8 w=8 r=3 s=3 a=f32", "vectors 1;outputs 2", "leave out 'outputs'");
   refused("pool n=1 h=8 w=8 r=3 s=3 stride=2 a=f32", "vectors 1", "requires stride=1");
   refused("pool n=1 h=8 w=9 r=3 s=3 a=f32", "vectors 1", "multiple of 4");
-  refused("pool n=1 w=800 s=64 dilation=2 a=f32", "vectors 1", "too wide");
+  refused("pool n=1 w=800 s=64 dilation=2 a=f32", "vectors 1", "too wide for the 128 elements");
   refused("pool n=1 h=99 w=99 r=30 s=30 a=f32", "outputs 4", "too many elements");
   refused("reduce outer=1 n=64 a=f32", "lanes 3", "power of 2");
   refused("reduce outer=1 n=64 a=f32", "threads 96", "power of 2");

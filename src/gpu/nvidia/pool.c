@@ -30,8 +30,11 @@ static tw_status settle_vectors(const tw_pool *l, PLAN *plan, tw_error *error) {
   TW_REJECT_IF(l->size[2] % count, "vectors requires w to be a multiple of %lld (found %lld)", (long long)count,
                (long long)l->size[2]);
   plan->span = wide - up((l->window[2] - 1) * l->dilation + count - 1, count);
-  TW_REJECT_IF(plan->span < wide / 2, "vectors %d: a window is too wide for %lld elements of a warp; use more",
-               plan->vectors, (long long)wide);
+  TW_REJECT_IF(
+      plan->span < wide / 2,
+      "vectors %d: a window is too wide for the %lld elements of a warp; use more vectors (at most %d), or leave "
+      "the step out",
+      plan->vectors, (long long)wide, VECTORS_MAX);
   plan->spans = (l->out[2] - l->pad[2] + before_of(l) + plan->span - 1) / plan->span;
   return TW_OK;
 }
