@@ -48,13 +48,15 @@
 #include "op/numerics.h"
 #include "op/ops.h"
 
+enum { D_MOST = 1024 };
+
 static const tw_key keys[] = {
     TW_SIZE_KEY("b", 1 << 20, 16, "sequences"),
     TW_SIZE_KEY("hq", 1 << 12, 16, "query heads"),
     TW_SIZE_KEY("hkv", 1 << 12, 16, "key and value heads"),
     TW_SIZE_KEY("sq", 1 << 22, 2048, "queries"),
     TW_SIZE_KEY("sk", 1 << 22, 2048, "keys"),
-    TW_SIZE_KEY("d", 1024, 128, "elements of a head"),
+    TW_SIZE_KEY("d", D_MOST, 128, "elements of a head"),
     TW_FLAG_KEY("causal", "causal mask: a query sees only keys up to its own position"),
     TW_INT_KEY("window", "0", 0, 1 << 22,
                "sliding window with causal=1: a query sees at most this many keys, up to its own; 0 = all"),
@@ -210,7 +212,10 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
  * Scores of most queries have a deviation of 4/3 for d elements and scale 1 / sqrt(d): many keys contribute. One query
  * of 16 is 64 times as large: few keys contribute, and exp overflows binary32 unless the maximum is subtracted. Another
  * query of 16 has scores near -120: exp underflows unless the maximum is subtracted. So a maximum that begins at 0 is
- * wrong, and log-sum-exps have both signs. For that, the first element of every key is near 2. */
+ * wrong, and log-sum-exps have both signs. For that, the first element of every key is near 2.
+ *
+ * In the forward pass, one query of eight points at a key, more often at a late one: it is a multiple of that key, whose
+ * score is far above all others. So a kernel that ends early when its sum seems to be complete is wrong. */
 
 enum { AMPLITUDE = 2, LOUD = 64, KEY_OFFSET = 2, KEY_SHARE = 64, OFFSET_LEAST_D = 4 };
 static const double LOW_SCORE = -120, LARGEST_QUERY = 30000; /* a query that f16 can hold */
@@ -233,6 +238,37 @@ static void offset_scores(const tw_attention *a, uint64_t seed, void *q, void *k
   const double low = LOW_SCORE / KEY_OFFSET / a->scale;
   for (int64_t row = 0; row < tw_attention_rows(a) * a->query_heads; row++)
     if (is_low(a, seed, row)) tw_set_element(a->type, q, row * a->d, fmax(-LARGEST_QUERY, fmin(low, LARGEST_QUERY)));
+}
+
+/* Of eight neighbouring rows, one at random points at a key. */
+static bool points(uint64_t seed, int64_t row) {
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)9 << 60 | (uint64_t)(row / 8));
+  return (int64_t)tw_random_below(&r, 8) == row % 8;
+}
+
+/* Makes a query a multiple of one of its keys. Elements are multiplied by `size`, which undoes the sizes of terms. */
+static void point_at_a_key(const tw_attention *a, uint64_t seed, int64_t b, int64_t i, int64_t h, const double *size,
+                           void *q, const void *k) {
+  const int64_t row = tw_attention_query(a, b, i) * a->query_heads + h, sees = tw_attention_sees(a, b, i);
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)10 << 60 | (uint64_t)row);
+  const double back = tw_random_real(&r), multiple = ldexp(a->scale < 0 ? -1 : 1, 2 + (int)tw_random_below(&r, 5));
+  const int64_t key = sees - 1 - (int64_t)(back * back * (double)(sees - tw_attention_first(a, b, i)));
+  const int64_t from = (tw_attention_row(a, b, key) * a->key_heads + h / a->group) * a->d;
+  for (int64_t c = 0; c < a->d; c++)
+    tw_set_element(a->type, q, row * a->d + c, multiple * size[c] * tw_element(a->type, k, from + c));
+}
+
+static void point_queries(const tw_attention *a, uint64_t seed, void *q, const void *k) {
+  double size[D_MOST];
+  for (int64_t c = 0; c < a->d; c++) size[c] = a->is_cut ? 1 : ldexp(1, 2 * tw_term_exponent(seed, c, a->d));
+  if (a->d >= OFFSET_LEAST_D) size[0] = 0; /* equal in all keys */
+  for (int64_t b = 0; b < a->batches; b++)
+    for (int64_t i = 0; i < tw_attention_queries(a, b); i++)
+      for (int64_t h = 0; h < a->query_heads; h++)
+        if (points(seed, tw_attention_query(a, b, i) * a->query_heads + h))
+          point_at_a_key(a, seed, b, i, h, size, q, k);
 }
 
 static tw_row_spread spread_of_query(uint64_t seed, int64_t row) {
@@ -296,8 +332,9 @@ static void fill_lse_of(void *with, size_t index) {
     double about = 0, norm = 0;
     for (int64_t c = 0; c < a->d; c++) {
       const bool offset = c == 0 && a->d >= OFFSET_LEAST_D;
-      const double e = tw_element(a->type, j->q, row * a->d + c),
-                   part = e / (offset ? KEY_SHARE : size ? size[c] : size_of_term(a, j->seed, c));
+      const double e = tw_element(a->type, j->q, row * a->d + c), part = e / (offset ? KEY_SHARE
+                                                                              : size ? size[c]
+                                                                                     : size_of_term(a, j->seed, c));
       norm += part * part;
       if (offset) about = a->scale * e * KEY_OFFSET;
     }
@@ -370,7 +407,7 @@ static void fill_pages(const tw_attention *a, uint64_t seed, int32_t *page) {
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
-  const tw_attention a = tw_attention_of(p);
+  tw_attention a = tw_attention_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
   if (a.has_lengths) fill_lengths(&a, seed, buffers[TW_ATTENTION_MORE]);
@@ -383,6 +420,10 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   for (int i = TW_ATTENTION_K; i <= TW_ATTENTION_V; i++) tw_fill_uniform(seed, i, &o[i], AMPLITUDE, buffers[i]);
   scale_channels(&a, seed, o, buffers);
   offset_scores(&a, seed, buffers[TW_ATTENTION_Q], buffers[TW_ATTENTION_K]);
+  if (!a.backward) {
+    a = tw_attention_read(p, buffers);
+    point_queries(&a, seed, buffers[TW_ATTENTION_Q], buffers[TW_ATTENTION_K]);
+  }
   for (int i = TW_ATTENTION_Q; i <= TW_ATTENTION_V && !a.backward; i++) tw_zero_a_row(seed, i, &o[i], buffers[i]);
   if (!a.backward) return;
   tw_fill_uniform(seed, TW_ATTENTION_O, &o[TW_ATTENTION_O], 0.5, buffers[TW_ATTENTION_O]);
