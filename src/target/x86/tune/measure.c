@@ -211,6 +211,9 @@ tw_status x86_check(const tw_target *t, tw_artefact *a, const tw_case *data, tw_
 /* Every set has its own weights: a kernel gains nothing from products that share them, or from keeping one of them. */
 typedef struct weights {
   void *b;
+  /* A of the next call. The kernel's process receives it after all weights are packed: packing is not timed, and could
+   * otherwise make the product. */
+  void *a;
   x86_verifier verifier;
   bool keeps_a; /* true if the set keeps its A in the next repeat */
 } weights;
@@ -263,16 +266,18 @@ static tw_status make_set(const timing *t, uint32_t set, tw_error *error) {
     memcpy(w->b, t->data->buffer[B], t->data->operand[B].bytes);
   }
   buffer[B] = w->b;
+  if (!(w->a = tw_new(1, t->data->operand[A].bytes))) return tw_no_memory(error, NULL);
+  /* The gaps between the rows of A; x86_fill_rows makes the rows. */
+  memcpy(w->a, t->data->buffer[A], t->data->operand[A].bytes);
   status = unless_stopped(status, error);
   if (status == TW_OK) status = x86_verifier_make(t->problem, buffer, t->data->seed, seed, &w->verifier, error);
-  /* The gaps between the rows of A; x86_fill_rows makes the rows. */
-  memcpy(tw_sandbox_operand(t->process, A, set), t->data->buffer[A], t->data->operand[A].bytes);
   return status;
 }
 
 static void free_sets(timing *t) {
   for (uint32_t i = 0; i < t->room; i++) {
     x86_verifier_free(&t->set[i].verifier);
+    free(t->set[i].a);
     free(t->set[i].b);
   }
   free(t->set);
@@ -301,7 +306,7 @@ static tw_status compare_set(const timing *t, uint32_t set, tw_error *error) {
   tw_case one = *t->data;
   void *actual[TW_OPERANDS_MAX];
   one.has_expected = false;
-  one.buffer[A] = tw_sandbox_operand(t->process, A, set);
+  one.buffer[A] = t->set[set].a;
   one.buffer[B] = t->set[set].b;
   memcpy(actual, one.buffer, sizeof actual);
   actual[c] = tw_sandbox_operand(t->process, c, set);
@@ -357,10 +362,13 @@ static void fill_piece(void *context, size_t index) {
   const int64_t first = (int64_t)(index % (size_t)w->pieces) * X86_ROWS;
   tw_error error;
   if (t->set[set].keeps_a) return;
-  note_end(w,
-           x86_fill_rows(&t->set[set].verifier, w->seed + set, first, t->data->buffer[A],
-                         tw_sandbox_operand(t->process, A, set), &error),
+  note_end(w, x86_fill_rows(&t->set[set].verifier, w->seed + set, first, t->data->buffer[A], t->set[set].a, &error),
            &error);
+}
+
+static void give_a(void *context, size_t set) {
+  const timing *t = context;
+  memcpy(tw_sandbox_operand(t->process, A, (uint32_t)set), t->set[set].a, t->data->operand[A].bytes);
 }
 
 static void verify_piece(void *context, size_t index) {
@@ -370,7 +378,7 @@ static void verify_piece(void *context, size_t index) {
   const int64_t first = (int64_t)(index % (size_t)w->pieces) * X86_ROWS;
   tw_error error;
   note_end(w,
-           x86_verify_rows(&t->set[set].verifier, first, tw_sandbox_operand(t->process, A, set),
+           x86_verify_rows(&t->set[set].verifier, first, t->set[set].a,
                            tw_sandbox_operand(t->process, t->data->n_operands - 1, set), &error),
            &error);
 }
@@ -422,10 +430,9 @@ static tw_status make_changes(timing *t, changes *x, tw_error *error) {
   tw_status status = TW_OK;
   for (size_t i = 0; status == TW_OK && i < x->n; i++) {
     weights *w = &t->set[x->set[i]];
-    void *a = tw_sandbox_operand(t->process, A, x->set[i]);
-    if (x->of_a[i]) status = x86_change_a(&w->verifier, &t->random, a, &x->a[i], error);
+    if (x->of_a[i]) status = x86_change_a(&w->verifier, &t->random, w->a, &x->a[i], error);
     if (!x->of_b[i] || status != TW_OK) continue;
-    status = x86_change_b(&w->verifier, &t->random, a, &x->b[i], error);
+    status = x86_change_b(&w->verifier, &t->random, w->a, &x->b[i], error);
     if (status == TW_OK) status = give_weights(t, x->set[i], w->b, error);
   }
   t->changing += tw_now() - start;
@@ -436,8 +443,7 @@ static tw_status verify_changes(timing *t, const changes *x, tw_error *error) {
   tw_status status = TW_OK;
   for (size_t i = 0; status == TW_OK && i < x->n; i++) {
     const x86_verifier *v = &t->set[x->set[i]].verifier;
-    const void *a = tw_sandbox_operand(t->process, A, x->set[i]),
-               *c = tw_sandbox_operand(t->process, t->data->n_operands - 1, x->set[i]);
+    const void *a = t->set[x->set[i]].a, *c = tw_sandbox_operand(t->process, t->data->n_operands - 1, x->set[i]);
     if (x->of_a[i]) status = x86_verify_change(v, &x->a[i], &t->random, a, c, error);
     if (x->of_b[i] && status == TW_OK) status = x86_verify_change(v, &x->b[i], &t->random, a, c, error);
   }
@@ -454,6 +460,7 @@ static tw_status repeat(timing *t, uint32_t sets, bool keep, double *seconds, tw
   t->filled = sets;
   if (status == TW_OK) status = make_changes(t, &change, error);
   if (status != TW_OK) return status;
+  tw_parallel_for((int)tw_problem_int(t->problem, "threads"), sets, give_a, t);
   tw_sandbox_poison(s, sets);
   if (t->cool) tw_sandbox_cool(s, t->cool);
   status = run(s, t->artefact, sets, seconds, error);
