@@ -628,6 +628,12 @@ static void launch_files_name_arguments(void **state) {
   expect_failure("$T run l.json gemm m=64 n=64 k=64 --args l.json -t cdna4", 2, "a launch without an op");
   expect_failure("$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args l.json --arg u32=1 -t cdna4", 2,
                  "exclude each other");
+  expect_failure("$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --grid 2 --block 256 --arg in=a.bin --arg in=a.bin "
+                 "--arg out=c.bin:1200 --arg u64=300 -t cdna4",
+                 2, "argument 3 of vadd has 8 bytes at byte 24, but parameter 3 has 4 at byte 24");
+  expect_failure("$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --grid 2 --block 256 --arg u32=1 --arg u32=1 "
+                 "--arg in=a.bin --arg out=c.bin:1200 --arg u32=300 -t cdna4",
+                 2, "argument 0 of vadd has 4 bytes at byte 0, but parameter 0 has 8 at byte 0 and is a pointer");
   if (system("command -v clang-22 >/dev/null") != 0) skip();
   snprintf(words, sizeof words, "%s%s%s%s%s", named, object,
            "{\"n\": \"u64=300\", \"c\": \"out=c.bin:1200\", \"a\": \"in=a.bin\", \"b\": \"in=a.bin\"}", run_named,

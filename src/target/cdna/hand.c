@@ -85,6 +85,22 @@ static tw_status check_names(const tw_raw_launch *l, const cdna_kernel *k, tw_er
                  names);
 }
 
+/* TW_USAGE if the argument at this byte is not in one parameter of the metadata: a u64 for two parameters of 4 bytes, or half
+ * of a pointer. An argument beyond all parameters is allowed, and part of a pointer at a given byte. */
+static tw_status check_place(const cdna_kernel *k, const tw_raw_argument *a, size_t i, size_t at, size_t bytes,
+                             tw_error *error) {
+  for (size_t n = 0; n < k->n_parameters; n++) {
+    const cdna_parameter *p = &k->parameter[n];
+    if (is_hidden(p) || at >= p->offset + p->size || at + bytes <= p->offset) continue;
+    const bool is_half = a->at == TW_PLACE_NEXT && bytes != p->size && !strcmp(p->kind, "global_buffer");
+    if (is_half || at < p->offset || at + bytes > p->offset + p->size)
+      return tw_fail(error, TW_USAGE,
+                     "argument %zu of %s has %zu bytes at byte %zu, but parameter %zu has %u at byte %u%s", i, k->name,
+                     bytes, at, n, p->size, p->offset, is_half ? " and is a pointer" : "");
+  }
+  return TW_OK;
+}
+
 static tw_status raw_arguments(const tw_raw_launch *l, const cdna_kernel *k, cdna_memory *memory, uint8_t *block,
                                size_t *size, tw_error *error) {
   size_t next = 0;
@@ -93,7 +109,8 @@ static tw_status raw_arguments(const tw_raw_launch *l, const cdna_kernel *k, cdn
     const tw_raw_argument *a = &l->argument[i];
     uint64_t value = a->value;
     size_t bytes = a->is_data ? 8 : a->bytes, at = a->at >= 0 ? (size_t)a->at : (next + bytes - 1) & ~(bytes - 1);
-    const tw_status status = a->at == TW_PLACE_BY_NAME ? place_by_name(k, a, &bytes, &at, error) : TW_OK;
+    const tw_status status =
+        a->at == TW_PLACE_BY_NAME ? place_by_name(k, a, &bytes, &at, error) : check_place(k, a, i, at, bytes, error);
     if (status != TW_OK) return status;
     if (a->is_data && !(value = cdna_memory_add(memory, a->data, a->bytes, a->writable, a->name)))
       return tw_fail(error, TW_USAGE, "more than %d buffers", CDNA_ALLOCATIONS_MAX - 3);
