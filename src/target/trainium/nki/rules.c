@@ -1,6 +1,6 @@
 /* rules.c - the memories that the engines can access: where operands may be, how large they are, and of which types.
  *
- * Sources: NKI API documentation of SDK 2.26 (operands, memories, types of each instruction) and of nki.isa.tensor_tensor
+ * Sources: NKI API documentation of SDK 2.26 (operands, memories, types and engines of each instruction) and of nki.isa.tensor_tensor
  * (not two operands in PSUM); NKI 0.6 (tensor_copy on the Scalar engine of NeuronCore-v2). */
 #include "target/trainium/nki/value.h"
 
@@ -51,6 +51,10 @@ void nki_check_rules(nki_run *r, const trn_instruction *i, size_t n_outputs, siz
     if (by_tensor && k >= n_outputs && !trn_type_is_real(operand[k]->type))
       nki_fail(r, "the Tensor engine has no %s; expected a floating-point type", trn_type_name(operand[k]->type));
   }
+  if (!by_tensor && i->engine == TRN_TENSOR)
+    nki_fail(r, "the Tensor engine only multiplies and transposes; choose nisa.vector_engine or another engine");
+  if (i->opcode == TRN_TENSOR_TENSOR && i->engine == TRN_SCALAR)
+    nki_fail(r, "tensor_tensor is unsupported on the Scalar engine; choose nisa.vector_engine or nisa.gpsimd_engine");
   if (from_psum > 1) nki_fail(r, "an instruction reads two operands from PSUM; copy one to SBUF first");
   if (by_tensor) check_bank(r, operand[0]->tensor, &i->operand[0]);
   if (r->is_newer && i->opcode == TRN_COPY && i->engine == TRN_SCALAR && trn_is_v2(r->config))
