@@ -28,6 +28,9 @@
  * glu makes C = act(G) * U of the sums G and U: B has 2 n columns, n of G and then n of U, as the gate and up
  * projections of a gated MLP stacked.
  *
+ * rotary rotates pairs of the sums of a head, as op rotary (rotary.c) does with elements: the first `heads` heads of
+ * `head` columns, as queries and keys before values in the projection of attention. COS and SIN have C's type.
+ *
  * gelu applies to C as relu does. a and b of e4m3, e5m2 and e4m3fnuz are arrays of bytes; with scales, factors of f32
  * for them are the operands SA and SB: one each; [m] and [n]; or [m][k/128] and [n/128][k/128] (rounded up),
  * transposed if A or B has k first.
@@ -37,7 +40,7 @@
  * a of mxfp4, mxfp6 or mxfp8, with b of one of them: f32 that the type can hold, in blocks of 32 along rows. quantize:
  * A of f32, f16 or bf16 becomes such a type in the kernel, to the bit as format.h says.
  *
- * The C parameters of a kernel are A, B, [SA,] [SB,] [D,] C, row-major. A is declared m x k (k x m if a_transposed), B
+ * The C parameters of a kernel are A, B, [SA,] [SB,] [D,] [COS, SIN,] C, row-major. A is declared m x k (k x m if a_transposed), B
  * k x n (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
 #include "op/gemm_numerics.h"
 
@@ -62,6 +65,11 @@ static const tw_key keys[] = {
     TW_CHOICE_KEY("gelu", "none", "none|erf|tanh", "apply GELU to the results: exact (erf) or approximated (tanh)"),
     TW_CHOICE_KEY("glu", "none", "none|silu|gelu_erf|gelu_tanh",
                   "gated linear unit: B has 2 n columns; C = act(A B[first n]) * (A B[last n]); no bias"),
+    TW_CHOICE_KEY("rotary", "none", "none|halves|interleaved",
+                  "rotate pairs of elements of each head of C: of its halves, or neighbours; COS and SIN are operands"),
+    TW_INT_KEY("head", "0", 0, SIZE_LIMIT, "elements of a head of rotary; even"),
+    TW_INT_KEY("heads", "0", 0, SIZE_LIMIT, "heads that rotary rotates: the first head * heads columns of C"),
+    TW_INT_KEY("positions", "0", 0, SIZE_LIMIT, "rows of COS and SIN; row i of C has position i % positions"),
     TW_REAL_KEY("scale", "1", "factor on the accumulator"),
     TW_INT_KEY("lda", "0", 0, PITCH_LIMIT, "elements between rows of A (leading dimension); 0 = dense"),
     TW_INT_KEY("ldb", "0", 0, PITCH_LIMIT, "elements between rows of B; 0 = dense"),
@@ -120,6 +128,10 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .a_rounding = (tw_gemm_a_rounding)tw_problem_int(p, "a_rounding"),
       .gelu = (tw_gelu)tw_problem_int(p, "gelu"),
       .glu = (tw_glu)tw_problem_int(p, "glu"),
+      .rotary = (tw_gemm_rotary)tw_problem_int(p, "rotary"),
+      .head = tw_problem_int(p, "head"),
+      .heads = tw_problem_int(p, "heads"),
+      .positions = tw_problem_int(p, "positions"),
       .arithmetic = (tw_arithmetic)tw_problem_int(p, "arithmetic"),
       .scales = (tw_gemm_scales)tw_problem_int(p, "scales"),
       .quantize = (tw_gemm_quantize)tw_problem_int(p, "quantize"),
@@ -177,6 +189,8 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
     out[n++] = scales("SB", &g, g.n, g.scales == TW_GEMM_SCALES_BLOCK ? TW_GEMM_SCALE_BLOCK : 1, !g.b_transposed);
   }
   if (g.bias != TW_GEMM_BIAS_NONE) out[n++] = matrix("D", types.d, g.bias == TW_GEMM_BIAS_ROW ? 1 : g.m, g.n, g.ldd);
+  for (int i = 0; g.rotary && i < 2; i++)
+    out[n++] = matrix(i ? "SIN" : "COS", g.c, g.positions, g.head / 2, g.head / 2);
   out[n] = matrix("C", types.c, g.m, g.n, g.ldc);
   out[n++].is_output = true;
   return n;
@@ -194,7 +208,25 @@ tw_status tw_gemm_packing(const tw_gemm *g, tw_packing *out, tw_error *error) {
   return tw_packing_check(out, error);
 }
 
+static tw_status check_rotary(const tw_gemm *g, tw_error *error) {
+  if (!g->rotary && (g->head || g->heads || g->positions))
+    return tw_fail(error, TW_USAGE, "head, heads and positions require rotary=halves or rotary=interleaved");
+  if (!g->rotary) return TW_OK;
+  if (g->head < 2 || g->head % 2 || g->heads < 1 || g->heads > g->n / g->head || g->positions < 1)
+    return tw_fail(error, TW_USAGE,
+                   "rotary requires head, even, heads with head * heads of at most n=%" PRId64
+                   ", and positions (found head=%" PRId64 " heads=%" PRId64 " positions=%" PRId64 ")",
+                   g->n, g->head, g->heads, g->positions);
+  if (tw_is_real(g->a) && tw_is_real(g->b) && tw_is_real(g->c) && g->acc == TW_F32 && !g->gelu && !g->relu && !g->glu &&
+      g->bias == TW_GEMM_BIAS_NONE && !g->scales && !g->packed && !g->quantize)
+    return TW_OK;
+  return tw_fail(error, TW_USAGE,
+                 "rotary requires a, b and c of f32, f16 or bf16, and no bias, relu, gelu, glu, scales, packed or "
+                 "quantize");
+}
+
 static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
+  tw_status status = TW_OK;
   if (g->gelu && g->relu) return tw_fail(error, TW_USAGE, "relu=1 and gelu exclude each other; give one of them");
   if (g->gelu && tw_gemm_numerics_of(g).exact)
     return tw_fail(error, TW_USAGE, "gelu needs c of f32, f16 or bf16, not c=%s", tw_type_name(g->c));
@@ -202,6 +234,8 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
                  g->bias != TW_GEMM_BIAS_NONE || g->scale != 1.0f || !tw_is_real(g->a) || !tw_is_real(g->b)))
     return tw_fail(error, TW_USAGE,
                    "glu needs a, b and c of f32, f16 or bf16, and no gelu, relu, bias, scale, packed or quantize");
+  status = check_rotary(g, error);
+  if (status != TW_OK) return status;
   if (g->d != g->acc && (g->bias == TW_GEMM_BIAS_NONE || !tw_is_real(g->c) || g->acc != TW_F32))
     return tw_fail(error, TW_USAGE, "d=c needs a bias, and c of f32, f16 or bf16 (found c=%s)", tw_type_name(g->c));
   if (g->scales && !tw_is_float8(g->a) && g->a != TW_E4M3FNUZ)

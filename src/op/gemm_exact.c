@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/per_cpu.h"
 #include "base/strings.h"
+#include "op/element.h"
 #include "op/gemm_values.h"
 
 enum { PANEL_BYTES = 64 << 20, ROWS = 16, COLUMNS = 16 };
@@ -191,35 +192,71 @@ tw_status tw_gemm_exact_values(const tw_gemm_values *v, size_t n, const tw_place
   return j.failed ? tw_no_memory(error, "the comparison") : TW_OK;
 }
 
-/* act(gate) up: computes both sums, as a problem with twice the columns. For each row the gates come first. */
-static tw_status exact_glu(const tw_gemm *g, void *const buffers[], size_t n, const tw_place place[], double value[],
-                           double bound[], int threads, tw_error *error) {
+/* One of the two sums of an element; `index` is its place in the results. */
+typedef struct part {
+  tw_place place;
+  size_t index;
+} part;
+
+static int by_place(const void *a, const void *b) {
+  const tw_place x = ((const part *)a)->place, y = ((const part *)b)->place;
+  return x.row != y.row ? (x.row > y.row) - (x.row < y.row) : (x.column > y.column) - (x.column < y.column);
+}
+
+/* The column of the second sum of an element. */
+static int64_t other_column(const tw_gemm *g, int64_t j) {
+  if (g->glu) return g->n + j;
+  if (j >= g->heads * g->head) return j;
+  if (g->rotary == TW_GEMM_ROTARY_INTERLEAVED) return j ^ 1;
+  return j % g->head < g->head / 2 ? j + g->head / 2 : j - g->head / 2;
+}
+
+static void finish_pair(const tw_gemm *g, const tw_gemm_numerics *numerics, void *const buffers[], tw_place at,
+                        const double sum[2], const double off[2], double *value, double *bound) {
+  if (g->glu) {
+    *value = tw_gemm_act(g->glu, sum[0]) * sum[1];
+    *bound = tw_gemm_glu_tolerance(g, numerics, sum[0], sum[1], off[0], off[1]);
+    return;
+  }
+  const int64_t half = g->head / 2, in_head = at.column % g->head;
+  const bool rotates = at.column < g->heads * g->head, neighbours = g->rotary == TW_GEMM_ROTARY_INTERLEAVED,
+             second = neighbours ? in_head % 2 : in_head >= half;
+  const int64_t angle = at.row % g->positions * half + (neighbours ? in_head / 2 : in_head % half);
+  const size_t table = tw_gemm_cos_index(g);
+  const double cosine = rotates ? tw_element(g->c, buffers[table], angle) : 1,
+               sine = rotates ? tw_element(g->c, buffers[table + 1], angle) : 0;
+  const double own = sum[0] * cosine, other = sum[1] * sine;
+  *value = second ? own + other : own - other;
+  *bound = tw_gemm_rotary_tolerance(numerics, *value, own, other, fabs(cosine) * off[0] + fabs(sine) * off[1]);
+}
+
+/* Elements of two sums, with glu and rotary: computes the sums in the order of their places. */
+static tw_status exact_pairs(const tw_gemm *g, void *const buffers[], size_t n, const tw_place place[], double value[],
+                             double bound[], int threads, tw_error *error) {
   tw_gemm plain = *g;
   plain.glu = TW_GLU_NONE;
+  plain.rotary = TW_GEMM_ROTARY_NONE;
   plain.n = tw_gemm_columns(g);
   plain.c = TW_F32;
   const tw_gemm_values v = tw_gemm_values_of(&plain, buffers);
   const tw_gemm_numerics numerics = tw_gemm_numerics_of(g);
-  tw_place *both = tw_new(2 * n, sizeof *both);
-  double *sum = tw_new(4 * n, sizeof *sum), *off = sum + 2 * n;
-  tw_status status = both && sum ? TW_OK : tw_no_memory(error, "the comparison");
-  for (size_t at = 0, end = 0; status == TW_OK && at < n; at = end) {
-    while (end < n && place[end].row == place[at].row) end++;
-    for (size_t i = at; i < end; i++) {
-      both[at + i] = place[i];
-      both[end + i] = (tw_place){.row = place[i].row, .column = g->n + place[i].column};
-    }
+  part *parts = tw_new(2 * n, sizeof *parts);
+  tw_place *places = tw_new(2 * n, sizeof *places);
+  double *sum = tw_new(8 * n, sizeof *sum), *off = sum + 2 * n, *sorted = sum + 4 * n, *sorted_off = sum + 6 * n;
+  tw_status status = parts && places && sum ? TW_OK : tw_no_memory(error, "the comparison");
+  for (size_t i = 0; status == TW_OK && i < 2 * n; i++)
+    parts[i] = (part){{place[i / 2].row, i % 2 ? other_column(g, place[i / 2].column) : place[i / 2].column}, i};
+  if (status == TW_OK) qsort(parts, 2 * n, sizeof *parts, by_place);
+  for (size_t i = 0; status == TW_OK && i < 2 * n; i++) places[i] = parts[i].place;
+  if (status == TW_OK) status = tw_gemm_exact_values(&v, 2 * n, places, sorted, sorted_off, threads, error);
+  for (size_t i = 0; status == TW_OK && i < 2 * n; i++) {
+    sum[parts[i].index] = sorted[i];
+    off[parts[i].index] = sorted_off[i];
   }
-  if (status == TW_OK) status = tw_gemm_exact_values(&v, 2 * n, both, sum, off, threads, error);
-  for (size_t at = 0, end = 0; status == TW_OK && at < n; at = end) {
-    while (end < n && place[end].row == place[at].row) end++;
-    for (size_t i = at; i < end; i++) {
-      const double gate = sum[at + i], up = sum[end + i];
-      value[i] = tw_gemm_act(g->glu, gate) * up;
-      bound[i] = tw_gemm_glu_tolerance(g, &numerics, gate, up, off[at + i], off[end + i]);
-    }
-  }
-  free(both);
+  for (size_t i = 0; status == TW_OK && i < n; i++)
+    finish_pair(g, &numerics, buffers, place[i], &sum[2 * i], &off[2 * i], &value[i], &bound[i]);
+  free(parts);
+  free(places);
   free(sum);
   return status;
 }
@@ -228,13 +265,14 @@ tw_status tw_gemm_exact(const tw_problem *p, void *const buffers[], size_t opera
                         double value[], double bound[], int threads, tw_error *error) {
   (void)operand;
   const tw_gemm g = tw_gemm_of(p);
-  if (g.glu) return exact_glu(&g, buffers, n, place, value, bound, threads, error);
+  if (tw_gemm_pair_key(&g)) return exact_pairs(&g, buffers, n, place, value, bound, threads, error);
   const tw_gemm_values v = tw_gemm_values_of(&g, buffers);
   return tw_gemm_exact_values(&v, n, place, value, bound, threads, error);
 }
 
 void tw_gemm_exact_cost(const tw_problem *p, size_t operand, double *element, double *row) {
+  const tw_gemm g = tw_gemm_of(p);
   (void)operand;
-  *element = (tw_problem_int(p, "glu") ? 2 : 1) * (2 * (double)tw_problem_int(p, "k") + 16);
-  *row = *element * (double)tw_problem_int(p, "n");
+  *element = (tw_gemm_pair_key(&g) ? 2 : 1) * (2 * (double)g.k + 16);
+  *row = *element * (double)g.n;
 }

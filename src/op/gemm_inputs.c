@@ -241,6 +241,8 @@ static void fill_operands(const tw_problem *p, uint64_t seed, tw_operand o[], vo
     for (int i = 2; g.scales && i < 4; i++) tw_fill_factors(seed, i, &o[i], buffers[i]);
     const size_t d = tw_gemm_d_index(&g);
     if (has_bias) tw_fill_uniform(seed, (int)d, &o[d], 1, buffers[d]);
+    const size_t cos = tw_gemm_cos_index(&g);
+    for (size_t i = cos; g.rotary && i < cos + 2; i++) tw_fill_uniform(seed, (int)i, &o[i], 1, buffers[i]);
     if (!g.packed) tw_gemm_round_operands(&g, buffers);
     return;
   }

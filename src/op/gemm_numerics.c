@@ -168,7 +168,7 @@ bool tw_gemm_has_whole(const tw_gemm *g) {
   const unsigned holds = REAL | SET(TW_E4M3) | SET(TW_E4M3FNUZ) | FLOAT6;
   const bool plain = has(holds, g->a) && has(holds, g->b) && g->acc == TW_F32 && has(REAL, g->c);
   return plain && g->arithmetic == TW_ARITHMETIC_FULL && g->a_rounding == TW_GEMM_A_EXACT && !g->scales &&
-         !g->quantize && !g->glu && g->bias == TW_GEMM_BIAS_NONE && g->scale == 1 && g->k <= 1 << 17;
+         !g->quantize && !tw_gemm_pair_key(g) && g->bias == TW_GEMM_BIAS_NONE && g->scale == 1 && g->k <= 1 << 17;
 }
 
 bool tw_gemm_has_terms(const tw_gemm *g) {
@@ -278,6 +278,11 @@ double tw_gemm_glu_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, double
   const double off = 1.13 * gate_off * (fabs(up) + up_off) + fabs(acted) * up_off +
                      own * fmax(fabs(acted), g->glu == TW_GLU_SILU ? 0 : fmin(fabs(gate), 4)) * fabs(up);
   return off + n->unit * (fabs(acted * up) + off) + n->least;
+}
+
+double tw_gemm_rotary_tolerance(const tw_gemm_numerics *n, double value, double own, double other, double off) {
+  const double all = 2 * TW_U32 * (fabs(own) + fabs(other)) + off;
+  return all + n->unit * (fabs(value) + all) + n->least;
 }
 
 /* Sums that are kept in 8 or 16 bits are rounded up to once for every 8 of k, each time by half a unit at most

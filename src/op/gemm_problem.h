@@ -19,6 +19,8 @@ typedef enum tw_gelu { TW_GELU_NONE, TW_GELU_ERF, TW_GELU_TANH } tw_gelu;
 
 typedef enum tw_glu { TW_GLU_NONE, TW_GLU_SILU, TW_GLU_GELU_ERF, TW_GLU_GELU_TANH } tw_glu;
 
+typedef enum tw_gemm_rotary { TW_GEMM_ROTARY_NONE, TW_GEMM_ROTARY_HALVES, TW_GEMM_ROTARY_INTERLEAVED } tw_gemm_rotary;
+
 typedef enum tw_arithmetic {
   TW_ARITHMETIC_FULL,
   TW_ARITHMETIC_TF32,
@@ -52,7 +54,9 @@ typedef struct tw_gemm {
   int64_t group; /* group of the scales of B; 0 = the type's default */
   tw_gemm_a_rounding a_rounding;
   tw_gelu gelu;
-  tw_glu glu; /* B has 2 n columns: C = act(A times the first n) (A times the second n) */
+  tw_glu glu;                     /* B has 2 n columns: C = act(A times the first n) (A times the second n) */
+  tw_gemm_rotary rotary;          /* pairs of columns are rotated by the operands COS and SIN */
+  int64_t head, heads, positions; /* the first heads * head columns; row i has position i % positions */
   tw_arithmetic arithmetic;
   tw_gemm_scales scales;     /* operands that A and B are multiplied by */
   tw_gemm_quantize quantize; /* type to which A is rounded on its way in, exactly, by this rule for the scales */
@@ -63,17 +67,21 @@ typedef struct tw_gemm {
 
 tw_gemm tw_gemm_of(const tw_problem *);
 
+/* The key that makes an element of C depend on two sums of a row, or NULL. */
+static inline const char *tw_gemm_pair_key(const tw_gemm *g) { return g->glu ? "glu" : g->rotary ? "rotary" : NULL; }
+
 /* Does it scale, round or unpack operands before the products? Then the reference computes each element alone. */
 static inline bool tw_gemm_by_element(const tw_gemm *g) {
-  return g->scales || g->quantize || g->packed || g->glu || tw_is_float6(g->a);
+  return g->scales || g->quantize || g->packed || tw_gemm_pair_key(g) || tw_is_float6(g->a);
 }
 
 /* Columns of op(B). */
 static inline int64_t tw_gemm_columns(const tw_gemm *g) { return g->glu ? 2 * g->n : g->n; }
 
-/* The places of D and C among the operands: after A, B and the scales. */
+/* The places of D, COS (before SIN) and C among the operands: after A, B and the scales. */
 static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : g->packed ? 3 + tw_is_mx(g->a) : 2; }
-static inline size_t tw_gemm_c_index(const tw_gemm *g) { return tw_gemm_d_index(g) + (g->bias != TW_GEMM_BIAS_NONE); }
+static inline size_t tw_gemm_cos_index(const tw_gemm *g) { return tw_gemm_d_index(g) + (g->bias != TW_GEMM_BIAS_NONE); }
+static inline size_t tw_gemm_c_index(const tw_gemm *g) { return tw_gemm_cos_index(g) + (g->rotary ? 2 : 0); }
 
 bool tw_gemm_scaled(tw_type b); /* has the type shared scales? */
 /* Is B weights with scales, and are A and the sums real? i8 x i8 is a product of integers. */

@@ -12,7 +12,8 @@
  * in a segment are caught with the probability that a sum of w signs leaves that window. t_ij of a 16-bit C grows
  * with the element's size: it is estimated from the signed sums over the inputs, never from the kernel's output.
  *
- * It needs C to be linear in the sums: so it is unavailable with relu or gelu and for 8-bit and 16-bit integer C. */
+ * It needs C to be linear in the sums, with the same factors in each row: so it is unavailable with relu, gelu or
+ * rotary and for 8-bit and 16-bit integer C. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -274,7 +275,9 @@ static void free_room(job *j) {
   free(j->of_rows);
 }
 
-static bool is_linear(const tw_gemm *g) { return !g->relu && !g->gelu && !g->glu && g->c != TW_I8 && g->c != TW_I16; }
+static bool is_linear(const tw_gemm *g) {
+  return !g->relu && !g->gelu && !tw_gemm_pair_key(g) && g->c != TW_I8 && g->c != TW_I16;
+}
 
 tw_status tw_gemm_survey_values(const tw_gemm_values *v, const tw_operand *c, const void *data, const tw_effort *effort,
                                 tw_coverage *out, tw_error *error) {

@@ -7,7 +7,16 @@
 #include "op/gemm_problem.h"
 #include "op/gemm_values.h"
 
-typedef enum kernel_plan { RIGHT, NO_SCALE_A, NO_SCALE_B, NEXT_BLOCK, TF32, CUT14, NO_ACTIVATION } kernel_plan;
+typedef enum kernel_plan {
+  RIGHT,
+  NO_SCALE_A,
+  NO_SCALE_B,
+  NEXT_BLOCK,
+  TF32,
+  CUT14,
+  NO_ACTIVATION,
+  NEXT_POSITION
+} kernel_plan;
 
 static float scale_of(const op_run *r, const tw_gemm *g, bool of_b, int64_t line, int64_t p, kernel_plan plan) {
   if (!g->scales || plan == (of_b ? NO_SCALE_B : NO_SCALE_A)) return 1;
@@ -47,6 +56,19 @@ static float element(const op_run *r, const tw_gemm *g, int64_t i, int64_t j, ke
   return sum;
 }
 
+/* The sum at (i, j), rotated as its head's pair is; NO_ACTIVATION turns the other way. */
+static float rotated(const op_run *r, const tw_gemm *g, int64_t i, int64_t j, float sum, kernel_plan plan) {
+  if (j >= g->heads * g->head) return sum;
+  const bool halves = g->rotary == TW_GEMM_ROTARY_HALVES;
+  const int64_t e = j % g->head, half = g->head / 2, p = halves ? e % half : e / 2;
+  const bool first = halves ? e < half : e % 2 == 0;
+  const int64_t other = halves ? (first ? j + half : j - half) : (first ? j + 1 : j - 1);
+  const int64_t at = (i + (plan == NEXT_POSITION)) % g->positions * half + p;
+  const float cosine = (float)op_get(r, 2, at), sine = (float)op_get(r, 3, at);
+  const float turn = first == (plan == NO_ACTIVATION) ? sine : -sine;
+  return sum * cosine + g->scale * element(r, g, i, other, plan) * turn;
+}
+
 static void multiply(const op_run *r, kernel_plan plan) {
   const tw_gemm g = tw_gemm_of(&r->problem);
   for (int64_t i = 0; i < g.m; i++)
@@ -55,7 +77,9 @@ static void multiply(const op_run *r, kernel_plan plan) {
       if (g.bias == TW_GEMM_BIAS_ROW) x += (float)op_get(r, tw_gemm_d_index(&g), j);
       if (g.bias == TW_GEMM_BIAS_FULL) x += (float)op_get(r, tw_gemm_d_index(&g), i * g.ldd + j);
       x *= g.scale;
-      if (g.glu) {
+      if (g.rotary)
+        x = rotated(r, &g, i, j, x, plan);
+      else if (g.glu) {
         const float gate = plan == NO_ACTIVATION ? x : (float)tw_gemm_act(g.glu, (double)x);
         x = gate * element(r, &g, i, g.n + j, plan);
       } else if (plan == NO_ACTIVATION)
@@ -156,6 +180,27 @@ static void gated_units_are_what_their_formulas_say(void **state) {
   op_expect_refused("gemm m=4 n=4 k=4 glu=silu a=i8 b=i8 c=f32 acc=i32", "glu needs");
   op_expect_refused("gemm m=4 n=4 k=4 d=c a=bf16 b=bf16 c=bf16 acc=f32", "d=c needs a bias");
   op_expect_refused("gemm m=4 n=4 k=4 d=c bias=row a=i8 b=i8 c=i8 acc=i32", "d=c needs");
+}
+
+static void pairs_are_rotated_by_their_positions(void **state) {
+  (void)state;
+  static const char *const texts[] = {
+      "gemm m=20 n=40 k=40 rotary=halves head=8 heads=4 positions=7 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
+      "gemm m=9 n=48 k=300 rotary=interleaved head=6 heads=8 positions=9 scale=0.5 a=f32 b=f32 c=f32 acc=f32",
+      "gemm m=12 n=3000 k=64 rotary=halves head=1000 heads=2 positions=5 a=f16 b=f16 c=f16 acc=f32 a_transposed=1 "
+      "ldc=3001"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    expect_plan(texts[i], RIGHT, true);
+    expect_plan(texts[i], NO_ACTIVATION, false);
+    expect_plan(texts[i], NEXT_POSITION, false);
+  }
+  op_expect_refused("gemm m=4 n=8 k=4 rotary=halves head=3 heads=1 positions=4 a=f32 b=f32 c=f32 acc=f32", "even");
+  op_expect_refused("gemm m=4 n=8 k=4 rotary=halves head=4 heads=3 positions=4 a=f32 b=f32 c=f32 acc=f32",
+                    "at most n=8");
+  op_expect_refused("gemm m=4 n=8 k=4 rotary=halves head=4 heads=2 a=f32 b=f32 c=f32 acc=f32", "positions=0");
+  op_expect_refused("gemm m=4 n=8 k=4 head=4 a=f32 b=f32 c=f32 acc=f32", "require rotary");
+  op_expect_refused("gemm m=4 n=8 k=4 rotary=halves head=4 heads=1 positions=4 relu=1 a=f32 b=f32 c=f32 acc=f32",
+                    "no bias, relu");
 }
 
 /* A as the format makes it, in blocks of 32 of a row, then plain sums; `rule` is what the kernel does. */
@@ -284,6 +329,7 @@ int main(void) {
       cmocka_unit_test(tf32_passes_where_it_is_allowed),
       cmocka_unit_test(gelu_is_what_its_formulas_say),
       cmocka_unit_test(gated_units_are_what_their_formulas_say),
+      cmocka_unit_test(pairs_are_rotated_by_their_positions),
       cmocka_unit_test(activations_are_quantized_to_the_bit),
       cmocka_unit_test(packed_weights_are_what_their_format_says),
       cmocka_unit_test(impossible_problems_are_refused),

@@ -28,7 +28,8 @@ static int usual_k(tw_type t) { return tw_is_float6(t) ? FLOAT6_K : 1024 / tw_ty
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *problem, tw_error *error) {
   const tw_gemm g = tw_gemm_of(problem);
   const bool sums = g.acc == TW_F32 ? tw_is_real(g.c) : g.acc == TW_I32 && g.c != TW_BFP16;
-  TW_REJECT_IF(g.glu || g.d != g.acc, "this machine's GEMM does not support %s", g.glu ? "glu" : "d=c");
+  const char *pairs = tw_gemm_pair_key(&g);
+  TW_REJECT_IF(pairs || g.d != g.acc, "this machine's GEMM does not support %s", pairs ? pairs : "d=c");
   const bool plain = g.a_rounding == TW_GEMM_A_EXACT && !g.quantize;
   if (machine->multiplies(g.a, g.b) && sums && plain) return TW_OK;
   return tw_fail(error, TW_USAGE,

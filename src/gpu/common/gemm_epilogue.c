@@ -3,23 +3,25 @@
 
 #include <stdio.h>
 
-/* The values of `result` in addition to row, col, m and n, each after a comma. */
+/* The values of `result` in addition to row, col, m and n, each after a comma. A kernel rotates sums itself. */
 static void add_operands(tw_text *t, const tw_gemm *g, const char *before_scales, const char *before_bias,
-                         const char *before_int, const char *scale) {
+                         const char *before_table, const char *before_int, const char *scale) {
   if (g->scales) tw_text_add(t, ", %sSA, %sSB", before_scales, before_scales);
   if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(t, ", %sD", before_bias);
   if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(t, ", %sldd", before_int);
+  if (g->rotary) tw_text_add(t, ", %sCOS, %sSIN, %spositions", before_table, before_table, before_int);
   if (g->scale != 1.0f) tw_text_add(t, ", %s", scale);
 }
 
 void tw_tile_result_slots(tw_slots *s, const tw_gemm *g, const tw_gemm *result) {
   const bool narrow = g->c == TW_I8 || g->c == TW_I16, integer = g->acc == TW_I32, scaled = g->scale != 1.0f;
   tw_text arguments = {0}, parameters = {0}, names = {0};
-  add_operands(&arguments, g, "", "", "", "f32(scale)");
-  char bias[40];
+  add_operands(&arguments, g, "", "", "", "", "f32(scale)");
+  char bias[40], table[40];
   snprintf(bias, sizeof bias, "const %s *", integer ? "int" : tw_tile_type_word(g->d));
-  add_operands(&parameters, g, "const float *", bias, "int ", "float scale");
-  add_operands(&names, result, "", "", "", "scale");
+  snprintf(table, sizeof table, "const %s *", tw_tile_type_word(g->c));
+  add_operands(&parameters, g, "const float *", bias, table, "int ", "float scale");
+  add_operands(&names, result, "", "", "", "", "scale");
   tw_slots_take(s, "result_arguments", &arguments);
   tw_slots_take(s, "result_parameters", &parameters);
   tw_slots_take(s, "result_names", &names);

@@ -28,7 +28,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *prob
   const tw_gemm g = tw_gemm_of(problem);
   const bool sums =
       g.a == TW_I8 || g.a == TW_U8 ? g.acc == TW_I32 && g.c != TW_BFP16 : tw_is_real(g.c) && g.acc == TW_F32;
-  TW_REJECT_IF(g.glu, "mma.sync kernels do not support glu; use sm_90a");
+  TW_REJECT_IF(tw_gemm_pair_key(&g), "mma.sync kernels do not support %s; use sm_90a", tw_gemm_pair_key(&g));
   TW_REJECT_IF(g.packed,
                "packed weights require an NVIDIA GPU of architecture sm_90a; decode the weights and multiply b=bf16");
   TW_REJECT_IF(!machine->multiplies(g.a, g.b) || !sums || g.a_rounding != TW_GEMM_A_EXACT,

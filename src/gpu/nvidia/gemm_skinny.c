@@ -29,7 +29,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
   const bool plain = is_16(g.a) && g.b == g.a && g.b_transposed && g.ldb % 8 == 0;
   const bool packed = g.packed && g.a == TW_BF16 && (g.b == TW_MXFP4 || g.b == TW_I4 || g.b == TW_TERNARY);
   TW_REJECT_IF(!machine->few_rows, "skinny GEMM requires an NVIDIA GPU of architecture sm_90a or later");
-  TW_REJECT_IF(g.glu, "skinny GEMM does not support glu; use a tile");
+  TW_REJECT_IF(tw_gemm_pair_key(&g), "skinny GEMM does not support %s; use a tile", tw_gemm_pair_key(&g));
   TW_REJECT_IF(g.packed && !packed, "packed weights require a=bf16 and b=mxfp4, i4 or ternary (found a=%s b=%s)",
                tw_type_name(g.a), tw_type_name(g.b));
   TW_REJECT_IF(g.shuffle == TW_GEMM_SHUFFLE_AITER, "shuffle=aiter is for AMD GPUs; use shuffle=mma or leave it out");

@@ -115,6 +115,16 @@ static void set_shape(tw_slots *s, const tw_tile_machine *machine, const tw_gemm
   tw_slots_number(s, "arrivals", (p->copies_a || p->copies_b) + (threads ? machine->group_threads : 0));
 }
 
+/* Sets the rotation of sums before `result`. */
+static void set_rotary(tw_slots *s, const tw_gemm *g) {
+  tw_slots_text(s, "rotary",
+                g->rotary == TW_GEMM_ROTARY_NONE     ? NULL
+                : g->rotary == TW_GEMM_ROTARY_HALVES ? "halves"
+                                                     : "neighbours");
+  tw_slots_number(s, "head", g->head);
+  tw_slots_number(s, "rotated", g->head * g->heads);
+}
+
 /* Is D added to the sums in rows of 16 bytes, before `result`? */
 static bool adds_rows(const tw_gemm *g, const PLAN *p) {
   const bool fits = tw_type_bits(g->d) == 16 && g->acc == TW_F32 && g->n % 8 == 0 && g->ldd % 8 == 0;
@@ -128,9 +138,11 @@ void tw_tile_gemm_slots(const tw_tile_machine *machine, const tw_problem *proble
   tw_gemm result = gemm; /* without scales and D, if they are applied to the sums before `result` */
   if (p->scales_early) result.scales = TW_GEMM_SCALES_NONE;
   if (adds_rows(&gemm, p)) result.bias = TW_GEMM_BIAS_NONE;
+  result.rotary = TW_GEMM_ROTARY_NONE;
   tw_tile_result_slots(s, &gemm, &result);
   tw_slots_flag(s, "adds_rows", adds_rows(&gemm, p));
   set_shape(s, machine, &gemm, p);
+  set_rotary(s, &gemm);
   set_sharing(s, p);
   set_moved(s, &gemm, p);
   set_operands(s, machine, &gemm, p);

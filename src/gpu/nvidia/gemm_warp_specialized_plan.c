@@ -255,6 +255,16 @@ static tw_status check_glu(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_erro
   return p->n % 32 == 0 ? TW_OK : tw_fail(error, TW_USAGE, "unsupported n=%d; glu requires a multiple of 32", p->n);
 }
 
+/* A thread has the sums of both halves of a head in its columns, 8 apart, if the tile has whole heads. */
+static tw_status check_rotary(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
+  if (!g->rotary) return TW_OK;
+  TW_REJECT_IF(p->parts > 1, "rotary cannot be combined with split_k_workspace, which adds the sums in another kernel");
+  TW_REJECT_IF(g->rotary == TW_GEMM_ROTARY_HALVES && (g->head % 16 || p->n % g->head),
+               "unsupported n=%d; rotary=halves requires a multiple of head=%" PRId64 ", itself a multiple of 16", p->n,
+               g->head);
+  return TW_OK;
+}
+
 /* Checks blocks that share copies, or a tile. */
 static tw_status check_cluster(const tw_tile_machine *machine, const tw_gemm *g, const tw_tile_gemm_plan *p,
                                tw_error *error) {
@@ -301,6 +311,7 @@ static tw_status settle_gemm_warp_specialized(const tw_tile_machine *machine, co
   if (status == TW_OK) status = place_sums(machine, g, p, error);
   if (status == TW_OK) status = check_ways(g, p, error);
   if (status == TW_OK) status = check_glu(g, p, error);
+  if (status == TW_OK) status = check_rotary(g, p, error);
   if (status == TW_OK) status = check_cluster(machine, g, p, error);
   return status == TW_OK ? place_stages(machine, g, p, error) : status;
 }

@@ -203,7 +203,8 @@ static const tw_language *family_language(const tw_target *t, const tw_problem *
 static bool is_reproduced(const tw_problem *p) {
   if (!strcmp(p->op->name, "gemm")) {
     const tw_gemm g = tw_gemm_of(p);
-    return g.a == g.b && (g.a == TW_BF16 || g.a == TW_E4M3) && !g.scales && !g.quantize && !g.packed && !g.glu;
+    return g.a == g.b && (g.a == TW_BF16 || g.a == TW_E4M3) && !g.scales && !g.quantize && !g.packed &&
+           !tw_gemm_pair_key(&g);
   }
   if (strcmp(p->op->name, "attention") != 0) return false;
   const tw_attention a = tw_attention_of(p);

@@ -86,7 +86,7 @@ static tw_status gemm(const tw_problem *p, char **source, tw_error *error) {
 
 bool cuda_has_plain(const tw_problem *p) {
   const tw_gemm g = tw_gemm_of(p);
-  return strcmp(p->op->name, "gemm") == 0 && !g.packed && !g.glu;
+  return strcmp(p->op->name, "gemm") == 0 && !g.packed && !tw_gemm_pair_key(&g);
 }
 
 tw_status cuda_plain(const tw_problem *p, char **source, tw_error *error) { return gemm(p, source, error); }

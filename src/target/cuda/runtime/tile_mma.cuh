@@ -185,6 +185,12 @@ template <int Rows, int Cols> TW_FN void scale_sums(acc<Rows, Cols> &d, const ro
 #pragma unroll
     for (int i = 0; i < Cols / 2; i++) d.value[q][i] *= rows.of[q][i / 2 % 2] * columns.of[i / 4 * 2 + i % 2];
 }
+/* A pair of numbers, as coordinates. */
+TW_FN void rotate(float &x, float &y, float cosine, float sine) {
+  const float turned = x * cosine - y * sine;
+  y = y * cosine + x * sine;
+  x = turned;
+}
 /* The first half of the columns becomes act of itself times the second half. */
 template <int Rows, int Cols, class Function> TW_FN void gate_sums(acc<Rows, Cols> &d, Function act) {
   static_assert(Cols % 16 == 0, "halves of a register tile have n x 8 columns");
@@ -192,6 +198,45 @@ template <int Rows, int Cols, class Function> TW_FN void gate_sums(acc<Rows, Col
   for (int q = 0; q < Rows / 64; q++)
 #pragma unroll
     for (int i = 0; i < Cols / 4; i++) d.value[q][i] = act(d.value[q][i]) * d.value[q][Cols / 4 + i];
+}
+/* Rotates pairs of sums of heads of Head columns, in columns before `end`, by cosines and sines. Row i has the factors
+ * of position i % positions. The first sum is at `row` and `col`. Pairs are of both halves of a head: `col` begins one. */
+template <int Head, class Type, int Rows, int Cols>
+TW_FN void rotate_halves(acc<Rows, Cols> &d, const Type *cosines, const Type *sines, int positions, int row, int col, int end) {
+  static_assert(Head % 16 == 0 && Cols % Head == 0, "a thread has both sums of a pair");
+  struct alignas(2 * sizeof(Type)) two {
+    Type of[2];
+  };
+#pragma unroll
+  for (int q = 0; q < 2 * Rows / 64; q++) {
+    const i64 first = (i64)((row + q / 2 * 64 + thread_of_group() / 32 * 16 + thread_of_group() % 32 / 4 + q % 2 * 8) % positions) * (Head / 2);
+#pragma unroll
+    for (int j = 0; j < Head / 16; j++) {
+      const i64 at = first + 8 * j + thread_of_group() % 4 * 2;
+      const two c = *(const two *)(cosines + at), s = *(const two *)(sines + at);
+#pragma unroll
+      for (int head = 0; head < Cols / Head; head++) {
+        if (col + head * Head >= end) continue;
+#pragma unroll
+        for (int e = 0; e < 2; e++)
+          rotate(d.value[q / 2][(head * Head / 8 + j) * 4 + q % 2 * 2 + e], d.value[q / 2][(head * Head / 8 + Head / 16 + j) * 4 + q % 2 * 2 + e], number(c.of[e]), number(s.of[e]));
+      }
+    }
+  }
+}
+/* The same for pairs of neighbours. */
+template <int Head, class Type, int Rows, int Cols>
+TW_FN void rotate_neighbours(acc<Rows, Cols> &d, const Type *cosines, const Type *sines, int positions, int row, int col, int end) {
+#pragma unroll
+  for (int q = 0; q < 2 * Rows / 64; q++) {
+    const i64 first = (i64)((row + q / 2 * 64 + thread_of_group() / 32 * 16 + thread_of_group() % 32 / 4 + q % 2 * 8) % positions) * (Head / 2);
+#pragma unroll
+    for (int j = 0; j < Cols / 8; j++) {
+      const int x = col + 8 * j + thread_of_group() % 4 * 2;
+      if (x >= end) continue;
+      rotate(d.value[q / 2][4 * j + q % 2 * 2], d.value[q / 2][4 * j + q % 2 * 2 + 1], number(cosines[first + x % Head / 2]), number(sines[first + x % Head / 2]));
+    }
+  }
 }
 template <int Rows, int Cols> TW_FN void add(acc<Rows, Cols> &to, const acc<Rows, Cols> &d, const row_factors<Rows> &by) {
 #pragma unroll
