@@ -1062,6 +1062,23 @@ class Modules(unittest.TestCase):
         given = torch.randn(4, 6, dtype=torch.float64, requires_grad=True)
         self.assertTrue(torch.autograd.gradcheck(doubled, (given,)))
 
+    def test_state_of_packed_weights_has_rows(self):
+        for format, group in (("i4", 32), ("mxfp4", None), ("ternary", None)):
+            linears = [torch.nn.Linear(256, 48), torch.nn.Linear(256, 48)]
+            for one, other in (("none", "mma"), ("mma", "none"), ("mma", "mma")):
+                saved, loaded = (
+                    torch.nn.Sequential(twt.PackedLinear.from_linear(linear, format, group, shuffle)) for linear, shuffle in zip(linears, (one, other))
+                )
+                state = saved.state_dict()
+                self.assertTrue(torch.equal(state["0.codes"], twt.PackedLinear.from_linear(linears[0], format, group).codes))
+                loaded.load_state_dict(state)
+                self.assertTrue(torch.equal(loaded[0].decoded(), saved[0].decoded()), (format, one, other))
+        # codes have one shape and type in both, scales differ in the type
+        with self.assertRaisesRegex(RuntimeError, "scales: expected torch.uint8 .* of mxfp4 .*load into a layer of the same format"):
+            twt.PackedLinear.from_linear(linears[0], "mxfp4").load_state_dict(twt.PackedLinear.from_linear(linears[0], "i4", 32).state_dict())
+        with self.assertRaisesRegex(RuntimeError, "scales: expected torch.float32"):
+            twt.PackedLinear.from_linear(linears[0], "i4", 32).load_state_dict(twt.PackedLinear.from_linear(linears[0], "i4", 64).state_dict())
+
     def test_packed_refusals(self):
         linear = torch.nn.Linear(64, 16)
         with self.assertRaisesRegex(tw.UsageError, "unsupported format 'i3'; expected one of i4, mxfp4, ternary"):

@@ -99,7 +99,7 @@ globals().update({kind.__name__: kind for kind in (*CONVOLUTIONS.values(), *POOL
 class PackedLinear(torch.nn.Module):
     """A linear layer whose weights are i4, mxfp4 or ternary codes with scales. Gradients reach its input and bias.
 
-    `shuffle` is the order of codes and scales: "none" for rows, "mma" for the registers of NVIDIA's products."""
+    `shuffle` is the order of codes and scales: "none" for rows, "mma" for the registers of NVIDIA's products. A state_dict has rows."""
 
     def __init__(
         self, in_features: int, out_features: int, codes: Any, scales: Any, bias: Any, format: str, group: int = 0, shuffle: str = "none"
@@ -128,6 +128,26 @@ class PackedLinear(torch.nn.Module):
     def decoded(self) -> torch.Tensor:
         """The weights after rounding, in float32."""
         return _packed.decoded(self.codes, self.scales, self.format, self.group, self.shuffle, self.in_features)
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self.shuffle == "mma":
+            names = prefix + "codes", prefix + "scales"
+            destination.update(zip(names, _packed.in_rows(self.codes, self.scales, self.format, self.shuffle)))
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        names = prefix + "codes", prefix + "scales"
+        given = [state_dict.get(name) for name in names]
+        for name, new, own in zip(names, given, (self.codes, self.scales)):
+            if new is not None and (new.dtype, new.shape) != (own.dtype, own.shape):
+                error_msgs.append(
+                    f"{name}: expected {own.dtype} {list(own.shape)} of {self.format} in rows (found {new.dtype} {list(new.shape)}); "
+                    "load into a layer of the same format, group and sizes"
+                )
+                return
+        if self.shuffle == "mma" and all(x is not None for x in given):
+            state_dict = {**state_dict, **dict(zip(names, _packed.shuffled(*given, self.format)))}
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
     def _apply(self, fn):
         """Moves; scales keep their type, since .half() and .to(dtype) are for the layer's input."""
