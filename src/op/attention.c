@@ -69,6 +69,10 @@ static const tw_key keys[] = {
         "tokens", "0", 0, 1 << 30,
         "tokens of all sequences, which follow one another; STARTS says where each begins, and has at most sq = sk "
         "tokens (forward only); 0 = sequences have equal sizes"),
+    TW_INT_KEY(
+        "pitch", "0", 0, 1 << 24,
+        "elements from one position of Q, K and V to the next, as in one projection to all three (forward only); "
+        "0 = dense"),
     TW_CHOICE_KEY("pass", "forward", "forward|backward", "forward computes O and LSE; backward computes dQ, dK and dV"),
     TW_REAL_KEY("scale", "0", "factor on the scores; 0 = 1 / sqrt(d)"),
     TW_CHOICE_KEY("arithmetic", "full", "full|bf16",
@@ -87,6 +91,7 @@ tw_attention tw_attention_of(const tw_problem *p) {
                     .window = tw_problem_int(p, "window"),
                     .page = tw_problem_int(p, "page"),
                     .tokens = tw_problem_int(p, "tokens"),
+                    .pitch = tw_problem_int(p, "pitch"),
                     .softcap = (double)(float)tw_problem_real(p, "softcap"),
                     .has_lengths = tw_problem_int(p, "lengths"),
                     .is_cut = tw_problem_int(p, "arithmetic"),
@@ -112,11 +117,9 @@ tw_status tw_attention_without(const tw_attention *a, unsigned without, const ch
     unsigned bit;
     const char *name;
     double value;
-  } had[] = {{TW_ATTENTION_WINDOW, "window", (double)a->window},
-             {TW_ATTENTION_SOFTCAP, "softcap", a->softcap},
-             {TW_ATTENTION_LENGTHS, "lengths", a->has_lengths},
-             {TW_ATTENTION_PAGE, "page", (double)a->page},
-             {TW_ATTENTION_TOKENS, "tokens", (double)a->tokens}};
+  } had[] = {{TW_ATTENTION_WINDOW, "window", (double)a->window}, {TW_ATTENTION_SOFTCAP, "softcap", a->softcap},
+             {TW_ATTENTION_LENGTHS, "lengths", a->has_lengths},  {TW_ATTENTION_PAGE, "page", (double)a->page},
+             {TW_ATTENTION_TOKENS, "tokens", (double)a->tokens}, {TW_ATTENTION_PITCH, "pitch", (double)a->pitch}};
   for (size_t i = 0; i < sizeof had / sizeof *had; i++)
     if ((without & had[i].bit) && had[i].value != 0)
       return tw_fail(error, TW_USAGE, "%s do not support %s=%g; use %s=0, or run a kernel of your own", kernels,
@@ -140,9 +143,9 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
                    (long long)a.queries, (long long)a.keys);
   if (a.window && !a.causal) return tw_fail(error, TW_USAGE, "window=%lld requires causal=1", (long long)a.window);
   if (a.backward) {
-    const tw_status status =
-        tw_attention_without(&a, TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE | TW_ATTENTION_TOKENS,
-                             "problems with pass=backward", error);
+    const tw_status status = tw_attention_without(
+        &a, TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE | TW_ATTENTION_TOKENS | TW_ATTENTION_PITCH,
+        "problems with pass=backward", error);
     if (status != TW_OK) return status;
   }
   if (!(a.softcap >= 0 && a.softcap <= 1e6))
@@ -151,12 +154,18 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
     return tw_fail(error, TW_USAGE, "lengths=1 with sq=%lld above sk=%lld; give sq <= sk", (long long)a.queries,
                    (long long)a.keys);
   if (!(fabs(a.scale) <= 16)) return tw_fail(error, TW_USAGE, "scale=%g is out of range; expected -16 to 16", a.scale);
-  const double most = (double)a.batches *
-                      fmax((double)a.queries * (double)a.query_heads, (double)a.keys * (double)a.key_heads) *
-                      (double)a.d;
+  const double most =
+      (double)a.batches *
+      (a.pitch ? fmax((double)a.queries, (double)a.keys) * (double)a.pitch
+               : fmax((double)a.queries * (double)a.query_heads, (double)a.keys * (double)a.key_heads) * (double)a.d);
+  const int64_t heads = a.query_heads > a.key_heads ? a.query_heads : a.key_heads;
+  if (a.pitch && (a.pitch < heads * a.d || a.page || a.has_lengths))
+    return tw_fail(error, TW_USAGE,
+                   "pitch=%lld requires page=0, lengths=0 and at least the %lld elements of a position's heads",
+                   (long long)a.pitch, (long long)(heads * a.d));
   if (a.tokens) {
-    const tw_status status =
-        tw_attention_without(&a, TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE, "problems with tokens", error);
+    const tw_status status = tw_attention_without(&a, TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE | TW_ATTENTION_PITCH,
+                                                  "problems with tokens", error);
     if (status != TW_OK) return status;
     if (a.queries != a.keys || a.tokens > a.batches * a.queries)
       return tw_fail(error, TW_USAGE,
@@ -187,9 +196,9 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
     out[TW_ATTENTION_MORE] = tw_operand_dense("STARTS", TW_I32, 1, (int64_t[]){a.batches + 1});
     return TW_ATTENTION_MORE + 1;
   }
-  out[TW_ATTENTION_Q] = tw_operand_dense("Q", a.type, 4, q);
-  out[TW_ATTENTION_K] = tw_operand_dense("K", a.type, 4, kv);
-  out[TW_ATTENTION_V] = tw_operand_dense("V", a.type, 4, kv);
+  out[TW_ATTENTION_Q] = tw_operand_positions("Q", a.type, q, a.pitch);
+  out[TW_ATTENTION_K] = tw_operand_positions("K", a.type, kv, a.pitch);
+  out[TW_ATTENTION_V] = tw_operand_positions("V", a.type, kv, a.pitch);
   out[TW_ATTENTION_O] = tw_operand_dense("O", a.type, 4, q);
   out[TW_ATTENTION_LSE] = tw_operand_dense("LSE", TW_F32, 3, (int64_t[]){a.batches, a.query_heads, a.queries});
   if (!a.backward) {
@@ -232,12 +241,15 @@ static void offset_scores(const tw_attention *a, uint64_t seed, void *q, void *k
   /* Cancels the scale of the first element of keys as a term: a large scale would move the scores of low queries. */
   const int exponent = a->is_cut ? 0 : tw_term_exponent(seed, 0, a->d);
   const int64_t rows = a->tokens ? a->tokens : a->batches * (a->page ? tw_attention_pages(a) * a->page : a->keys);
-  for (int64_t row = 0; row < rows * a->key_heads; row++)
-    tw_set_element(a->type, k, row * a->d,
-                   KEY_OFFSET + ldexp(tw_element(a->type, k, row * a->d), exponent) / KEY_SHARE);
+  for (int64_t row = 0; row < rows * a->key_heads; row++) {
+    const int64_t at = tw_attention_at(a, row / a->key_heads, a->key_heads, row % a->key_heads);
+    tw_set_element(a->type, k, at, KEY_OFFSET + ldexp(tw_element(a->type, k, at), exponent) / KEY_SHARE);
+  }
   const double low = LOW_SCORE / KEY_OFFSET / a->scale;
   for (int64_t row = 0; row < tw_attention_rows(a) * a->query_heads; row++)
-    if (is_low(a, seed, row)) tw_set_element(a->type, q, row * a->d, fmax(-LARGEST_QUERY, fmin(low, LARGEST_QUERY)));
+    if (is_low(a, seed, row))
+      tw_set_element(a->type, q, tw_attention_at(a, row / a->query_heads, a->query_heads, row % a->query_heads),
+                     fmax(-LARGEST_QUERY, fmin(low, LARGEST_QUERY)));
 }
 
 /* Of eight neighbouring rows, one at random points at a key. */
@@ -255,9 +267,10 @@ static void point_at_a_key(const tw_attention *a, uint64_t seed, int64_t b, int6
   tw_random_seed_stream(&r, seed, (uint64_t)10 << 60 | (uint64_t)row);
   const double back = tw_random_real(&r), multiple = ldexp(a->scale < 0 ? -1 : 1, 2 + (int)tw_random_below(&r, 5));
   const int64_t key = sees - 1 - (int64_t)(back * back * (double)(sees - tw_attention_first(a, b, i)));
-  const int64_t from = (tw_attention_row(a, b, key) * a->key_heads + h / a->group) * a->d;
+  const int64_t from = tw_attention_at(a, tw_attention_row(a, b, key), a->key_heads, h / a->group),
+                to = tw_attention_at(a, tw_attention_query(a, b, i), a->query_heads, h);
   for (int64_t c = 0; c < a->d; c++)
-    tw_set_element(a->type, q, row * a->d + c, multiple * size[c] * tw_element(a->type, k, from + c));
+    tw_set_element(a->type, q, to + c, multiple * size[c] * tw_element(a->type, k, from + c));
 }
 
 static void point_queries(const tw_attention *a, uint64_t seed, void *q, const void *k) {

@@ -10,6 +10,7 @@ typedef struct tw_attention {
   int64_t window; /* keys that a query sees at most, the last ones; 0: all */
   int64_t page;   /* keys of a page; 0: K and V have no pages */
   double softcap; /* 0: none */
+  int64_t pitch;  /* elements from one position of Q, K and V to the next; 0: dense */
   int64_t tokens; /* of all sequences, which follow one another in Q, K, V and O; 0: each has `queries` and `keys` */
   /* Sequences have their own numbers of keys. */
   bool has_lengths;
@@ -60,6 +61,12 @@ static inline int64_t tw_attention_row(const tw_attention *a, int64_t batch, int
   return a->page_of[batch * tw_attention_pages(a) + key / a->page] * a->page + key % a->page;
 }
 
+/* The first element of a head of Q, K or V, of which `heads` follow one another in a row; row: of tw_attention_query or
+ * tw_attention_row. */
+static inline int64_t tw_attention_at(const tw_attention *a, int64_t row, int64_t heads, int64_t head) {
+  return row * (a->pitch ? a->pitch : heads * a->d) + head * a->d;
+}
+
 /* The end of the keys that query i of a sequence sees. */
 static inline int64_t tw_attention_sees(const tw_attention *a, int64_t batch, int64_t i) {
   const int64_t keys = tw_attention_length(a, batch);
@@ -78,7 +85,8 @@ enum {
   TW_ATTENTION_SOFTCAP = 2,
   TW_ATTENTION_LENGTHS = 4,
   TW_ATTENTION_PAGE = 8,
-  TW_ATTENTION_TOKENS = 16
+  TW_ATTENTION_TOKENS = 16,
+  TW_ATTENTION_PITCH = 32
 };
 tw_status tw_attention_without(const tw_attention *, unsigned keys, const char *kernels, tw_error *);
 

@@ -27,7 +27,7 @@ static void load(const job *j, int operand, int64_t batch, int64_t at, int64_t h
   const bool of_keys = operand == TW_ATTENTION_K || operand == TW_ATTENTION_V;
   const int64_t heads = of_keys ? a->key_heads : a->query_heads;
   const int64_t row = of_keys ? tw_attention_row(a, batch, at) : tw_attention_query(a, batch, at);
-  tw_element_row(a->type, j->buffer[operand], (row * heads + head) * a->d, 1, a->d, x);
+  tw_element_row(a->type, j->buffer[operand], tw_attention_at(a, row, heads, head), 1, a->d, x);
 }
 
 static double dot(const double *restrict x, const double *restrict y, int64_t n, double *size) {

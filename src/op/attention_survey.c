@@ -34,7 +34,7 @@ typedef struct seen {
 static void see(const job *j, int64_t batch, int64_t head, int64_t until, seen *s, double *x) {
   const tw_attention *a = &j->a;
   for (; s->n < until; s->n++) {
-    const int64_t at = (tw_attention_row(a, batch, s->n) * a->key_heads + head) * a->d;
+    const int64_t at = tw_attention_at(a, tw_attention_row(a, batch, s->n), a->key_heads, head);
     double norm = 0;
     tw_element_row(a->type, j->buffer[TW_ATTENTION_V], at, 1, a->d, x);
     for (int64_t c = 0; c < a->d; c++) {
@@ -54,7 +54,7 @@ static void see(const job *j, int64_t batch, int64_t head, int64_t until, seen *
 static void leave(const job *j, int64_t batch, int64_t head, int64_t first, seen *s, double *x) {
   const tw_attention *a = &j->a;
   for (; s->first < first; s->first++) {
-    const int64_t at = (tw_attention_row(a, batch, s->first) * a->key_heads + head) * a->d;
+    const int64_t at = tw_attention_at(a, tw_attention_row(a, batch, s->first), a->key_heads, head);
     tw_element_row(a->type, j->buffer[TW_ATTENTION_K], at, 1, a->d, x);
     for (int64_t c = 0; c < a->d; c++) s->sum[c] -= x[c];
   }
@@ -85,7 +85,8 @@ static void judge_query(const job *j, int64_t batch, int64_t head, int64_t i, co
     judge(x[c], s->least[c], s->most[c], off * size, &m[0], row, c);
   }
   double mean = 0, norm = 0;
-  tw_element_row(a->type, j->buffer[TW_ATTENTION_Q], row * a->d, 1, a->d, x);
+  tw_element_row(a->type, j->buffer[TW_ATTENTION_Q],
+                 tw_attention_at(a, tw_attention_query(a, batch, i), a->query_heads, head), 1, a->d, x);
   for (int64_t c = 0; c < a->d; c++) {
     mean += x[c] * s->sum[c];
     norm += x[c] * x[c];

@@ -17,6 +17,15 @@ tw_operand tw_operand_pitched(const char *name, tw_type type, int rank, const in
   return o;
 }
 
+tw_operand tw_operand_positions(const char *name, tw_type type, const int64_t dims[4], int64_t pitch) {
+  tw_operand o = tw_operand_dense(name, type, 4, dims);
+  if (!pitch) return o;
+  o.stride[1] = pitch;
+  o.stride[0] = dims[1] * pitch;
+  o.bytes = (size_t)(dims[0] * o.stride[0]) * (size_t)tw_type_bits(type) / 8;
+  return o;
+}
+
 tw_operand tw_operand_dense(const char *name, tw_type type, int rank, const int64_t dims[]) {
   return tw_operand_pitched(name, type, rank, dims, dims[rank - 1]);
 }

@@ -13,6 +13,8 @@ int64_t tw_operand_columns(const tw_operand *); /* the last dimension */
 int64_t tw_operand_pitch(const tw_operand *);
 /* Elements from the operand's begin to the first element of a row. */
 int64_t tw_operand_row_at(const tw_operand *, int64_t row);
+/* [sequence][position][head][element], an input, with `pitch` elements from one position to the next; 0: dense. */
+tw_operand tw_operand_positions(const char *name, tw_type, const int64_t dims[4], int64_t pitch);
 double tw_operand_element(const tw_operand *, const void *data, int64_t row, int64_t column);
 /* Contents of an output before a run: TW_POISON; for seeds of TW_SEED_KIND, numbers that a kernel cannot distinguish
  * from results, so that a kernel which adds to them, or trusts them, is found. Bytes between elements are TW_POISON,

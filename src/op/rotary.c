@@ -60,12 +60,7 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   const bool t = tw_problem_int(p, "transposed");
   const int64_t b = tw_problem_int(p, "b"), h = tw_problem_int(p, "h");
   const int64_t heads[] = {b, t ? h : s, t ? d : h, t ? s : d}, table[] = {t ? d / 2 : s, t ? s : d / 2};
-  out[X] = tw_operand_dense("x", a, 4, heads);
-  if (tw_problem_int(p, "ldx")) {
-    out[X].stride[1] = pitch_of(p);
-    out[X].stride[0] = s * pitch_of(p);
-    out[X].bytes = (size_t)(b * out[X].stride[0]) * (size_t)tw_type_bits(a) / 8;
-  }
+  out[X] = tw_operand_positions("x", a, heads, tw_problem_int(p, "ldx"));
   out[COS] = tw_operand_dense("cos", a, 2, table);
   out[SIN] = tw_operand_dense("sin", a, 2, table);
   out[Y] = tw_operand_dense("y", a, 4, heads);

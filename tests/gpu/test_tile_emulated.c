@@ -177,6 +177,8 @@ static const kernel_case cases[] = {
 static const kernel_case pipelines[] = {
     {"h200", "attention b=2 hq=2 hkv=1 sq=200 sk=300 d=64 causal=1 a=bf16", "tile keys=64 consumers=1;stages 1"},
     {"h200", "attention b=1 hq=2 hkv=2 sq=150 sk=300 d=64 a=bf16", "tile keys=64 consumers=2;stages 1"},
+    {"h200", "attention b=2 hq=2 hkv=1 sq=150 sk=200 d=64 pitch=264 causal=1 a=bf16",
+     "tile keys=64 consumers=1;stages 1"},
     {"h200", "attention b=2 hq=2 hkv=1 sq=200 sk=200 d=64 causal=1 a=bf16",
      "tile keys=64 consumers=2;pingpong;stages 1"},
     {"h200", "attention b=2 hq=4 hkv=2 sq=140 sk=200 d=128 a=bf16",

@@ -31,7 +31,7 @@ static int64_t q_at(const tw_attention *a, int64_t b, int64_t i, int64_t h) {
   return ((b * a->queries + i) * a->query_heads + h) * a->d;
 }
 static int64_t k_at(const tw_attention *a, int64_t b, int64_t j, int64_t h) {
-  return ((b * a->keys + j) * a->key_heads + h) * a->d;
+  return a->pitch ? (b * a->keys + j) * a->pitch + h * a->d : ((b * a->keys + j) * a->key_heads + h) * a->d;
 }
 /* The first element of a key of a sequence that has lengths or pages. */
 static int64_t kept_at(const op_run *r, const tw_attention *a, int64_t b, int64_t j, int64_t h, kernel_plan plan) {
@@ -88,7 +88,8 @@ static void forward(const op_run *r, kernel_plan plan) {
     for (int64_t h = 0; h < a.query_heads; h++)
       for (int64_t i = 0; i < a.queries; i++) {
         const int64_t kh = key_head(&a, h, plan),
-                      q = a.tokens ? ((start + i) * a.query_heads + h) * a.d : q_at(&a, b, i, h);
+                      o_at = a.tokens ? ((start + i) * a.query_heads + h) * a.d : q_at(&a, b, i, h),
+                      q = a.pitch ? (b * a.queries + i) * a.pitch + h * a.d : o_at;
         float most = -INFINITY, sum = 0;
         for (int64_t j = 0; j < a.keys; j++) {
           s[j] = sees(&a, i, j, plan)
@@ -104,7 +105,7 @@ static void forward(const op_run *r, kernel_plan plan) {
           for (int64_t j = 0; j < a.keys; j++)
             o += rounded(cuts ? TW_BF16 : a.type, s[j]) *
                  operand(r, TW_ATTENTION_V, kept_at(r, &all, b, j, kh, plan) + c);
-          op_put(r, TW_ATTENTION_O, q + c, (double)(o / sum));
+          op_put(r, TW_ATTENTION_O, o_at + c, (double)(o / sum));
         }
         op_put(r, TW_ATTENTION_LSE, a.tokens ? h * a.tokens + start + i : lse_at(&a, b, i, h),
                (double)((most + logf(sum)) * (plan == LSE_BASE_2 ? (float)M_LOG2E : 1)));
@@ -267,6 +268,7 @@ static void honest_forward_kernels_pass_and_wrong_ones_do_not(void **state) {
       "attention b=1 hq=2 hkv=2 sq=65 sk=65 d=128 causal=1 a=bf16",
       "attention b=1 hq=4 hkv=2 sq=20 sk=300 d=32 causal=1 a=f16",
       "attention b=1 hq=2 hkv=1 sq=40 sk=40 d=16 a=f32",
+      "attention b=2 hq=4 hkv=2 sq=20 sk=33 d=16 causal=1 pitch=140 a=bf16",
       "attention b=1 hq=2 hkv=1 sq=40 sk=70 d=16 causal=1 window=17 a=bf16",
       "attention b=1 hq=4 hkv=1 sq=40 sk=70 d=16 softcap=100 a=bf16",
       "attention b=1 hq=4 hkv=1 sq=40 sk=70 d=16 softcap=5 a=f32",
@@ -386,6 +388,9 @@ static void lengths_and_pages_are_legal(void **state) {
 
 static void impossible_problems_are_refused(void **state) {
   (void)state;
+  op_expect_refused("attention b=1 hq=4 hkv=2 sq=3 sk=5 d=8 pitch=31 a=f32", "at least the 32 elements");
+  op_expect_refused("attention b=1 hq=4 hkv=2 sq=3 sk=5 d=8 pitch=64 page=2 a=f32", "requires page=0");
+  op_expect_refused("attention b=1 hq=4 hkv=2 sq=3 sk=5 d=8 pitch=64 pass=backward a=f32", "do not support pitch=64");
   op_expect_refused("attention b=1 hq=3 hkv=2 sq=4 sk=4 d=8 a=bf16", "hkv must divide hq");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=5 sk=4 d=8 causal=1 a=bf16", "give sq <= sk");
   op_expect_refused("attention b=1 hq=2 hkv=2 sq=4 sk=4 d=8", "expected bf16, f16 or f32");

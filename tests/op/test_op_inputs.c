@@ -19,6 +19,7 @@ static const char *const problems[] = {
     "gemm m=16 n=16 k=16 a=f16 b=f16 c=f32 acc=f32 b_transposed=1 lda=20 ldb=24 ldc=18",
     "gemm m=16 n=16 k=16 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1 glu=silu",
     "gemm m=16 n=16 k=16 a=bf16 b=bf16 c=bf16 acc=f32 rotary=halves head=8 heads=2 positions=8",
+    "attention b=2 hq=4 hkv=2 sq=8 sk=9 d=16 causal=1 pitch=130 a=f32",
     "gemm m=16 n=16 k=16 a=bf16 b=bf16 c=bf16 acc=f32 bias=full d=c",
     "gemm m=16 n=16 k=16 a=i8 b=i8 c=i8 acc=i32 bias=row scale=0.01",
     "gemm m=16 n=16 k=16 a=i8 b=i8 c=i32 acc=i32 bias=full",

@@ -23,7 +23,7 @@ enum {
 static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
-  const tw_status without = tw_attention_without(&a, TW_ATTENTION_TOKENS, "decode kernels", error);
+  const tw_status without = tw_attention_without(&a, TW_ATTENTION_TOKENS | TW_ATTENTION_PITCH, "decode kernels", error);
   if (without != TW_OK) return without;
   if ((a.type == TW_BF16 || a.type == TW_F16) && a.d % 16 == 0 && a.d <= D_MAX && a.scale > 0 && !a.backward &&
       a.queries * a.group <= ROWS_MAX)

@@ -26,6 +26,7 @@ static tw_status supports_forward(const tw_tile_machine *machine, const tw_probl
   const tw_status without =
       tw_attention_without(&a, TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE, "tile kernels of wgmma", error);
   if (without != TW_OK) return without;
+  TW_REJECT_IF(a.pitch % 8, "unsupported pitch=%" PRId64 "; TMA requires a multiple of 8 elements", a.pitch);
   if ((a.type == TW_BF16 || a.type == TW_F16) && a.d % 16 == 0 && a.d >= TW_TILE_ATTENTION_LEAST_D && a.d <= D_MAX &&
       a.scale > 0)
     return TW_OK;
