@@ -61,6 +61,10 @@ class Block(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         b, t, dim = x.shape
+        if isinstance(self.qkv, twt.Linear):
+            cos, sin = self.cos[:t], self.sin[:t]
+            q, k, v = twt.rotary_linear(self.norm[0](x), self.qkv.weight, cos, sin, (self.heads, self.kv_heads))
+            return self.rest(x, self.attend(q, k, v).reshape(b, t, dim))
         heads = self.qkv(self.norm[0](x)).view(b, t, self.heads + 2 * self.kv_heads, self.size)
         q, k, v = heads.split((self.heads, self.kv_heads, self.kv_heads), 2)
         return self.rest(x, self.attend(self.rotate(q), self.rotate(k), v).reshape(b, t, dim))

@@ -208,6 +208,42 @@ class Products(unittest.TestCase):
         with self.assertRaisesRegex(tw.UsageError, "even number of weight rows"):
             twt.gated_linear(x, weight[:3])
 
+    def test_rotary_linear(self):
+        """Queries and keys of one projection are turned, values are not; with gradients and without, as one operator and as two."""
+        for dtype in (torch.float32, torch.float64):
+            x, weight = torch.randn(2, 7, 20, dtype=dtype), torch.randn(6 * 8, 20, dtype=dtype)
+            cos, sin = torch.randn(7, 4, dtype=dtype), torch.randn(7, 4, dtype=dtype)
+            for interleaved in (False, True):
+                heads = torch.nn.functional.linear(x, weight).unflatten(-1, (6, 8)).split((3, 2, 1), 2)
+                expected = [*(twt.rotary(h, cos, sin, interleaved) for h in heads[:2]), heads[2]]
+                for wanted in (False, True):
+                    actual = twt.rotary_linear(x.clone().requires_grad_(wanted), weight, cos, sin, (3, 2), interleaved)
+                    self.assertEqual([part.requires_grad for part in actual], [wanted] * 3)
+                    for ours, right in zip(actual, expected):
+                        torch.testing.assert_close(ours.detach(), right, rtol=1e-5, atol=1e-4)
+                whole = _gemm.rotary_linear(x, weight, cos, sin, 5, interleaved)
+                torch.testing.assert_close(whole, torch.cat([h.flatten(2) for h in expected], -1), rtol=1e-5, atol=1e-4)
+        keys = _gemm.problem_of(x.flatten(0, 1).shape, (20, 1), weight.shape, (20, 1), "bf16", True, "", _gemm.rotary_keys(cos, 5, True))
+        self.assertEqual({key: keys[key] for key in ("n", "rotary", "head", "heads", "positions")},
+                         dict(n=48, rotary="interleaved", head=8, heads=5, positions=7))
+        with self.assertRaisesRegex(tw.UsageError, "rotary_linear: expected x of ... x s x k, tables of s x d / 2"):
+            twt.rotary_linear(x, weight, cos[:5], sin[:5], (3, 2))
+        with self.assertRaisesRegex(tw.UsageError, "and 7 heads"):
+            twt.rotary_linear(x, weight, cos, sin, (4, 3))
+        with self.assertRaisesRegex(tw.UsageError, "operands must have one type"):
+            twt.rotary_linear(x, weight, cos.float(), sin, (3, 2))
+
+    def test_parts_of_a_projection_are_not_copied(self):
+        rows = torch.randn(2, 7, 6 * 8)
+        q, k, v = rows.unflatten(-1, (6, 8)).split((4, 1, 1), 2)
+        self.assertEqual(_attention.pitch_of(q, k, v), 48)
+        self.assertEqual(_attention.pitch_of(q[:1], k[:1], v[:1]), 48)
+        self.assertEqual(_attention.pitch_of(q, k.contiguous(), v), 0)  # one of them would be read wrongly
+        self.assertEqual(_attention.pitch_of(q[:, 1:], k[:, 1:], v[:, 1:]), 0)
+        self.assertEqual(_attention.pitch_of(*(x.contiguous() for x in (q, k, v))), 0)
+        self.assertEqual(_attention.pitch_of(*(x.transpose(1, 2).contiguous().transpose(1, 2) for x in (q, k, v))), 0)
+        self.assertEqual(_attention._keys(q.shape, k.shape, False, 8**-0.5, False, 48), dict(b=2, hq=4, hkv=1, sq=7, sk=7, d=8, pitch=48))
+
     def test_problems_of_layouts(self):
         """Keys of kernels follow shapes and strides; a residual or bias has C's type, and gates half of the columns."""
         a, b = torch.empty(8, 16), torch.empty(24, 16)
@@ -889,12 +925,14 @@ class Tuning(unittest.TestCase):
             (4, "gemm", dict(gemm, bias="row")),
             (4, "gemm", dict(gemm, bias="full", d="c")),
             (3, "gemm", dict(gemm, glu="silu", b_transposed=1)),
+            (5, "gemm", dict(gemm, rotary="halves", head=32, heads=1, positions=32)),
             (4, "gemm", dict(gemm, packed=1, b="i4", group=32)),
             (4, "layernorm", dict(size, eps=1e-5)),
             (3, "layernorm", dict(size, norm="rms", eps=1e-5)),
             (2, "softmax", size),
             (4, "rotary", dict(b=1, h=2, s=8, d=64, ldx=192, a="bf16")),
             (5, "attention", sizes),
+            (5, "attention", dict(sizes, pitch=256)),
             (9, "attention", {**sizes, "pass": "backward"}),
             (7, "attention", {**sizes, "lengths": 1, "page": 2, "softcap": 5.0}),
             (6, "attention", {**sizes, "tokens": 40}),
@@ -1172,7 +1210,7 @@ class References(unittest.TestCase):
 
     FOLDER = Path(__file__).resolve().parents[2] / "src/target/cuda/prompts"
     KEYS = {
-        "gemm": dict(a_transposed=0, b_transposed=0, relu=0, gelu="none", glu="none", scale=1.0),
+        "gemm": dict(a_transposed=0, b_transposed=0, relu=0, gelu="none", glu="none", rotary="none", scale=1.0),
         "softmax": dict(log=0),
         "cumsum": dict(reverse=0, exclusive=0),
         "rotary": dict(interleaved=0, transposed=0),
@@ -1199,6 +1237,11 @@ class References(unittest.TestCase):
         self.check("gemm", dict(A=x.t(), B=w.t(), D=r), dict(a_transposed=1, n=8), {"C": twt.linear(x, w, residual=r)})
         for glu, name in (("silu", "silu"), ("gelu_erf", "gelu"), ("gelu_tanh", "gelu_tanh")):
             self.check("gemm", dict(A=x, B=w), dict(b_transposed=1, n=4, glu=glu), {"C": twt.gated_linear(x, w, name)})
+        cos, sin = torch.randn(3, 2), torch.randn(3, 2)
+        for interleaved in (False, True):
+            parts = twt.rotary_linear(x.view(3, 3, 20), torch.cat((w, w[:4])), cos, sin, (2,), interleaved)
+            turned = dict(rotary="interleaved" if interleaved else "halves", head=4, heads=2, positions=3)
+            self.check("gemm", dict(A=x, B=torch.cat((w, w[:4])), COS=cos, SIN=sin), dict(b_transposed=1, n=12, **turned), {"C": torch.cat(parts, 2).reshape(9, 12)})
         self.check("gemm", dict(A=x, B=w), dict(b_transposed=1, n=8, relu=1, scale=0.5), {"C": torch.relu(0.5 * x @ w.t())})
         self.check("gemm", dict(A=x, B=w), dict(b_transposed=1, n=8, gelu="erf"), {"C": torch.nn.functional.gelu(x @ w.t())})
         for op, conv, f, sizes in (("conv2d", "rsck", torch.nn.functional.conv2d, (6, 7)), ("conv3d", "trsck", torch.nn.functional.conv3d, (4, 6, 7))):

@@ -27,6 +27,8 @@ def operators(device, dtype):
         (_gemm.matmul, (new(2, m, 16), new(16, 24))),
         (_gemm.linear_add, (new(m, 16), new(24, 16), new(m, 24))),
         (_gemm.gated_linear, (new(m, 16), new(24, 16), "silu")),
+        (_gemm.rotary_linear, (new(2, 4, 16), new(24, 16), new(4, 4), new(4, 4), 2, False)),
+        (_gemm.rotary_linear, (new(1, 4, 16), new(24, 16), new(4, 3), new(4, 3), 3, True)),
         (_rows.layer_norm, (new(4, 16), new(16), new(16), 1e-5)),
         (_rows.rms_norm, (new(4, 16), new(16), 1e-5)),
         (_rows.group_norm, (new(2, 4, 8), 2, new(4), new(4), 1e-5)),

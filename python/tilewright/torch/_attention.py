@@ -9,7 +9,7 @@ import torch
 from .._library import UsageError
 from . import _device
 from ._register import Direct, constant, operator
-from ._routes import is_direct, planned, start
+from ._routes import ROUTES, is_direct, planned, start
 
 # ---- attention ----
 
@@ -28,9 +28,20 @@ def check_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
         raise UsageError(f"tilewright.torch.scaled_dot_product_attention: operands must have one type and device (found {found})")
 
 
-def _keys(q_shape: Any, k_shape: Any, causal: bool, scale: float, backward: bool) -> "dict[str, Any]":
+def pitch_of(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> int:
+    """Elements from one position to the next, where q, k and v are parts of longer rows, as of one projection; 0: some have to be dense."""
+    if q.is_contiguous():
+        return 0
+    pitch, d = q.stride(1), q.shape[3]
+    fits = all(x.stride() == (x.shape[1] * pitch, pitch, d, 1) or (x.shape[0] == 1 and x.stride()[1:] == (pitch, d, 1)) for x in (q, k, v))
+    return pitch if fits and pitch % 8 == 0 and pitch > max(q.shape[2], k.shape[2]) * d else 0
+
+
+def _keys(q_shape: Any, k_shape: Any, causal: bool, scale: float, backward: bool, pitch: int = 0) -> "dict[str, Any]":
     b, sq, hq, d = q_shape
     made: "dict[str, Any]" = dict(b=b, hq=hq, hkv=k_shape[2], sq=sq, sk=k_shape[1], d=d)
+    if pitch:
+        made["pitch"] = pitch
     if causal:
         made["causal"] = 1
     if backward:
@@ -40,24 +51,34 @@ def _keys(q_shape: Any, k_shape: Any, causal: bool, scale: float, backward: bool
     return made
 
 
-def route(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float, backward: bool) -> Any:
-    key = ("attention", q.shape, k.shape, q.dtype, q.device, causal, scale, backward)
+def route(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float, backward: bool, pitch: int = 0) -> Any:
+    key = ("attention", q.shape, k.shape, q.dtype, q.device, causal, scale, backward, pitch)
     if causal and q.shape[1] != k.shape[1]:
         return False  # PyTorch's mask begins at the first query, the kernels' ends at the last
-    return planned(key, "attention", 9 if backward else 5, q, lambda: _keys(q.shape, k.shape, causal, scale, backward))
+    return planned(key, "attention", 9 if backward else 5, q, lambda: _keys(q.shape, k.shape, causal, scale, backward, pitch))
+
+
+def forward_route(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, scale: float) -> "tuple[Any, int]":
+    """The forward kernel, and the pitch of its q, k and v; 0: they have to be dense."""
+    pitch = pitch_of(q, k, v)
+    if pitch and not (q.data_ptr() | k.data_ptr() | v.data_ptr()) & 15:
+        plan = route(q, k, causal, scale, False, pitch)
+        if plan or ROUTES.recorded is not None:
+            return plan, pitch
+    return route(q, k, causal, scale, False), 0
 
 
 @constant
-def is_known(q_shape: Any, k_shape: Any, dtype: Any, causal: bool, scale: float, backward: bool) -> bool:
+def is_known(q_shape: Any, k_shape: Any, dtype: Any, causal: bool, scale: float, backward: bool, pitch: int = 0) -> bool:
     """Has wisdom the kernel, and that of the backward pass? For torch.compile, as _gemm.is_known."""
     if dtype not in _device.TYPES or 0 in (*q_shape, *k_shape) or (causal and q_shape[1] != k_shape[1]):
         return False
     passes = (False, True) if backward else (False,)
-    return all(_device.has_kernel("attention", {**_keys(q_shape, k_shape, causal, scale, p), "a": _device.TYPES[dtype]}) for p in passes)
+    return all(_device.has_kernel("attention", {**_keys(q_shape, k_shape, causal, scale, p, pitch), "a": _device.TYPES[dtype]}) for p in passes)
 
 
-def has_kernel(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float, backward: bool) -> bool:
-    return is_known(tuple(int(n) for n in q.shape), tuple(int(n) for n in k.shape), q.dtype, causal, scale, backward)
+def has_kernel(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float, backward: bool, pitch: int = 0) -> bool:
+    return is_known(tuple(int(n) for n in q.shape), tuple(int(n) for n in k.shape), q.dtype, causal, scale, backward, pitch)
 
 
 _SDPA = getattr(torch.nn.functional, "scaled_dot_product_attention", None)  #: from PyTorch 2.0 on
@@ -93,12 +114,12 @@ def _weights(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float) -> to
 
 def _attention(q, k, v, causal, scale):
     check_attention(q, k, v)
-    plan = route(q, k, causal, scale, False)
+    plan, pitch = forward_route(q, k, v, causal, scale)
     lse = q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
     if not plan:
         return by_pytorch(q, k, v, causal, scale).contiguous(), lse.zero_()  # which nothing reads
     out = q.new_empty(q.shape)
-    start(plan, q.contiguous(), k.contiguous(), v.contiguous(), out, lse)
+    start(plan, *((q, k, v) if pitch else (x.contiguous() for x in (q, k, v))), out, lse)
     return out, lse
 
 
@@ -109,7 +130,7 @@ def _attention_fake(q, k, v, causal, scale):
 
 def _attention_backward(q, k, v, out, lse, g, causal, scale):
     # Without the forward kernel there is no log of the sums.
-    plan = route(q, k, causal, scale, False) and route(q, k, causal, scale, True)
+    plan = forward_route(q, k, v, causal, scale)[0] and route(q, k, causal, scale, True)
     if not plan:
         return _gradients(q, k, v, out, g, causal, scale)
     dq, dk, dv = (x.new_empty(x.shape) for x in (q, k, v))

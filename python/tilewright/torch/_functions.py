@@ -40,6 +40,23 @@ def gated_linear(x: torch.Tensor, weight: torch.Tensor, activation: str = "silu"
     return (_gemm.direct_gated_linear if direct else _gemm.gated_linear)(x, weight, activation)
 
 
+def rotary_linear(
+    x: torch.Tensor, weight: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, heads: "Sequence[int]", interleaved: bool = False
+) -> "list[torch.Tensor]":
+    """x weight^T of b x s x k, divided into heads of d elements: b x s x h x d for each h of `heads`, whose pairs `rotary` turns, and for the
+    heads that are left, as the projection to queries, keys and values. Without gradients one kernel multiplies and turns."""
+    d, turned = 2 * cos.shape[-1], sum(heads)
+    _gemm.check_rotary(x, weight, cos, sin, turned)
+    more = _gemm.rotary_keys(cos, turned, interleaved)
+    apart = _needs_gradient(x, weight, cos, sin) or (is_traced(x) and not _gemm.has_kernel(x, weight, True, "", more))
+    if apart:
+        y = _gemm.layer(x, weight, None)
+    else:
+        y = (_gemm.direct_rotary_linear if is_direct(x, weight, cos, sin) else _gemm.rotary_linear)(x, weight, cos, sin, turned, interleaved)
+    parts = y.unflatten(-1, (-1, d)).split((*heads, weight.shape[0] // d - turned), -2)
+    return [rotary(part, cos, sin, interleaved) if apart and i < len(heads) else part for i, part in enumerate(parts)]
+
+
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The product of matrices, as torch.matmul. Vectors and batches of b are PyTorch's."""
     if b.dim() != 2 or a.dim() < 2:
@@ -189,15 +206,17 @@ def scaled_dot_product_attention(
     factor = q.shape[-1] ** -0.5 if scale is None else float(scale)
     if not is_compiling() and is_plain(q, k, v):
         _attention.check_attention(q, k, v)
-        plan = _attention.route(q, k, is_causal, factor, False)
+        plan, _ = _attention.forward_route(q, k, v, is_causal, factor)
         if _needs_gradient(q, k, v):
             plan = _attention.route(q, k, is_causal, factor, True) and plan
         if not plan:
             return _attention.by_pytorch(q, k, v, is_causal, factor).transpose(1, 2)
-    if is_traced(q) and not _attention.has_kernel(q, k, is_causal, factor, _needs_gradient(q, k, v)):
+    pitch = _attention.pitch_of(q, k, v) if is_traced(q) and not _needs_gradient(q, k, v) else 0
+    in_place = pitch and _attention.has_kernel(q, k, is_causal, factor, False, pitch)
+    if is_traced(q) and not in_place and not _attention.has_kernel(q, k, is_causal, factor, _needs_gradient(q, k, v)):
         _attention.check_attention(q, k, v)
         return _attention.by_pytorch(q, k, v, is_causal, factor).transpose(1, 2)
-    if is_traced(q):  # the compiler's copy is faster than PyTorch's own, and may be fused with the computation before it
+    if is_traced(q) and not in_place:  # the compiler's copy is faster than PyTorch's own, and may be fused with the computation before it
         q, k, v = (x.contiguous() for x in (q, k, v))
     direct = is_direct(q, k, v)
     return (_attention.direct_attention if direct else _attention.attention)(q, k, v, is_causal, factor)[0].transpose(1, 2)

@@ -8,6 +8,7 @@ import torch
 
 from .._library import UsageError
 from . import _device, _host, _kept, _register
+from ._attention import rotary_by_pytorch
 from ._gate import by_pytorch as gate_by_pytorch
 from ._gate import check_activation
 from ._register import Direct, operator
@@ -40,8 +41,10 @@ ADDED: "dict[str, dict[str, Any]]" = {
 }
 
 
-def problem_of(a_shape: Any, a_stride: Any, b_shape: Any, b_stride: Any, name: str, transposed: bool, added: str) -> "dict[str, Any]":
-    """The kernel's keys for a product of matrices. op(b) is b transposed for weights, which are n x k."""
+def problem_of(
+    a_shape: Any, a_stride: Any, b_shape: Any, b_stride: Any, name: str, transposed: bool, added: str, more: Any = ()
+) -> "dict[str, Any]":
+    """The kernel's keys for a product of matrices. op(b) is b transposed for weights, which are n x k. `more`: pairs of a key and its value."""
     (m, k), n = a_shape, b_shape[0 if transposed else 1]
     (at, lda), (bt, ldb) = layout(a_shape, a_stride) or (False, k), layout(b_shape, b_stride) or (False, b_shape[1])
     bt ^= transposed
@@ -49,6 +52,7 @@ def problem_of(a_shape: Any, a_stride: Any, b_shape: Any, b_stride: Any, name: s
     keys.update({key: 1 for key, given in (("a_transposed", at), ("b_transposed", bt)) if given})
     keys.update({key: ld for key, ld, dense in (("lda", lda, m if at else k), ("ldb", ldb, k if bt else n)) if ld != dense})
     keys.update({key: value for key, value in ADDED[added].items() if (key, value, name) != ("d", "c", "f32")})
+    keys.update(more)
     return keys
 
 
@@ -66,19 +70,21 @@ def _flat(shape: Any, stride: Any) -> "tuple[Any, Any]":
 
 
 @_register.constant
-def is_known(a_shape: Any, a_stride: Any, b_shape: Any, b_stride: Any, dtype: Any, device: str, transposed: bool, added: str) -> bool:
+def is_known(
+    a_shape: Any, a_stride: Any, b_shape: Any, b_stride: Any, dtype: Any, device: str, transposed: bool, added: str, more: Any = ()
+) -> bool:
     """Has wisdom a kernel for the product? For torch.compile, which fuses more where PyTorch computes it."""
     if device != "cuda" or dtype not in _device.TYPES or 0 in a_shape or 0 in b_shape:
         return device != "cuda"
     if dtype == torch.float32 and not may_split():
         return False
     shape, stride = _flat(a_shape, a_stride)
-    return _device.has_kernel("gemm", problem_of(shape, stride, b_shape, b_stride, _device.TYPES[dtype], transposed, added))
+    return _device.has_kernel("gemm", problem_of(shape, stride, b_shape, b_stride, _device.TYPES[dtype], transposed, added, more))
 
 
-def has_kernel(a: torch.Tensor, b: torch.Tensor, transposed: bool, added: str) -> bool:
+def has_kernel(a: torch.Tensor, b: torch.Tensor, transposed: bool, added: str, more: Any = ()) -> bool:
     ints = [tuple(int(n) for n in numbers) for numbers in (a.shape, a.stride(), b.shape, b.stride())]
-    return is_known(*ints, a.dtype, a.device.type, transposed, added)
+    return is_known(*ints, a.dtype, a.device.type, transposed, added, more)
 
 
 def gradient_has_kernel(x: torch.Tensor, weight: torch.Tensor) -> bool:
@@ -269,28 +275,28 @@ class Fused:
 
     __slots__ = ("plan",)
 
-    def __init__(self, x: torch.Tensor, weight: torch.Tensor, added: str):
+    def __init__(self, x: torch.Tensor, weight: torch.Tensor, added: str, more: Any):
         self.plan = None
         a = rows_of(x)
         if a.device.type != "cuda" or a.dtype not in _device.TYPES or 0 in (*a.shape, *weight.shape):
             return
         if a.dtype == torch.float32 and not may_split():
             return
-        keys = problem_of(a.shape, a.stride(), weight.shape, weight.stride(), _device.TYPES[a.dtype], True, added)
+        keys = problem_of(a.shape, a.stride(), weight.shape, weight.stride(), _device.TYPES[a.dtype], True, added, more)
         ROUTES.record("gemm", keys, a.device)
         if a.data_ptr() == x.data_ptr() and layout(a.shape, a.stride()) and layout(weight.shape, weight.stride()):
-            self.plan = _device.plan_for("gemm", keys, 4 if added == "residual" else 3, a.device)
+            self.plan = _device.plan_for("gemm", keys, 5 if more else 4 if added == "residual" else 3, a.device)
 
 
-def _fused_route(x: torch.Tensor, weight: torch.Tensor, added: str) -> Any:
-    key = (added, x.shape, x.stride(), x.dtype, x.device, weight.shape, weight.stride(), weight.dtype, weight.device)
+def _fused_route(x: torch.Tensor, weight: torch.Tensor, added: str, more: Any = ()) -> Any:
+    key = ("fused", added, more, x.shape, x.stride(), x.dtype, x.device, weight.shape, weight.stride(), weight.dtype, weight.device)
     if x.dtype is torch.float32:
         key = (*key, may_split())
     route = ROUTES.get(key)
     if route is None:
-        check_operands("linear" if added == "residual" else "gated_linear", x, weight, None, True)
+        check_operands("linear" if added == "residual" else "rotary_linear" if more else "gated_linear", x, weight, None, True)
         try:
-            ROUTES[key] = route = Fused(x, weight, added)
+            ROUTES[key] = route = Fused(x, weight, added, more)
         except LookupError:
             return None
     return route.plan
@@ -397,6 +403,58 @@ gated_linear = operator(
 )
 direct_linear_add = Direct(_linear_add, _linear_add_setup, _linear_add_backward)
 direct_gated_linear = Direct(_gated_linear, _gated_setup, _gated_backward)
+
+
+# ---- a product whose heads are rotated ----
+
+
+def rotary_keys(cos: torch.Tensor, heads: int, interleaved: bool) -> "tuple[tuple[str, Any], ...]":
+    positions, half = (int(n) for n in cos.shape)
+    return ("rotary", "interleaved" if interleaved else "halves"), ("head", 2 * half), ("heads", heads), ("positions", positions)
+
+
+def check_rotary(x: torch.Tensor, weight: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, heads: int) -> None:
+    check_operands("rotary_linear", x, weight, None, True)
+    d = 2 * cos.shape[-1] if cos.dim() == 2 else 0
+    if x.dim() < 2 or not d or cos.shape != sin.shape or cos.shape[0] != x.shape[-2] or weight.shape[0] % d or not 0 < heads * d <= weight.shape[0]:
+        raise UsageError(
+            "tilewright.torch.rotary_linear: expected x of ... x s x k, tables of s x d / 2, and weight rows in heads of d, of which some are "
+            f"rotated (found {list(x.shape)}, {list(cos.shape)}, {list(sin.shape)}, {list(weight.shape)} and {heads} heads)"
+        )
+    if any((t.dtype, t.device) != (x.dtype, x.device) for t in (cos, sin)):
+        found = ", ".join(f"{t.dtype} on {t.device}" for t in (x, cos, sin))
+        raise UsageError(f"tilewright.torch.rotary_linear: operands must have one type and device (found {found}); convert one")
+
+
+def rotary_linear_by_pytorch(x, weight, cos, sin, heads, interleaved):
+    y, d = _plain(x, weight), 2 * cos.shape[-1]
+    turned = rotary_by_pytorch(y[..., : heads * d].reshape(-1, x.shape[-2], heads, d), cos, sin, interleaved)
+    return torch.cat((turned.reshape(*y.shape[:-1], heads * d), y[..., heads * d :]), -1)
+
+
+def _rotary_linear(x, weight, cos, sin, heads, interleaved):
+    check_rotary(x, weight, cos, sin, heads)
+    plan = _fused_route(x, weight, "", rotary_keys(cos, heads, interleaved))
+    if plan:
+        out, cos, sin = x.new_empty((*x.shape[:-1], weight.shape[0])), cos.contiguous(), sin.contiguous()
+        if _start_fused(plan, [_data(t) for t in (x, weight, cos, sin, out)]):
+            return out
+    return rotary_linear_by_pytorch(x, weight, cos, sin, heads, interleaved)
+
+
+def _rotary_linear_fake(x, weight, cos, sin, heads, interleaved):
+    check_rotary(x, weight, cos, sin, heads)
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
+_rotary_gradients = _register.recomputed(rotary_linear_by_pytorch, 0, 1, 2, 3)
+rotary_linear = operator(
+    "rotary_linear(Tensor x, Tensor weight, Tensor cos, Tensor sin, int heads, bool interleaved) -> Tensor",
+    _rotary_linear,
+    _rotary_linear_fake,
+    **_rotary_gradients,
+)
+direct_rotary_linear = Direct(_rotary_linear, *_rotary_gradients.values())
 
 
 # ---- past the dispatcher ----

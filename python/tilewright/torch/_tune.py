@@ -102,6 +102,11 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         planes = _packed.shuffled(*planes, keys["b"]) if shuffle == "mma" else planes
         every = (x, *(t.to(device) for t in planes), bias, keys["b"], group, shuffle)
         return (lambda: _packed.by_pytorch(*every)), (lambda: _packed.packed_linear(*every))
+    if op == "gemm" and get("rotary"):
+        s, angles = keys["positions"], torch.randn(keys["positions"], keys["head"] // 2, device=device)
+        x, weight = new(keys["m"] // s, s, keys["k"]), new(keys["n"], keys["k"])
+        how = angles.cos().to(dtype), angles.sin().to(dtype), keys["heads"], get("rotary") == "interleaved"
+        return (lambda: _gemm.rotary_linear_by_pytorch(x, weight, *how)), (lambda: _gemm.rotary_linear(x, weight, *how))
     if op == "gemm" and (get("glu") or get("bias") == "full"):
         x, weight = _matrix(keys["m"], keys["k"], False, get("lda", 0), dtype, device), new((2 if get("glu") else 1) * keys["n"], keys["k"])
         if get("glu"):
@@ -181,7 +186,8 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         starts = torch.tensor([0, *lengths]).cumsum(0).to(torch.int32).to(device)
         every = (q, k, v, starts, longest, bool(get("causal")), get("scale", keys["d"] ** -0.5), get("window", 0), float(get("softcap", 0.0)))
         return (lambda: _cached.varlen_by_pytorch(*every)), (lambda: _cached.varlen_operator(*every))
-    q, k, v = (new(keys["b"], keys[s], keys[h], keys["d"]) for s, h in (("sq", "hq"), ("sk", "hkv"), ("sk", "hkv")))
+    rows = ((keys[s], keys[h] * keys["d"]) for s, h in (("sq", "hq"), ("sk", "hkv"), ("sk", "hkv")))
+    q, k, v = (new(keys["b"], s, get("pitch") or width)[..., :width].unflatten(-1, (-1, keys["d"])) for s, width in rows)
     aligned_at_the_end = get("causal") and keys["sq"] != keys["sk"] and get("pass") != "backward"
     if aligned_at_the_end or any(get(key) for key in ("window", "softcap", "lengths", "page")):
         b, sk, page, lengths, pages = keys["b"], keys["sk"], get("page", 0), None, None
