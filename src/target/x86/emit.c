@@ -383,16 +383,27 @@ static void emit_few_sums(tw_text *t, int lanes) {
   tw_text_add(t, "  }\n}\n\n");
 }
 
-/* Products of few units of k: whole vectors of columns, then at most half of one. */
+/* Products of few units of k: while at least `least` columns are left, pairs of whole vectors, a whole one, or a part. */
 static void emit_few_units(tw_text *t, int lanes) {
+  const struct {
+    const char *name;
+    int least, step, vectors;
+    const char *columns;
+  } parts[] = {{"few_whole", 2 * lanes, 2 * lanes, 2, "0"},
+               {"few_whole", lanes, lanes, 1, "0"},
+               {"few_whole", lanes / 2 + 1, lanes, 1, "n"},
+               {"few_half", 1, lanes / 2, 1, "n"}};
   emit_few(t, "few_units", 'k');
-  for (int k = 1; k <= X86_FEW_UNITS; k++)
-    tw_text_add(t,
-                "  case %d:\n    for (; n > %d; n -= %d, b += %d, c += %d)\n"
-                "      few_whole(%d, m, n, a, a_row, a_step, b, b_row, c, c_pitch, into, alpha_beta);\n"
-                "    if (n > 0) few_half(%d, m, n, a, a_row, a_step, b, b_row, c, c_pitch, into, alpha_beta);\n"
-                "    break;\n",
-                k, lanes / 2, lanes, lanes * X86_UNIT, lanes * X86_UNIT, k, k);
+  for (int k = 1; k <= X86_FEW_UNITS; k++) {
+    tw_text_add(t, "  case %d:\n", k);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+      tw_text_add(t,
+                  "    for (; n >= %d; n -= %d, b += %d, c += %d)\n"
+                  "      %s(%d, %d, m, %s, a, a_row, a_step, b, b_row, c, c_pitch, into, alpha_beta);\n",
+                  parts[i].least, parts[i].step, parts[i].step * X86_UNIT, parts[i].step * X86_UNIT, parts[i].name, k,
+                  parts[i].vectors, parts[i].columns);
+    tw_text_add(t, "    break;\n");
+  }
   tw_text_add(t, "  }\n}\n\n");
 }
 
