@@ -7,7 +7,7 @@
 #include "tilewright/status.h"
 
 /* `device` is a name: that of tw_traits.device, or of one GPU among several. NULL needs no lock: *out becomes -1.
- * Runs that are not timed share the lock. */
+ * Runs that are not timed share the lock. A thread that waits gets the lock before the present owner gets it again. */
 tw_status tw_device_lock(const char *device, bool shared, const tw_stop *, int *out, tw_error *);
 void tw_device_unlock(int lock);
 

@@ -1,7 +1,10 @@
 /* test_evaluate.c - trials and outcomes as messages: they read back as they were written, whoever evaluates gives the
  * same, what does not answer costs a line, and a device is measured on by one at a time. */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -515,12 +518,41 @@ static void a_device_is_held_between_processes(void **state) {
   close(ready[1]);
 }
 
+enum { TURNS = 60 };
+static int turns; /* of a thread that takes the device again and again */
+
+static void *take_turns(void *unused) {
+  (void)unused;
+  for (__atomic_store_n(&turns, 0, __ATOMIC_RELEASE); turns < TURNS; __atomic_add_fetch(&turns, 1, __ATOMIC_ACQ_REL)) {
+    int lock;
+    if (tw_device_lock(device, false, NULL, &lock, NULL) != TW_OK) break;
+    nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+    tw_device_unlock(lock);
+  }
+  return NULL;
+}
+
+static void a_waiting_thread_gets_the_device_next(void **state) {
+  (void)state;
+  pthread_t greedy;
+  int lock;
+  turns = -1;
+  snprintf(device, sizeof device, "test/%d", (int)getpid());
+  assert_int_equal(pthread_create(&greedy, NULL, take_turns, NULL), 0);
+  while (__atomic_load_n(&turns, __ATOMIC_ACQUIRE) < 1) sched_yield();
+  assert_int_equal(tw_device_lock(device, false, NULL, &lock, NULL), TW_OK);
+  const int missed = __atomic_load_n(&turns, __ATOMIC_ACQUIRE);
+  tw_device_unlock(lock);
+  pthread_join(greedy, NULL);
+  assert_true(missed < TURNS / 2);
+}
+
 static int remove_locks(void **state) {
   (void)state;
   char path[200];
-  static const char *const folders[] = {"/run/lock", "/tmp"};
-  for (int i = 0; i < 2; i++) {
-    snprintf(path, sizeof path, "%s/tilewright-test-%d.lock", folders[i], (int)getpid());
+  static const char *const folders[] = {"/run/lock", "/tmp"}, *const names[] = {"lock", "next"};
+  for (int i = 0; i < 4; i++) {
+    snprintf(path, sizeof path, "%s/tilewright-test-%d.%s", folders[i / 2], (int)getpid(), names[i % 2]);
     unlink(path);
   }
   return 0;
@@ -611,6 +643,7 @@ int main(void) {
       cmocka_unit_test_setup(a_journal_keeps_a_runner_apart, start),
       cmocka_unit_test_setup_teardown(one_measurement_at_a_time_and_builds_beside_it, start, remove_locks),
       cmocka_unit_test_setup_teardown(a_device_is_held_between_processes, start, remove_locks),
+      cmocka_unit_test_setup_teardown(a_waiting_thread_gets_the_device_next, start, remove_locks),
       cmocka_unit_test_setup(what_is_read_does_not_fill_memory, start),
       cmocka_unit_test_setup(a_trial_ends_at_its_deadline_and_when_interrupted, start),
       cmocka_unit_test_setup(simulators_look_at_the_clock, start),

@@ -379,7 +379,7 @@ static tw_status check_events(const timing *t, tw_error *error) {
   if (is_believable(t)) return TW_OK;
   return tw_fail(error, TW_FAILED,
                  "the driver's events show %.3g s per launch, the wall clock %.3g s; the kernel works outside of its "
-                 "launch, or falsifies the reports of its process",
+                 "launch or falsifies the reports of its process, or another program uses the device",
                  t->shown / t->launches, t->taken / t->launches);
 }
 
@@ -387,7 +387,7 @@ static tw_status check_new_inputs(double fresh, double median, tw_error *error) 
   if (fresh <= LONGER * median + LATER) return TW_OK;
   return tw_fail(error, TW_FAILED,
                  "a launch on new inputs takes %.3g times as long as a launch on earlier inputs; the kernel keeps "
-                 "results between launches",
+                 "results between launches, or another program uses the device",
                  fresh / median);
 }
 
