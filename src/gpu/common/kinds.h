@@ -4,7 +4,7 @@
 
 #include "gpu/common/family.h"
 
-enum { TW_TILE_PLAINEST = 3, TW_TILE_OPS = 160 };
+enum { TW_TILE_PLAINEST = 4, TW_TILE_OPS = 160 };
 
 typedef struct tw_tile_kind {
   const char *op;

@@ -140,8 +140,11 @@ static unsigned generation(const cuda_config *c) { return is_hopper(c) ? HOPPER 
   { "tile queries=64 keys=32 warps=4", "tile queries=128 keys=32 warps=8", "tile queries=32 keys=64" }
 #define PLAINEST_ROW                                                                                                   \
   { "row warps=1", "row warps=8", "row warps=32" }
+/* Columns of a tile are whole heads with rotary=halves. */
+#define PLAINEST_TILE                                                                                                  \
+  { "tile m=64 n=64", "tile m=64 n=128", "tile m=64 n=192", "tile m=64 n=256" }
 static const tw_tile_kind table[] = {
-    {"gemm", HOPPER, is_tile, &tw_tile_gemm, predict_gemm, {"tile m=64 n=64"}},
+    {"gemm", HOPPER, is_tile, &tw_tile_gemm, predict_gemm, PLAINEST_TILE},
     {"gemm", MMA_SYNC, NULL, &tw_tile_gemm_mma_sync, predict_gemm_mma, {"tile m=64 n=64"}},
     {"gemm", HOPPER, is_skinny, &tw_tile_skinny, cuda_predict_skinny, {"skinny n=32", "skinny n=16"}},
     {"gemm", HOPPER, is_sliced_k, &tw_tile_sliced_k, cuda_predict_sliced_k, {NULL}},
