@@ -143,9 +143,8 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
                    (long long)a.queries, (long long)a.keys);
   if (a.window && !a.causal) return tw_fail(error, TW_USAGE, "window=%lld requires causal=1", (long long)a.window);
   if (a.backward) {
-    const tw_status status = tw_attention_without(
-        &a, TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE | TW_ATTENTION_TOKENS | TW_ATTENTION_PITCH,
-        "problems with pass=backward", error);
+    const tw_status status =
+        tw_attention_without(&a, TW_ATTENTION_ANY & ~TW_ATTENTION_WINDOW, "problems with pass=backward", error);
     if (status != TW_OK) return status;
   }
   if (!(a.softcap >= 0 && a.softcap <= 1e6))

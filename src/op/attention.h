@@ -86,7 +86,8 @@ enum {
   TW_ATTENTION_LENGTHS = 4,
   TW_ATTENTION_PAGE = 8,
   TW_ATTENTION_TOKENS = 16,
-  TW_ATTENTION_PITCH = 32
+  TW_ATTENTION_PITCH = 32,
+  TW_ATTENTION_ANY = 63
 };
 tw_status tw_attention_without(const tw_attention *, unsigned keys, const char *kernels, tw_error *);
 

@@ -217,25 +217,18 @@ static tw_status check_rotary(const tw_gemm *g, tw_error *error) {
                    "rotary requires head, even, heads with head * heads of at most n=%" PRId64
                    ", and positions (found head=%" PRId64 " heads=%" PRId64 " positions=%" PRId64 ")",
                    g->n, g->head, g->heads, g->positions);
-  if (tw_is_real(g->a) && tw_is_real(g->b) && tw_is_real(g->c) && g->acc == TW_F32 && !g->gelu && !g->relu && !g->glu &&
-      g->bias == TW_GEMM_BIAS_NONE && !g->scales && !g->packed && !g->quantize)
-    return TW_OK;
-  return tw_fail(error, TW_USAGE,
-                 "rotary requires a, b and c of f32, f16 or bf16, and no bias, relu, gelu, glu, scales, packed or "
-                 "quantize");
+  return TW_OK;
 }
 
 static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
-  tw_status status = TW_OK;
+  const char *pairs = tw_gemm_pair_key(g);
   if (g->gelu && g->relu) return tw_fail(error, TW_USAGE, "relu=1 and gelu exclude each other; give one of them");
   if (g->gelu && tw_gemm_numerics_of(g).exact)
     return tw_fail(error, TW_USAGE, "gelu needs c of f32, f16 or bf16, not c=%s", tw_type_name(g->c));
-  if (g->glu && (tw_gemm_numerics_of(g).exact || g->gelu || g->relu || g->packed || g->scales || g->quantize ||
-                 g->bias != TW_GEMM_BIAS_NONE || g->scale != 1.0f || !tw_is_real(g->a) || !tw_is_real(g->b)))
-    return tw_fail(error, TW_USAGE,
-                   "glu needs a, b and c of f32, f16 or bf16, and no gelu, relu, bias, scale, packed or quantize");
-  status = check_rotary(g, error);
-  if (status != TW_OK) return status;
+  if (pairs && (!tw_is_real(g->a) || !tw_is_real(g->b) || !tw_is_real(g->c) || g->gelu || g->relu ||
+                g->bias != TW_GEMM_BIAS_NONE || (g->glu && (g->rotary || g->scale != 1.0f))))
+    return tw_fail(error, TW_USAGE, "%s needs a, b and c of f32, f16 or bf16, and no gelu, relu, bias%s", pairs,
+                   g->glu ? ", scale or rotary" : "");
   if (g->d != g->acc && (g->bias == TW_GEMM_BIAS_NONE || !tw_is_real(g->c) || g->acc != TW_F32))
     return tw_fail(error, TW_USAGE, "d=c needs a bias, and c of f32, f16 or bf16 (found c=%s)", tw_type_name(g->c));
   if (g->scales && !tw_is_float8(g->a) && g->a != TW_E4M3FNUZ)
@@ -328,8 +321,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
         error, TW_USAGE,
         "a_rounding needs a of f32, f16 or bf16 and b of i8, i4, mxfp4, mxfp6, bfp16 or ternary, not a=%s b=%s",
         tw_type_name(g.a), tw_type_name(g.b));
-  status = check_arithmetic(&g, error);
-  if (status != TW_OK) return status;
+  if ((status = check_rotary(&g, error)) != TW_OK || (status = check_arithmetic(&g, error)) != TW_OK) return status;
   if (!isfinite(g.scale)) return tw_fail(error, TW_USAGE, "scale does not fit a 32-bit float");
   if (g.c == TW_I32 && g.scale != 1.0f)
     return tw_fail(error, TW_USAGE, "scale must be 1 with c=i32, which stores the accumulator unchanged");

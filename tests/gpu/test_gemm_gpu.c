@@ -200,7 +200,11 @@ static void pairs_are_rotated_by_their_positions(void **state) {
   op_expect_refused("gemm m=4 n=8 k=4 rotary=halves head=4 heads=2 a=f32 b=f32 c=f32 acc=f32", "positions=0");
   op_expect_refused("gemm m=4 n=8 k=4 head=4 a=f32 b=f32 c=f32 acc=f32", "require rotary");
   op_expect_refused("gemm m=4 n=8 k=4 rotary=halves head=4 heads=1 positions=4 relu=1 a=f32 b=f32 c=f32 acc=f32",
-                    "no bias, relu");
+                    "rotary needs");
+  op_expect_refused("gemm m=4 n=8 k=4 rotary=halves head=4 heads=1 positions=4 glu=silu a=f32 b=f32 c=f32 acc=f32",
+                    "or rotary");
+  op_expect_refused("gemm m=4 n=8 k=4 rotary=halves head=4 heads=1 positions=4 a=i8 b=i8 c=f32 acc=i32",
+                    "rotary needs");
 }
 
 /* A as the format makes it, in blocks of 32 of a row, then plain sums; `rule` is what the kernel does. */

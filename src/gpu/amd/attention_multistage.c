@@ -25,10 +25,7 @@ enum {
 tw_status tw_tile_attention_multistage_supports(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
-  const tw_status without = tw_attention_without(&a,
-                                                 TW_ATTENTION_WINDOW | TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS |
-                                                     TW_ATTENTION_PAGE | TW_ATTENTION_TOKENS | TW_ATTENTION_PITCH,
-                                                 "tile kernels here", error);
+  const tw_status without = tw_attention_without(&a, TW_ATTENTION_ANY, "tile kernels here", error);
   if (without != TW_OK) return without;
   /* A product with P adds 32 columns of O at least, and a shared tile's swizzle repeats with 32 columns. */
   const bool divides = a.d % COLUMNS == 0 && a.d <= COLUMNS_MAX;

@@ -41,10 +41,7 @@ static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *er
     return tw_fail(error, TW_USAGE, "unsupported pass=backward: schedules on %s support pass=forward only",
                    s->config->name);
   const tw_attention a = tw_attention_of(s->problem);
-  const tw_status without = tw_attention_without(&a,
-                                                 TW_ATTENTION_WINDOW | TW_ATTENTION_SOFTCAP | TW_ATTENTION_LENGTHS |
-                                                     TW_ATTENTION_PAGE | TW_ATTENTION_TOKENS | TW_ATTENTION_PITCH,
-                                                 "Trainium's schedules", error);
+  const tw_status without = tw_attention_without(&a, TW_ATTENTION_ANY, "Trainium's schedules", error);
   if (without != TW_OK) return without;
   if (sq % 128 || sq > 128 * 128)
     return tw_fail(error, TW_USAGE, "unsupported sq=%lld; expected a multiple of 128 up to 16384", (long long)sq);
