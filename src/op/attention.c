@@ -478,8 +478,7 @@ static double bytes(const tw_problem *p) {
   const tw_attention a = tw_attention_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
-  const double of_keys = (double)o[TW_ATTENTION_K].bytes + (double)o[TW_ATTENTION_V].bytes;
-  return tw_operands_once(p) - (1 - share_of_keys(&a)) * of_keys;
+  return tw_operands_once(p) - (1 - share_of_keys(&a)) * tw_operand_bytes(&o[TW_ATTENTION_K], 2); /* and V */
 }
 
 /* Operations of the host, including bounds; an exponential counts as 16. */

@@ -349,6 +349,8 @@ static void cost_counts_what_is_seen(void **state) {
   p = op_problem("attention b=1 hq=1 hkv=1 sq=3 sk=5 d=1 causal=1 window=2 a=bf16");
   assert_true(p.op->operations(&p) == 2 * 3 * 2);
   assert_true(p.op->bytes(&p) == 2 * (2 * 3 + 2 * 4) + 4 * 3); /* of the keys, 4 are seen */
+  p = op_problem("attention b=1 hq=1 hkv=1 sq=3 sk=5 d=1 causal=1 window=2 pitch=100 a=bf16");
+  assert_true(p.op->bytes(&p) == 2 * (2 * 3 + 2 * 4) + 4 * 3);
   /* Three sequences have 1000 + 750 keys at least. */
   p = op_problem("attention b=3 hq=1 hkv=1 sq=1 sk=1000 d=8 lengths=1 a=bf16");
   assert_true(fabs(p.op->bytes(&p) - (2 * 8 * (2 * 3 + 2 * 1750) + 4 * 3 + 4 * 3)) < 1e-6);
