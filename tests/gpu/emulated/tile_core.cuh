@@ -154,7 +154,7 @@ namespace tw {
 struct barrier {
   static constexpr u32 bytes = 8;
   u32 at;
-  TW_FN void init(int count) const { emulated::barriers[at] = {count, count, 0, 0}; }
+  TW_FN void init(int count) const { emulated::init_barrier(at, count); }
   TW_FN void arrive() const { emulated::arrive(at, 1, 0); }
   TW_FN void expect(u32 bytes) const { emulated::arrive(at, 1, bytes); }
   TW_FN void arrive_after_copies() const {

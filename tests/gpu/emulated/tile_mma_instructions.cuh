@@ -9,10 +9,7 @@ namespace tw {
 template <class Value> TW_FN void mma_settle(Value &) {}
 TW_FN void mma_forget(float &x) { x = __uint_as_float(0xffffffffu); }
 TW_FN void mma_begin() {}
-TW_FN void mma_commit() {
-  emulated::batches[emulated::current].push_back(std::move(emulated::batch[emulated::current]));
-  emulated::batch[emulated::current].clear();
-}
+TW_FN void mma_commit() { emulated::commit_products(); }
 
 /* Element (line, k) of an operand with k along its rows, or (`turned`) across them. The swizzle exchanges pieces of 16 bytes. */
 inline double element_at(unsigned long long descriptor, bool turned, unsigned line, unsigned k) {
@@ -43,24 +40,14 @@ inline void perform(emulated::product_of_group &own) {
       }
   });
 }
-template <int Count> void mma_wait() {
-  auto &batches = emulated::batches[emulated::current];
-  while (batches.size() > Count) {
-    for (auto &p : batches.front()) perform(p);
-    batches.erase(batches.begin());
-  }
-}
-inline void issue(emulated::product_of_group p) {
-  if (emulated::late) emulated::batch[emulated::current].push_back(p);
-  else perform(p);
-}
+template <int Count> void mma_wait() { emulated::wait_products(Count); }
 template <class Type, int Cols, bool Tb> void mma_step(float (&d)[Cols / 2], const u32 (&a)[4], u64 b, int more) {
   static_assert(sizeof(Type) == 2, "other products are not emulated");
-  issue({d, a, 0, b, Cols, more, Tb});
+  emulated::issue_product({d, a, 0, b, Cols, more, Tb, perform});
 }
 template <class Type, int Cols, bool Ta, bool Tb> void mma_step(float (&d)[Cols / 2], u64 a, u64 b, int more) {
   static_assert(sizeof(Type) == 2 && !Ta, "other products are not emulated");
-  issue({d, nullptr, a, b, Cols, more, Tb});
+  emulated::issue_product({d, nullptr, a, b, Cols, more, Tb, perform});
 }
 
 struct matrices_stored {
