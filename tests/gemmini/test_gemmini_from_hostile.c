@@ -61,14 +61,15 @@ static void what_is_no_program_is_refused(void **state) {
   refuses_text(HEAD "for for for }", "error");
 }
 
-/* Half a million commands that do nothing, each another. */
+/* Half a million commands that do nothing, each another; with sanitizers a quarter. */
 static void a_huge_program_is_handled(void **state) {
   (void)state;
-  static const char source[] =
+  char source[] =
       HEAD PRODUCT "for (int i = 0; i < 500000; i++) config_ld(16 + i * 7919 % 64, 1.0f, 16, 1); fence(); }";
   tw_search_result out = {0};
   tw_improvement how = {0};
   tw_error error = {0};
+  if (example_stride() > 1) memcpy(strstr(source, "500000"), "125000", 6);
   must(improve_square(source, sizeof source - 1, &out, &how, &error), &error);
   assert_true(out.schedule.n > 0 && how.after.cost * 100 < out.start.cost);
   tw_search_result_clear(&out);

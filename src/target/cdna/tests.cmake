@@ -1,6 +1,7 @@
 # tests.cmake - ran after all tests are defined.
 list(APPEND TW_THREADED_TESTS test_cdna_sample)
-list(APPEND TW_SLOW_TESTS test_cdna_grid test_cdna_isa test_cdna_run test_cdna_tiles)
+list(APPEND TW_SLOW_TESTS test_cdna_checks test_cdna_grid test_cdna_isa test_cdna_register_tiles test_cdna_run test_cdna_tiles
+     test_cdna_time)
 # Kernels for AMD GPUs are compiled where clang-22 is there.
 if(TARGET test_cdna_run)
   set_tests_properties(test_cdna_run test_cdna_isa test_cdna_checks test_cdna_register_tiles test_cdna_tiles PROPERTIES SKIP_RETURN_CODE 77)
