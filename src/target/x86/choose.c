@@ -179,18 +179,21 @@ typedef struct fetches {
   double rows_of_panel;  /* a panel is fetched while this number of rows is computed with it */
   double panels_of_rows; /* rows of A are fetched, or packed, while they are computed with this number of panels */
   double split_of_n;     /* loss of each part when it overlaps with another */
+  double least_rows;     /* fewer rows wait for the panel */
 } fetches;
 
 /* Vectors take so long for their multiply-adds that little else counts, but for rows of an A larger than L2, which each
  * part reads again: a unit of 4 bytes takes 0.2 ns (20 GB/s for each of 16 cores, bench_x86_cores), the multiply-adds
- * with 32 columns 0.5 ns (126 GFLOP/s). A is packed once where m is split. AMX needs 98
+ * with 32 columns 0.5 ns (126 GFLOP/s). So fewer than 13 rows wait for a panel of a B larger than L2: on 16 cores
+ * 64 x 4096 x 1024 is 1.45 times as fast in 4 x 16 parts as in 8 x 8. A is packed once where m is split. AMX needs 98
  * cycles for 16 units of k of 32 rows and a panel, and waits for each line of 64 bytes from the last cache for 8: a
  * panel, or 32 rows of A, cost as much as 87 rows. Measured on 16 cores, 1024^3: 8 x 8 parts instead of 16 x 4 1.12
  * times as fast with bf16 (1.14 by this estimate), and instead of 8 x 4 1.2 times with u8. */
 static fetches fetches_of(const tw_gemm_plan *p) {
-  if (p->kernel->isa == X86_AMX) return (fetches){87, 2.7, 0};
-  const bool fits = p->spec.m * p->units * X86_UNIT <= x86_this_cpu()->l2;
-  return (fetches){p->packs_b ? 20 : 4, fits ? 0 : 0.4, 0.05};
+  if (p->kernel->isa == X86_AMX) return (fetches){87, 2.7, 0, 0};
+  const int64_t room = x86_this_cpu()->l2 / X86_UNIT / p->units; /* rows of A, or columns of B, that fit */
+  return (fetches){p->packs_b ? 20 : 4, p->spec.m <= room ? 0 : 0.4, 0.05,
+                   p->packs_b || p->has_codes || p->spec.n <= room ? 0 : 13};
 }
 
 /* Instructions for which the team starts one more thread, 0.8 us of vectors at two instructions a cycle. Measured on 16
@@ -236,8 +239,9 @@ static void choose_parts(tw_gemm_plan *p) {
     const bool whole = p->kernel->step > 1; /* parts are whole tiles */
     const double rows = (double)(whole ? most_tiles * p->strip_rows : x86_ceil_div(s->m, m));
     const double columns = (double)most_panels;
-    const double cost = ((rows + f.rows_of_panel) * columns + rows * f.panels_of_rows) * (1 + f.split_of_n * n) +
-                        1e-6 * (double)most_tiles;
+    const double of_panel = (rows > f.least_rows ? rows : f.least_rows) + f.rows_of_panel;
+    const double cost =
+        (of_panel * columns + rows * f.panels_of_rows) * (1 + f.split_of_n * n) + 1e-6 * (double)most_tiles;
     if (cost >= least) continue;
     least = cost;
     p->parts_m = m;
