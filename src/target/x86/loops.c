@@ -244,22 +244,24 @@ static int64_t rounded_at_once(const tw_gemm_plan *p) {
   return bytes < ROOM ? ROOM / bytes : 1;
 }
 
+/* Rows that need no conversion are packed as stored, except for the units after the last whole line: their last unit may
+ * be incomplete. */
 static void pack_strip(const job *j, const strip *t, int64_t block, int64_t units) {
+  enum { LINE = X86_LINE / X86_UNIT };
   const tw_gemm_plan *p = j->p;
   const int64_t unit = block * p->layout.block, bytes = tw_type_bits(p->spec.a) / 8;
-  const bool whole = (unit + units) * x86_kernel_group(p->kernel) <= p->spec.k;
-  const char *from = (const char *)j->o->a + t->row * p->spec.lda * bytes + unit * X86_UNIT;
-  int64_t stride = p->spec.lda * bytes;
   if (x86_pack_columns_of_a(p, j->o->a, t->row, t->rows, unit, units, (void *)t->a)) return;
-  if (x86_converts_a(p) || !whole) {
-    stride = units * X86_UNIT;
-    from = j->workspace + p->rows_at;
-    x86_convert_rows(p, j->o->a, t->row, t->rows, unit, units, j->workspace + p->rows_at, stride);
-  }
-  if (p->looks_up)
-    p->kernel->tabulate((char *)t->a, from, stride, t->rows, units);
-  else
-    p->kernel->transpose((char *)t->a, from, stride, t->rows, units);
+  int64_t stored = units; /* to be packed as stored */
+  if ((unit + units) * x86_kernel_group(p->kernel) > p->spec.k)
+    stored = (p->spec.k / x86_kernel_group(p->kernel) - unit) / LINE * LINE;
+  if (x86_converts_a(p) || (p->looks_up && stored < units)) stored = 0;
+  x86_tabulate *const pack = p->looks_up ? p->kernel->tabulate : p->kernel->transpose;
+  const int64_t stride = p->spec.lda * bytes, left = units - stored;
+  if (stored) pack((char *)t->a, (const char *)j->o->a + t->row * stride + unit * X86_UNIT, stride, t->rows, stored);
+  if (!left) return;
+  char *const rows = j->workspace + p->rows_at;
+  x86_convert_rows(p, j->o->a, t->row, t->rows, unit + stored, left, rows, left * X86_UNIT);
+  pack((char *)t->a + t->rows * stored * X86_UNIT, rows, left * X86_UNIT, t->rows, left);
 }
 
 static void pack_strips(const job *j, strips s, int64_t block) {
