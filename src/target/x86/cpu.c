@@ -73,7 +73,8 @@ void x86_emulate_amx(void) { amx_is_emulated = true; }
 static void ask_amx(void) {
 #if defined __x86_64__
   cpu.has[X86_AMX] = cpu.has[X86_AMX] && (may_use_amx() || amx_is_emulated);
-  cpu.slow_bf16 = __builtin_cpu_is("intel") && !cpu.has[X86_AMX];
+  cpu.whole_vectors = __builtin_cpu_is("intel");
+  cpu.slow_bf16 = cpu.whole_vectors && !cpu.has[X86_AMX];
 #endif
 }
 

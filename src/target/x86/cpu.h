@@ -10,6 +10,7 @@
 
 typedef struct x86_cpu {
   bool has[X86_ISAS]; /* the CPU has the set, and the process may use it */
+  bool whole_vectors; /* a multiply-add of half a vector of AVX-512 takes as long as of a whole one: Intel's */
   bool slow_bf16;     /* vdpbf16ps does less work per cycle than vfmadd231ps, and the CPU has no AMX */
   int64_t l1, l2, l3; /* bytes of data cache that one core can use; l3 may be shared */
   int64_t l3_share;   /* share of l3 for one core, if all cores that share it, and that the process may use, are busy */

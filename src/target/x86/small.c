@@ -7,10 +7,11 @@
 
 #include "gemm/product.h"
 #include "target/x86/choose.h"
+#include "target/x86/cpu.h"
 #include "target/x86/in_place.h"
 #include "target/x86/plan.h"
 
-enum { LANES = 16, DOTS = 4 /* columns of a tile of dots */ };
+enum { LANES = 16, HALF = LANES / 2, DOTS = 4 /* columns of a tile of dots */ };
 
 static __attribute__((noinline)) const x86_kernel *choose_kernel(void) {
   const tw_gemm_spec s = {.a = TW_F32, .b = TW_F32, .c = TW_F32};
@@ -33,13 +34,13 @@ typedef struct way {
   int64_t cost;      /* half cycles */
 } way;
 
-/* A multiply-add takes a cycle, or half a cycle with a vector of half the length. Fewer than four whole sums wait for
- * its latency. To begin and to store a sum takes two cycles. Loads under masks are a third slower. An element is
- * transposed in three quarters of a cycle, or in one if it moves alone. `packs`: B is not stored in the order of tiles,
- * but in that of dots. */
-static way way_of(int64_t m, int64_t n, int64_t k, bool packs, bool a_transposed, bool may_use_dots) {
-  enum { HALF = LANES / 2, LATENCY = 8 };
-  const int64_t halves = m * x86_ceil_div(n, HALF);
+/* A multiply-add takes a cycle, or half a cycle with a vector of half the length, unless the processor has no `fast_halves`.
+ * Fewer than four whole sums wait for its latency. To begin and to store a sum takes two cycles. Loads under masks are a
+ * third slower. An element is transposed in three quarters of a cycle, or in one if it moves alone. `packs`: B is not
+ * stored in the order of tiles, but in that of dots. */
+static way way_of(int64_t m, int64_t n, int64_t k, bool packs, bool a_transposed, bool may_use_dots, bool fast_halves) {
+  enum { LATENCY = 8 };
+  const int64_t halves = m * (fast_halves ? x86_ceil_div(n, HALF) : 2 * x86_ceil_div(n, LANES));
   const int64_t loops = (halves > LATENCY ? halves : LATENCY) * k;
   const int64_t tiles = loops + (n < HALF ? loops / 3 : 0) + 2 * halves + (packs ? k * n + k * n / 2 : 0);
   if (a_transposed || !may_use_dots) return (way){.cost = tiles};
@@ -48,11 +49,13 @@ static way way_of(int64_t m, int64_t n, int64_t k, bool packs, bool a_transposed
   return dots < tiles ? (way){.dots = true, .cost = dots} : (way){.cost = tiles};
 }
 
+/* Where rows of A are not vectors as stored, other costs decide. */
 static way cheapest(const tw_operands *x, bool may_use_dots) {
-  const way direct = way_of(x->m, x->n, x->k, x->b_transposed, x->a_transposed, may_use_dots);
-  way turned = way_of(x->n, x->m, x->k, !x->a_transposed, !x->b_transposed, may_use_dots);
+  const bool fast = !x->a_transposed || !x86_this_cpu()->whole_vectors;
+  const way direct = way_of(x->m, x->n, x->k, x->b_transposed, x->a_transposed, may_use_dots, fast);
+  way turned = way_of(x->n, x->m, x->k, !x->a_transposed, !x->b_transposed, may_use_dots, fast);
   turned.turned = true;
-  turned.cost += x->m * x->n / 2;
+  turned.cost += fast ? x->m * x->n / 2 : x->m * x->n;
   return direct.cost <= turned.cost ? direct : turned;
 }
 
@@ -70,15 +73,29 @@ static void become_row(tw_operands *x) {
   if (x->lda == 1) x->a_transposed = false, x->lda = x->k;
 }
 
+/* May rows of a transposed A be better vectors than short rows of B? Not on processors with fast vectors of half the
+ * length. */
+static inline bool may_turn(const tw_operands *x) {
+  return x->a_transposed && x->n <= HALF && x->m >= 2 * LANES && x86_this_cpu()->whole_vectors;
+}
+
 /* Products whose B is kept in registers. With more units, or with few rows, multiply-adds wait for one another. */
 static inline bool has_few_units(const tw_operands *x) {
   enum { FEWER_UNITS = 4, ROWS_LEAST = 4 };
-  return !x->b_transposed && x->k <= (x->m < ROWS_LEAST ? FEWER_UNITS : X86_FEW_UNITS);
+  return !x->b_transposed && x->k <= (x->m < ROWS_LEAST ? FEWER_UNITS : X86_FEW_UNITS) &&
+         !(2 * x->n <= x->k && may_turn(x));
 }
 
 /* Products with so few sums that each has several vectors. With fewer columns than rows most lanes would be empty. */
 static inline bool has_few_sums(const tw_operands *x) {
   return !x->b_transposed && x->m <= X86_FEW_SUMS_ROWS && x->m <= x->n && x->n <= LANES;
+}
+
+/* Likewise, with rows of a transposed A as vectors. More sums would take long to transpose. */
+static inline bool has_few_sums_turned(const tw_operands *x) {
+  enum { SUMS_MOST = 32 };
+  return x->a_transposed && x->n <= X86_FEW_SUMS_ROWS && x->n <= x->m && x->m <= LANES && x->m * x->n <= SUMS_MOST &&
+         x->k > X86_FEW_UNITS;
 }
 
 /* Products of rows with rows that need no estimate. With more sums it may be faster to transpose B. */
@@ -90,7 +107,7 @@ static inline bool is_best_as_dots(const tw_operands *x) {
 /* Products that need no estimate: it takes as long as a product of 4 x 4 x 4. */
 static inline bool is_best_in_place(const tw_operands *x) {
   enum { SHORT = 16 };
-  if (x->b_transposed) return false;
+  if (x->b_transposed || may_turn(x)) return false;
   if (x->n % LANES == 0 || x->m == 1) return true;
   return x->a_transposed ? x->n < LANES && (x->n >= x->m || (x->n > 2 && x->k <= SHORT))
                          : x->n >= x->m || x->k <= SHORT;
@@ -123,6 +140,19 @@ static inline void transpose_b(x86_in_place *p, bool dots, int64_t stride, float
   const int64_t pitch = ceil_of(dots ? p->units : p->columns, LANES);
   p->kernel->gather(room, p->b, stride, dots ? p->units : p->columns, pitch, dots ? p->columns : p->units, 1);
   p->b = room, p->b_row = pitch * X86_UNIT;
+}
+
+/* The transposed C, on the stack, then C. */
+static __attribute__((noinline)) void compute_few_sums_turned(const x86_kernel *kernel, const tw_operands *x) {
+  float sums[X86_FEW_SUMS_ROWS][LANES];
+  tw_operands y = *x;
+  transpose(&y);
+  const int64_t b_pitch = y.ldb * X86_UNIT, a_pitch = y.lda * X86_UNIT;
+  kernel->few_sums(y.m, y.n, y.k, y.a, y.a_transposed ? X86_UNIT : a_pitch, y.a_transposed ? a_pitch : X86_UNIT, y.b,
+                   b_pitch, sums, sizeof *sums, into_of(x) & X86_SCALED, &x->alpha);
+  float *c = x->c;
+  for (int64_t j = 0; j < x->m; j++, c += x->ldc)
+    for (int64_t i = 0; i < x->n; i++) c[i] = x->beta != 0 ? sums[i][j] + x->beta * c[i] : sums[i][j];
 }
 
 /* PART columns of C, or of the transposed C, at a time. The stack has memory for their B. False: too little. */
@@ -168,6 +198,10 @@ bool tw_product_compute_small(tw_operands *x, int threads) {
   if (small && few) {
     const int64_t a_row = x->a_transposed ? X86_UNIT : a_pitch, a_step = x->a_transposed ? a_pitch : X86_UNIT;
     few(x->m, x->n, x->k, x->a, a_row, a_step, x->b, b_pitch, x->c, c_pitch, into_of(x), alpha_beta);
+    return true;
+  }
+  if (small && kernel->few_sums && has_few_sums_turned(x)) {
+    compute_few_sums_turned(kernel, x);
     return true;
   }
   if (small && is_best_as_dots(x)) {
