@@ -218,14 +218,14 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
 /* ---- inputs ----
  *
  * Scores of most queries have a deviation of 4/3 for d elements and scale 1 / sqrt(d): many keys contribute. One query
- * of 16 is 64 times as large: few keys contribute, and exp overflows binary32 unless the maximum is subtracted. Another
- * query of 16 has scores near -120: exp underflows unless the maximum is subtracted. So a maximum that begins at 0 is
+ * of 16 is 64 times as large: few keys contribute, and exp overflows binary32 unless the maximum is subtracted. Two of 16
+ * are 4 times as large: many keys have weights that are small, but not small enough to be left out. Another query of 16 has scores near -120: exp underflows unless the maximum is subtracted. So a maximum that begins at 0 is
  * wrong, and log-sum-exps have both signs. For that, the first element of every key is near 2.
  *
  * In the forward pass, one query of eight points at a key, more often at a late one: it is a multiple of that key, whose
  * score is far above all others. So a kernel that ends early when its sum seems to be complete is wrong. */
 
-enum { AMPLITUDE = 2, LOUD = 64, KEY_OFFSET = 2, KEY_SHARE = 64, OFFSET_LEAST_D = 4 };
+enum { AMPLITUDE = 2, LOUD = 64, RAISED = 4, KEY_OFFSET = 2, KEY_SHARE = 64, OFFSET_LEAST_D = 4 };
 static const double LOW_SCORE = -120, LARGEST_QUERY = 30000; /* a query that f16 can hold */
 
 static bool is_low(const tw_attention *a, uint64_t seed, int64_t row) {
@@ -286,7 +286,8 @@ static void point_queries(const tw_attention *a, uint64_t seed, void *q, const v
 static tw_row_spread spread_of_query(uint64_t seed, int64_t row) {
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)row);
-  return (tw_row_spread){.amplitude = tw_random_below(&r, 16) == 0 ? AMPLITUDE * LOUD : AMPLITUDE};
+  const uint64_t kind = tw_random_below(&r, 16);
+  return (tw_row_spread){.amplitude = AMPLITUDE * (kind == 0 ? LOUD : kind <= 2 ? RAISED : 1)};
 }
 
 /* In the backward pass, an input log-sum-exp must be close to that of its query's scores, because P would overflow
@@ -374,7 +375,7 @@ static void scale_channels(const tw_attention *a, uint64_t seed, const tw_operan
 }
 
 /* Of each two sequences, one has as many keys more than the mean as the other has fewer; a last one has three quarters at
- * least. So it is known how many there are at least. */
+ * least. So it is known how many there are at least. One of four has all keys, and the next one as few as possible. */
 static int64_t least_length(const tw_attention *a) {
   const int64_t most = a->keys - a->keys / 4;
   return most > a->queries ? most : a->queries;
@@ -386,8 +387,9 @@ static void fill_lengths(const tw_attention *a, uint64_t seed, int32_t *length) 
   for (int64_t b = 0; b < a->batches; b++) {
     const bool first = b % 2 == 0, alone = first && b + 1 == a->batches;
     const int64_t least = alone ? least_length(a) : a->queries;
-    length[b] = (int32_t)(first ? least + (int64_t)tw_random_below(&r, (uint64_t)(a->keys - least + 1))
-                                : a->keys + a->queries - length[b - 1]);
+    const int64_t drawn = least + (int64_t)tw_random_below(&r, (uint64_t)(a->keys - least + 1));
+    const bool has_all = tw_random_below(&r, 4) == 0;
+    length[b] = (int32_t)(!first ? a->keys + a->queries - length[b - 1] : has_all ? a->keys : drawn);
   }
 }
 

@@ -57,16 +57,18 @@ static tw_row_spread spread(uint64_t seed, int64_t row) {
   return (tw_row_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
 }
 
-/* One gate of 64 is so large that its square is infinite in binary32. There act and its slope reach their limits. */
-static const double HUGE_GATE = 0x1p66;
-static void enlarge_gates(const tw_problem *p, uint64_t seed, void *x) {
+/* One gate of 128 is so large that its square is infinite in binary32. There act and its slope reach their limits. One of
+ * 128 of the other factors is as large. */
+static const double HUGE_VALUE = 0x1p66;
+static void enlarge_some(const tw_problem *p, uint64_t seed, void *x) {
   const tw_type a = tw_problem_type(p, "a");
   const int64_t rows = tw_problem_int(p, "rows"), cols = tw_problem_int(p, "cols");
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)1 << 60);
   for (int64_t at = (int64_t)tw_random_below(&r, 64); a != TW_F16 && at < rows * cols;
        at += 1 + (int64_t)tw_random_below(&r, 127))
-    tw_set_element(a, x, at / cols * 2 * cols + at % cols, tw_random_below(&r, 2) ? HUGE_GATE : -HUGE_GATE);
+    tw_set_element(a, x, at / cols * 2 * cols + at % cols + (tw_random_below(&r, 2) ? cols : 0),
+                   tw_random_below(&r, 2) ? HUGE_VALUE : -HUGE_VALUE);
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
@@ -76,7 +78,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
     tw_fill_rows(seed, (int)i, &o[i], spread, buffers[i]);
     tw_zero_a_row(seed, (int)i, &o[i], buffers[i]);
   }
-  enlarge_gates(p, seed, buffers[X]);
+  enlarge_some(p, seed, buffers[X]);
 }
 
 typedef struct job {

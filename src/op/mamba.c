@@ -56,9 +56,12 @@ static tw_row_spread steps(uint64_t seed, int64_t row) {
   return (tw_row_spread){.middle = 0.4, .amplitude = 0.6};
 }
 
+/* One channel of four forgets in a few steps: exponents reach -16. */
 static tw_row_spread decays(uint64_t seed, int64_t row) {
-  (void)seed, (void)row;
-  return (tw_row_spread){.middle = -0.5, .amplitude = 0.45};
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)row);
+  const double size = tw_random_below(&r, 4) == 0 ? 16 : 1;
+  return (tw_row_spread){.middle = -0.5 * size, .amplitude = 0.45 * size};
 }
 
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {

@@ -239,7 +239,7 @@ static void xdna2_is_not_fooled(void **state) {
 
 static void cdna_is_not_fooled(void **state) {
   (void)state;
-  judge_all("cdna", "cdna3", true, 102, 104);
+  judge_all("cdna", "cdna3", true, 102, 158);
 }
 
 static void trainium_is_not_fooled(void **state) {
@@ -251,7 +251,7 @@ static void cuda_is_not_fooled(void **state) {
   const tw_target *device = tw_target_find("cuda");
   const bool has_device = device->available(device, NULL) == TW_OK;
   (void)state;
-  judge_all("cuda", has_device ? "cuda" : "cuda-h200", has_device, 70, 104);
+  judge_all("cuda", has_device ? "cuda" : "cuda-h200", has_device, 70, 158);
 }
 
 int main(int argc, char **argv) {
