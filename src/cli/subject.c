@@ -34,8 +34,9 @@ tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error 
   const tw_status found = cli_find_target(c->options.target, &out->target, &none);
   tw_status status = tw_problem_parse_words(found == TW_OK ? out->target : NULL, c->words[first],
                                             c->n_words - first - 1, c->words + first + 1, &out->problem, error);
-  if (status == TW_OK && found != TW_OK) {
-    *error = none;
+  /* a key that the op does not have may be the target's */
+  if (found != TW_OK && (status == TW_OK || (c->options.target && error && strstr(error->text, " has no key ")))) {
+    if (error) *error = none;
     return found;
   }
   if (status == TW_OK) status = tw_target_supports(out->target, &out->problem, error);

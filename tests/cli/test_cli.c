@@ -212,8 +212,9 @@ static void bad_sizes_are_refused(void **state) {
   expect_failure("$T tune gemm m=1e3 n=1 k=1 -t x", 2, "not a whole number");
   expect_failure("$T tune gemm m=9999999 n=1 k=1 -t x", 2, "out of range");
   expect_failure("$T tune gemm m=1 n=1 -t x", 2, "requires k=");
-  expect_failure("$T tune gemm m=1 n=1 k=1 q=3 -t x", 2, "no key 'q'");
-  expect_failure("$T tune gemm m=1 n=1 k=1 rellu=1 -t x", 2, "did you mean 'relu'");
+  expect_failure("$T tune gemm m=1 n=1 k=1 q=3 -t x86", 2, "no key 'q'");
+  expect_failure("$T tune gemm m=1 n=1 k=1 threads=1 -t x", 2, "unknown target 'x'");
+  expect_failure("$T tune gemm m=1 n=1 k=1 rellu=1 -t x86", 2, "did you mean 'relu'");
   expect_failure("$T tune gemm m=1 n=1 k=1 -t x --exhaustive --from f.c", 2,
                  "--exhaustive and --from exclude each other");
   expect_failure("$T tune gemm m=1 n=1 k=1 -t x --exhaustive --reuse run", 2,

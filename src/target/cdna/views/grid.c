@@ -120,7 +120,7 @@ static tw_status draw(const question *q, const cdna_machine *m, tw_text *out, tw
   print_order(q->order, order, sizeof order);
   snprintf(title, sizeof title, "%d x %d tiles, %s: L2 %.0f%%, LLC %.0f%%", rows, columns, order, 100 * q->hits.l2,
            100 * q->hits.llc);
-  tw_text_add(&subtitle, "rows and columns of C; full: the %d workgroups that run first; XCD", at_once);
+  tw_text_add(&subtitle, "rows and columns of C; full colour: the %d workgroups that run first; XCD", at_once);
   for (int xcd = 0; xcd < xcds; xcd++)
     tw_text_add(&subtitle, " <tspan font-weight=\"bold\" fill=\"%s\">%d</tspan>", cdna_colour[xcd % 8], xcd);
   char *under = tw_text_take(&subtitle);
