@@ -535,6 +535,26 @@ class Rows(unittest.TestCase):
         for part in (rows[:, :, :4], rows[:, :, 4:]):
             self.assertTrue(torch.equal(_attention.rotary(part, cos, sin, False), _attention.rotary(part.contiguous(), cos, sin, False)))
 
+    def test_attention_with_masks_and_other_shapes(self):
+        q, k, v = (torch.randn(2, 3, s, 8) for s in (5, 7, 7))
+        mask = torch.rand(5, 7) > 0.4
+        mask[:, 0] = True
+        p = torch.softmax((q @ k.transpose(-1, -2) * 0.3).masked_fill(~mask, float("-inf")), -1)
+        for given in (mask, torch.zeros(5, 7).masked_fill(~mask, float("-inf"))):
+            torch.testing.assert_close(twt.scaled_dot_product_attention(q, k, v, given, scale=0.3), p @ v)
+        wide = torch.randn(2, 3, 7, 12)
+        torch.testing.assert_close(twt.scaled_dot_product_attention(q, k, wide, mask, scale=0.3), p @ wide)
+        plain = torch.softmax(q @ k.transpose(-1, -2) * 8**-0.5, -1)
+        torch.testing.assert_close(twt.scaled_dot_product_attention(q, k, wide), plain @ wide)
+        torch.testing.assert_close(twt.scaled_dot_product_attention(q[0], k[0], v[0]), (plain @ v)[0])
+        few = twt.scaled_dot_product_attention(q, k[:, :1], wide[:, :1], enable_gqa=True)
+        torch.testing.assert_close(few, torch.softmax(q @ k[:, :1].transpose(-1, -2) * 8**-0.5, -1) @ wide[:, :1])
+        self.assertEqual(twt.scaled_dot_product_attention(q, k, v, dropout_p=0.5).shape, q.shape)
+        with self.assertRaises((tw.UsageError, RuntimeError)):
+            twt.scaled_dot_product_attention(q, k, v, mask, is_causal=True)
+        with self.assertRaisesRegex(tw.UsageError, "one floating-point type"):
+            twt.scaled_dot_product_attention(*(x.int() for x in (q, k, v)))
+
     def test_refusals(self):
         x = torch.randn(2, 5, 3, 8)
         with self.assertRaisesRegex(tw.UsageError, "tables of s x d / 2 .found .2, 5, 3, 8., .5, 8. and .5, 8.."):

@@ -23,9 +23,9 @@ def check_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> None:
             "tilewright.torch.scaled_dot_product_attention: expected b x s x h x d, and a multiple of the heads of keys as heads "
             f"of queries (found {shapes})"
         )
-    if len({(x.dtype, x.device) for x in (q, k, v)}) > 1:
+    if len({(x.dtype, x.device) for x in (q, k, v)}) > 1 or not q.is_floating_point():
         found = ", ".join(f"{x.dtype} on {x.device}" for x in (q, k, v))
-        raise UsageError(f"tilewright.torch.scaled_dot_product_attention: operands must have one type and device (found {found})")
+        raise UsageError(f"tilewright.torch.scaled_dot_product_attention: operands must have one floating-point type and one device (found {found})")
 
 
 def pitch_of(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> int:
@@ -99,16 +99,30 @@ def by_pytorch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, 
     return _SDPA(q, k, v, is_causal=causal, **more).transpose(1, 2)
 
 
+def any_by_pytorch(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Any, dropout: float, causal: bool, scale: Optional[float]) -> torch.Tensor:
+    """Of b x h x s x d, or with other dimensions before s x d, by PyTorch's own. PyTorch before 2.0 has none."""
+    if _SDPA is not None and (scale is None or _TAKES_SCALE):
+        return _SDPA(q, k, v, mask, dropout, causal, **({} if scale is None else {"scale": scale}))
+    if mask is not None and causal:
+        raise UsageError("tilewright.torch.scaled_dot_product_attention: expected a mask or is_causal=True (found both)")
+    if not q.is_floating_point() or {k.dtype, v.dtype} != {q.dtype}:
+        raise UsageError(f"tilewright.torch.scaled_dot_product_attention: expected one floating-point type (found {q.dtype}, {k.dtype} and {v.dtype})")
+    weights = _weights(q, k, causal, q.shape[-1] ** -0.5 if scale is None else float(scale), mask)
+    return torch.matmul(torch.nn.functional.dropout(weights, dropout), v.to(weights.dtype)).to(q.dtype)
+
+
 def _wide_type(x: torch.Tensor) -> torch.dtype:
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
-def _weights(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float) -> torch.Tensor:
+def _weights(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float, mask: Optional[torch.Tensor] = None) -> torch.Tensor:
     """Softmax of the scores, of b x h x s x d."""
     scores = torch.matmul(q.to(_wide_type(q)), k.to(_wide_type(q)).transpose(-1, -2)) * scale
     if causal:
         seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
         scores = scores.masked_fill(~seen, float("-inf"))
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
     return torch.softmax(scores, -1)
 
 
@@ -201,7 +215,7 @@ def check_rotary(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> None:
         )
     if len({(t.dtype, t.device) for t in (x, cos, sin)}) > 1:
         found = ", ".join(f"{t.dtype} on {t.device}" for t in (x, cos, sin))
-        raise UsageError(f"tilewright.torch.rotary: operands must have one type and device (found {found}); convert one")
+        raise UsageError(f"tilewright.torch.rotary: operands must have one floating-point type and one device (found {found}); convert one")
 
 
 def _rotary_keys(shape: Any, stride: Any, interleaved: bool) -> "dict[str, Any]":

@@ -189,19 +189,21 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> torch.Tensor:
     """As torch.nn.functional.scaled_dot_product_attention, of b x h x s x d: fastest where s and h are transposed in memory. Calls
-    with a mask or dropout are PyTorch's."""
+    with a mask, dropout, or values of another size than keys are PyTorch's."""
     if attn_mask is not None or dropout_p:
         if q.dim() == 4 and enable_gqa and q.shape[1] != k.shape[1]:
             k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
-        more = {} if scale is None else {"scale": scale}
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, **more)
+        return _attention.any_by_pytorch(q, k, v, attn_mask, dropout_p, is_causal, scale)
     if q.dim() == k.dim() == v.dim() == 4 and q.shape[1] != k.shape[1] and not enable_gqa:
         raise UsageError(
             "tilewright.torch.scaled_dot_product_attention: heads must be as many in q, k and v "
             f"(found {q.shape[1]} and {k.shape[1]}); say enable_gqa=True for grouped queries"
         )
     if q.dim() != 4:
-        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=is_causal, scale=scale)
+        return _attention.any_by_pytorch(q, k, v, None, 0.0, is_causal, scale)
+    if k.dim() == v.dim() == 4 and k.shape[:-1] == v.shape[:-1] and q.shape[3] == k.shape[3] != v.shape[3]:
+        k, v = (x.repeat_interleave(q.shape[1] // max(k.shape[1], 1), 1) for x in (k, v))
+        return _attention.any_by_pytorch(q, k, v, None, 0.0, is_causal, scale)
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
     factor = q.shape[-1] ** -0.5 if scale is None else float(scale)
     if not is_compiling() and is_plain(q, k, v):
