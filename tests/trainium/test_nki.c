@@ -847,6 +847,8 @@ static const struct {
     {KERNEL "    i = nisa.iota(nl.arange(64)[None, :] + 0 * nl.arange(128)[:, None] + 1, dtype=nl.int32)\n"
             "    t = nisa.nc_n_gather(data=nl.load(x), indices=i)\n    return y\n",
      "line 5: nc_n_gather: index 64 is outside of data"},
+    {KERNEL "    t = x // 2\n    return y\n",
+     "line 4: unsupported operator on a tensor; if a parameter is a number, set it in a line"},
     {KERNEL "    t = nisa.nc_matmul_mx(x, x)\n    return y\n", "line 4: unsupported name nki.isa.nc_matmul_mx"},
     {KERNEL "    return 5\n", "the kernel returns an int for 'y'"},
     {KERNEL "    t = x.transpose(1, 0)\n    return y\n", "line 4: a tensor has no attribute 'transpose'"},

@@ -204,7 +204,8 @@ int nki_operator_of(trn_binary code) {
 static nki_value tensor_binary(nki_run *r, int op, nki_value a, nki_value b, nki_arguments *arguments) {
   size_t i = 0;
   while (i < TENSOR_OPS && tensor_ops[i].op != op) i++;
-  if (i == TENSOR_OPS) nki_fail(r, "unsupported operator on a tensor");
+  if (i == TENSOR_OPS)
+    nki_fail(r, "unsupported operator on a tensor; if a parameter is a number, set it in a line '#: PARAMETER = VALUE'");
   nki_result result = {.into = arguments ? arguments->into : NULL, .engine = TRN_ENGINE_ANY};
   if (result.into) arguments->used_into = true;
   return nki_arithmetic(r, tensor_ops[i].code, a, b, result);
