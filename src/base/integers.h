@@ -14,4 +14,8 @@ static inline int64_t tw_common_divisor(int64_t a, int64_t b) {
   return a;
 }
 
+/* Numbers >= 0; units > 0. */
+static inline int64_t tw_ceil_div(int64_t a, int64_t unit) { return (a + unit - 1) / unit; }
+static inline int64_t tw_round_up(int64_t a, int64_t unit) { return tw_ceil_div(a, unit) * unit; }
+
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/team.h"
 #include "blas/buffer.h"
 #include "blas/threads.h"
@@ -99,13 +100,11 @@ static void run(const tw_gemm_spec *s, float scale, const void *a, const void *b
 /* ---- all pieces ---- */
 
 static int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* n divided into pieces of at most `most`, all but the last of the same length, a multiple of `step`. */
 static int64_t piece_length(int64_t n, int64_t most, int64_t step) {
   if (n <= most) return n;
-  const int64_t pieces = ceil_div(n, most);
-  return ceil_div(ceil_div(n, pieces), step) * step;
+  const int64_t pieces = tw_ceil_div(n, most);
+  return tw_round_up(tw_ceil_div(n, pieces), step);
 }
 
 static const char *element(const void *matrix, tw_type type, int64_t row, int64_t column, int64_t pitch,

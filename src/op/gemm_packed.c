@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/strings.h"
 #include "op/operand.h"
 
@@ -17,8 +18,6 @@ enum {
   UNIT_BYTES = 512,
   NAN_SCALE = 0xff
 };
-
-static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 
 bool tw_gemm_packs_a(const tw_gemm *g) { return g->packed && tw_is_mx(g->a); }
 
@@ -81,7 +80,7 @@ static int64_t scale_at(const tw_gemm_packed *p, int64_t row, int64_t byte) {
     return row / TILE_ROWS * TILE_ROWS * (int64_t)p->row.row_scales + byte / 4 * (TILE_ROWS * 4) + row % TILE_ROWS * 4 +
            byte % 4;
   if (p->scales == TW_GEMM_SHUFFLE_NONE) return row * (int64_t)p->row.row_scales + byte;
-  const int64_t pair = row / PAIR_ROWS * (round_up(blocks_of(p), PAIR_BLOCKS) / PAIR_BLOCKS) + byte / PAIR_BLOCKS;
+  const int64_t pair = row / PAIR_ROWS * (tw_round_up(blocks_of(p), PAIR_BLOCKS) / PAIR_BLOCKS) + byte / PAIR_BLOCKS;
   return pair * (PAIR_ROWS * PAIR_BLOCKS) + byte % 4 * 64 + row % 16 * 4 + byte % PAIR_BLOCKS / 4 * 2 +
          row % PAIR_ROWS / 16;
 }
@@ -96,7 +95,7 @@ tw_operand tw_gemm_scale_operand(const tw_gemm_packed *p, const char *name) {
   const bool bytes = p->packing.format->scale == TW_SCALE_E8M0;
   if (p->scales == TW_GEMM_SHUFFLE_AITER)
     return tw_operand_dense(name, TW_U8, 2,
-                            (int64_t[]){round_up(p->rows, PADDED_ROWS), round_up(blocks_of(p), PAIR_BLOCKS)});
+                            (int64_t[]){tw_round_up(p->rows, PADDED_ROWS), tw_round_up(blocks_of(p), PAIR_BLOCKS)});
   return tw_operand_dense(name, bytes ? TW_U8 : TW_F32, 2,
                           (int64_t[]){p->rows, (int64_t)p->row.row_scales / (bytes ? 1 : (int)sizeof(float))});
 }
@@ -107,7 +106,7 @@ void tw_gemm_fill_planes(const tw_gemm_packed *p, const float *x, void *codes, v
   const size_t row_codes = p->row.row_codes, row_scales = p->row.row_scales;
   uint8_t *line = tw_new(row_codes + row_scales + 1, 1), *to_scales = scales;
   if (p->scales == TW_GEMM_SHUFFLE_AITER)
-    memset(scales, NAN_SCALE, (size_t)(round_up(p->rows, PADDED_ROWS) * round_up(blocks_of(p), PAIR_BLOCKS)));
+    memset(scales, NAN_SCALE, (size_t)(tw_round_up(p->rows, PADDED_ROWS) * tw_round_up(blocks_of(p), PAIR_BLOCKS)));
   if (p->codes == TW_GEMM_SHUFFLE_MMA) memset(codes, 0, (size_t)p->rows * row_codes);
   for (int64_t i = 0; line && i < p->rows; i++) {
     tw_format_encode(&p->packing, 1, (size_t)p->k, x + i * p->k, (size_t)p->k, line, line + row_codes, NULL);

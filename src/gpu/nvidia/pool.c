@@ -2,6 +2,7 @@
  * kernels/pool.cuh.in is the kernel. */
 #include "gpu/nvidia/pool.h"
 
+#include "base/integers.h"
 #include "base/template.h"
 #include "gpu/common/rows_language.h"
 #include "gpu/common/verbs.h"
@@ -18,10 +19,8 @@ static int64_t rows_of(const tw_pool *l, int outputs) {
 
 /* Elements of 16 bytes. */
 static int64_t count_of(const tw_pool *l) { return 16 / (tw_type_bits(l->type) / 8); }
-static int64_t up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
-
 /* Elements of a row before its first window, of the first warp: enough to write from a multiple of 16 bytes on. */
-static int64_t before_of(const tw_pool *l) { return up(l->pad[2] + count_of(l) - 1, count_of(l)); }
+static int64_t before_of(const tw_pool *l) { return tw_round_up(l->pad[2] + count_of(l) - 1, count_of(l)); }
 
 static tw_status settle_vectors(const tw_pool *l, PLAN *plan, tw_error *error) {
   const int64_t count = count_of(l), wide = WARP * count * plan->vectors;
@@ -29,7 +28,7 @@ static tw_status settle_vectors(const tw_pool *l, PLAN *plan, tw_error *error) {
   TW_REJECT_IF(l->stride[2] != 1, "vectors requires stride=1 along rows (found %lld)", (long long)l->stride[2]);
   TW_REJECT_IF(l->size[2] % count, "vectors requires w to be a multiple of %lld (found %lld)", (long long)count,
                (long long)l->size[2]);
-  plan->span = wide - up((l->window[2] - 1) * l->dilation + count - 1, count);
+  plan->span = wide - tw_round_up((l->window[2] - 1) * l->dilation + count - 1, count);
   TW_REJECT_IF(
       plan->span < wide / 2,
       "vectors %d: a window is too wide for the %lld elements of a warp; use more vectors (at most %d), or leave "

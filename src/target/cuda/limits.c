@@ -4,6 +4,7 @@
  * launches with "invalid value"; here the error names the number. */
 #include <inttypes.h>
 
+#include "base/integers.h"
 #include "target/cuda/build.h"
 
 enum { BLOCK_THREADS = 1024, GRID_YZ = 65535, WARP = 32, BLOCKS_MAX = 32, REGISTER_UNIT = 256, SYSTEM_SHARED = 1024 };
@@ -64,14 +65,13 @@ tw_status cuda_launch_check(const cuda_config *c, const tw_launch *l, tw_error *
   return TW_OK;
 }
 
-static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int cuda_occupancy(const cuda_config *c, const cuda_kernel *k) {
   const tw_launch_kernel *l = tw_launch_main(&k->launch);
   const int64_t warps = (l->block[0] * l->block[1] * l->block[2] + WARP - 1) / WARP;
   const int64_t shared = k->resources[k->launch.main].shared + l->shared + SYSTEM_SHARED;
-  const int64_t registers = round_up((int64_t)k->resources[k->launch.main].registers * WARP, REGISTER_UNIT) * warps;
+  const int64_t registers = tw_round_up((int64_t)k->resources[k->launch.main].registers * WARP, REGISTER_UNIT) * warps;
   int64_t blocks = least(BLOCKS_MAX, c->threads / (warps * WARP));
   blocks = least(blocks, c->shared_multiprocessor / shared);
   if (registers) blocks = least(blocks, c->registers / registers);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/integers.h"
 #include "base/parallel.h"
 #include "target/cuda/verdict.h"
 
@@ -50,11 +51,9 @@ static int new_file(const char *name, uint64_t bytes) {
   return high;
 }
 
-static uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }
-
 static void lay_out(cuda_process *p, const cuda_config *c, const cuda_kernel *k, bool keeps) {
   cuda_orders *o = p->orders;
-  uint64_t at = round_up(sizeof(cuda_results), CUDA_RESULTS_PAGE);
+  uint64_t at = tw_round_up(sizeof(cuda_results), CUDA_RESULTS_PAGE);
   *o = (cuda_orders){.protocol = CUDA_PROTOCOL,
                      .size = sizeof *o,
                      .keeps = keeps,
@@ -62,7 +61,7 @@ static void lay_out(cuda_process *p, const cuda_config *c, const cuda_kernel *k,
                      .n_sets = (uint32_t)p->inputs->n_sets,
                      .launch = k->launch,
                      .flush_bytes = 4 * (uint64_t)c->l2_bytes,
-                     .cubin_at = round_up(sizeof *o, 64),
+                     .cubin_at = tw_round_up(sizeof *o, 64),
                      .cubin_bytes = k->bytes};
   for (uint32_t i = 0; i < o->n_operands; i++) {
     const tw_operand *x = &p->inputs->operand[i];
@@ -72,7 +71,7 @@ static void lay_out(cuda_process *p, const cuda_config *c, const cuda_kernel *k,
                                  .given_at = x->given_at,
                                  .given_bytes = x->given_bytes,
                                  .is_output = x->is_output};
-    at += round_up(2 * CUDA_GUARD + x->bytes, CUDA_RESULTS_PAGE);
+    at += tw_round_up(2 * CUDA_GUARD + x->bytes, CUDA_RESULTS_PAGE);
   }
   o->guard_at_results = at;
   p->results_bytes = at + CUDA_GUARD;
@@ -88,7 +87,7 @@ static tw_status make_files(cuda_process *p, const cuda_config *c, const cuda_ke
   char path[64];
   int ends[2] = {-1, -1};
   p->cubin_room = keeps && k->bytes < CUBIN_ROOM ? CUBIN_ROOM : k->bytes;
-  p->orders_bytes = round_up(sizeof *p->orders, 64) + p->cubin_room;
+  p->orders_bytes = tw_round_up(sizeof *p->orders, 64) + p->cubin_room;
   const int orders = new_file("tilewright orders", p->orders_bytes);
   if ((p->orders = map(orders, p->orders_bytes))) {
     lay_out(p, c, k, keeps);

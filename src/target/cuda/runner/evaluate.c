@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/integers.h"
 #include "native/runner/device.h"
 #include "target/cuda/driver.h"
 #include "target/cuda/runner/protocol.h"
@@ -65,8 +66,6 @@ static _Noreturn void give_up(process *p, CUresult error, const char *message) {
 
 /* ---- memory ---- */
 
-static uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }
-
 static CUdeviceptr allocate(process *p, uint64_t bytes) {
   CUdeviceptr at = 0;
   CALL(p, cuMemAlloc_v2, &at, bytes ? bytes : 1);
@@ -80,8 +79,8 @@ static bool is_staged(const cuda_array *x) { return !x->is_output || x->given_by
 static void make_live(process *p) {
   const cuda_orders *o = p->orders;
   uint64_t all = GUARD;
-  for (uint32_t i = 0; i < o->n_operands; i++) all += round_up(o->operand[i].bytes, GUARD) + GUARD;
-  all += round_up((uint64_t)o->launch.workspace, GUARD) + GUARD;
+  for (uint32_t i = 0; i < o->n_operands; i++) all += tw_round_up(o->operand[i].bytes, GUARD) + GUARD;
+  all += tw_round_up((uint64_t)o->launch.workspace, GUARD) + GUARD;
   if (all > p->live_bytes) {
     if (p->live_bytes) CALL(p, cuMemFree_v2, p->all_live);
     p->all_live = allocate(p, p->live_bytes = all);
@@ -89,7 +88,7 @@ static void make_live(process *p) {
   CUdeviceptr at = p->all_live + GUARD;
   for (uint32_t i = 0; i < o->n_operands; i++) {
     p->live[i] = at;
-    at += round_up(o->operand[i].bytes, GUARD) + GUARD;
+    at += tw_round_up(o->operand[i].bytes, GUARD) + GUARD;
   }
   p->workspace = at;
 }
@@ -99,7 +98,7 @@ static void make_memory(process *p) {
   uint64_t sets = 0, outputs = GUARD;
   CUdeviceptr at;
   for (uint32_t i = 0; i < o->n_operands; i++) {
-    const uint64_t bytes = round_up(o->operand[i].bytes, GUARD);
+    const uint64_t bytes = tw_round_up(o->operand[i].bytes, GUARD);
     if (is_staged(&o->operand[i])) sets += bytes;
     if (o->operand[i].is_output) outputs += bytes + 2 * GUARD;
   }
@@ -112,7 +111,7 @@ static void make_memory(process *p) {
       if (!x->is_output) CALL(p, cuMemcpyHtoD_v2, at, p->set[s] + x->at_set, x->bytes);
       if (x->given_bytes)
         CALL(p, cuMemcpyHtoD_v2, at + x->given_at, p->set[s] + x->at_set + x->given_at, x->given_bytes);
-      at += round_up(x->bytes, GUARD);
+      at += tw_round_up(x->bytes, GUARD);
     }
   }
   if (o->flush_bytes) p->flush = allocate(p, o->flush_bytes);
@@ -122,7 +121,7 @@ static void make_memory(process *p) {
   for (uint32_t i = 0; i < o->n_operands; i++) {
     if (!o->operand[i].is_output) continue;
     p->kept[i] = at;
-    at += round_up(o->operand[i].bytes, GUARD) + 2 * GUARD;
+    at += tw_round_up(o->operand[i].bytes, GUARD) + 2 * GUARD;
   }
 }
 
@@ -142,7 +141,7 @@ static void prepare(process *p, uint32_t set, uint64_t turn) {
     const cuda_array *x = &o->operand[i];
     const uint64_t from = i == 0 && turn < x->bytes ? turn : 0;
     poison(p, p->live[i] - GUARD, GUARD);
-    poison(p, p->live[i] + x->bytes, round_up(x->bytes, GUARD) - x->bytes + GUARD);
+    poison(p, p->live[i] + x->bytes, tw_round_up(x->bytes, GUARD) - x->bytes + GUARD);
     if (x->is_output) {
       poison(p, p->live[i], x->bytes);
     } else {
@@ -154,7 +153,7 @@ static void prepare(process *p, uint32_t set, uint64_t turn) {
            p->stream);
   }
   const uint64_t bytes = (uint64_t)o->launch.workspace;
-  poison(p, p->workspace + bytes, round_up(bytes, GUARD) - bytes + GUARD);
+  poison(p, p->workspace + bytes, tw_round_up(bytes, GUARD) - bytes + GUARD);
   if (!o->launch.zeroed) poison(p, p->workspace, bytes);
 }
 
@@ -283,7 +282,7 @@ static cuda_arguments *chained_arguments(process *p, CUdeviceptr at, uint64_t ea
       operand[i] = p->live[i];
       if (!i || o->operand[i].is_output) continue;
       copy(p, operand[i] = next, p->live[i], o->operand[i].bytes);
-      next += round_up(o->operand[i].bytes, GUARD);
+      next += tw_round_up(o->operand[i].bytes, GUARD);
     }
     for (size_t k = 0; k < kernels; k++) make_arguments(p, k, operand, &all[c * kernels + k]);
   }
@@ -298,7 +297,7 @@ static void chain(process *p, const cuda_command *c) {
   CUlaunchAttribute attribute[TW_LAUNCH_KERNELS][CUDA_ATTRIBUTES];
   uint64_t each = 0;
   for (uint32_t i = 1; i < o->n_operands; i++)
-    if (!o->operand[i].is_output) each += round_up(o->operand[i].bytes, GUARD);
+    if (!o->operand[i].is_output) each += tw_round_up(o->operand[i].bytes, GUARD);
   const uint64_t wanted = each ? o->flush_bytes / 2 / each + 2 : 1;
   const uint32_t copies = wanted < CUDA_COPIES_MAX ? (uint32_t)wanted : CUDA_COPIES_MAX;
   const CUdeviceptr at = allocate(p, copies * each);

@@ -5,8 +5,6 @@
 #include "target/xdna2/array/cost.h"
 #include "target/xdna2/array/gemm_array.h"
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static int64_t bytes8(tw_type t) { return t == TW_BFP16 ? 9 : tw_type_bits(t); }
 
 xd_gemm xd_gemm_default(const xd_config *c, const xd_kernel *kernel, const tw_tile *tile, int64_t m, int64_t n,
@@ -46,11 +44,11 @@ xd_gemm_shape xd_gemm_shape_of(const xd_gemm *g) {
   s.macro_m = g->rows * g->tile.m;
   s.macro_n = g->columns * g->tile.n;
   s.step = g->depth * g->tile.k;
-  s.tiles_m = ceil_div(g->m, s.macro_m);
-  s.tiles_n = ceil_div(g->n, s.macro_n);
-  s.steps = ceil_div(g->k, s.step);
-  s.a_parts = g->columns < g->rows ? (int)ceil_div(g->rows, g->columns) : 1;
-  s.a_columns = (int)ceil_div(g->rows, s.a_parts);
+  s.tiles_m = tw_ceil_div(g->m, s.macro_m);
+  s.tiles_n = tw_ceil_div(g->n, s.macro_n);
+  s.steps = tw_ceil_div(g->k, s.step);
+  s.a_parts = g->columns < g->rows ? (int)tw_ceil_div(g->rows, g->columns) : 1;
+  s.a_columns = (int)tw_ceil_div(g->rows, s.a_parts);
   s.m = g->m < g->tile.m ? g->m : g->tile.m;
   s.k = g->k < g->tile.k ? g->k : g->tile.k;
   s.n = g->n < g->tile.n ? g->n : g->tile.n;
