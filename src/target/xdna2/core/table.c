@@ -13,8 +13,8 @@ bool xc_table_open(xc_table *t, const xc_graph *g, int span) {
 void xc_table_close(xc_table *t) { free(t->taken); }
 
 static int *at(const xc_table *t, int cycle, int column) {
-  const int wrapped = (cycle % t->span + t->span) % t->span;
-  return &t->taken[(size_t)wrapped * (size_t)t->columns + (size_t)column];
+  const int rest = cycle % t->span;
+  return &t->taken[(size_t)(rest < 0 ? rest + t->span : rest) * (size_t)t->columns + (size_t)column];
 }
 
 /* The resources of a node that issues in `slot`: its slot, the port of its result, its bank. */
@@ -44,8 +44,8 @@ int xc_table_rivals(const xc_table *t, int node, int cycle, int slot, int rivals
 int xc_table_slot(const xc_table *t, int node, int cycle) {
   const xc_instruction *what = &t->graph->machine->instruction[t->graph->node[node].what];
   int rivals[3];
-  for (int i = 0; i < what->n_slots; i++)
-    if (!xc_table_rivals(t, node, cycle, what->slot[i], rivals)) return what->slot[i];
+  for (int i = 0; i < what->n_slots; i++) /* most often the slot itself is taken */
+    if (!*at(t, cycle, what->slot[i]) && !xc_table_rivals(t, node, cycle, what->slot[i], rivals)) return what->slot[i];
   return -1;
 }
 
