@@ -87,8 +87,6 @@ static tw_status settle_gemm_block_scaled(const tw_tile_machine *machine, const 
                "nontemporal_stores excludes split_k, whose partial sums are read again");
   TW_REJECT_IF(p->share && p->hand_scheduled,
                "share_a excludes hand_scheduled, whose waves share both operands already");
-  TW_REJECT_IF(p->hand_scheduled && g->shuffle,
-               "hand_scheduled requires codes in rows; leave out shuffle=aiter, or this step");
   if (p->hand_scheduled) return tw_tile_block_scaled_settle_hand_scheduled(machine, g, p, error);
   TW_REJECT_IF(p->side != SIDE || p->stages != 1, "mfma 32 and stages require hand_scheduled");
   const int rows = p->m / SIDE, cols = p->n / p->groups / PAIR, blocks = 2 * rows;

@@ -8,23 +8,30 @@
 
 #define PLAN tw_tile_block_scaled_plan
 
-enum { GROUPS_M = 2, GROUPS_N = 2, GROUPS = GROUPS_M * GROUPS_N, ROW = 128, PIECE = 1024, BLOCK = 32 };
+enum { GROUPS_M = 2, GROUPS_N = 2, GROUPS = GROUPS_M * GROUPS_N, ROW = 128, PIECE = 1024, BLOCK = 32, SHUFFLED_ROWS = 16 };
 
 static int bits_of(tw_type t) { return t == TW_MXFP4 ? 4 : 8; }
 /* k of a tile, and of a matrix instruction. */
 static int step_of(tw_type t) { return ROW * 8 / bits_of(t); }
 static int deep_of(const PLAN *p) { return p->side == 16 ? 128 : 64; }
 
-static tw_tile_loop loop_of(tw_type type, const PLAN *p) {
-  const int bytes = ROW;
-  return (tw_tile_loop){
-      .operand = {{.type = type, .fragments = p->m / GROUPS_M / p->side, .bytes = p->m * bytes, .row_bytes = bytes},
-                  {.type = type, .fragments = p->n / GROUPS_N / p->side, .bytes = p->n * bytes, .row_bytes = bytes}},
-      .side = p->side,
-      .depth = step_of(type) / deep_of(p),
-      .groups = GROUPS,
-      .stages = p->stages,
-      .scaled = true};
+static tw_tile_loop_operand operand_of(const PLAN *p, tw_type type, int length, int groups, bool shuffled) {
+  return (tw_tile_loop_operand){.type = type,
+                                .fragments = length / groups / p->side,
+                                .bytes = length * ROW,
+                                .row_bytes = ROW,
+                                .advance = shuffled ? SHUFFLED_ROWS * ROW : ROW};
+}
+
+static tw_tile_loop loop_of(const tw_gemm *g, const PLAN *p) {
+  return (tw_tile_loop){.operand = {operand_of(p, g->b, p->m, GROUPS_M, false),
+                                    operand_of(p, g->b, p->n, GROUPS_N, g->shuffle)},
+                        .side = p->side,
+                        .depth = step_of(g->b) / deep_of(p),
+                        .groups = GROUPS,
+                        .stages = p->stages,
+                        .scaled = true,
+                        .scale_words = g->shuffle};
 }
 
 tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p,
@@ -35,6 +42,7 @@ tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *mach
                tw_type_name(g->b));
   const int step = step_of(type), scales = step / BLOCK;
   TW_REJECT_IF(p->side != 16 && p->side != 32, "unsupported mfma; expected 16 or 32");
+  TW_REJECT_IF(p->side != 16 && g->shuffle, "hand_scheduled with shuffle=aiter requires mfma 16; leave out mfma");
   TW_REJECT_IF(p->groups != GROUPS || p->ahead != 1, "hand_scheduled requires waves 4, without register_prefetch");
   TW_REJECT_IF(p->m % (GROUPS_M * p->side) || p->n % (GROUPS_N * p->side) || p->m * scales % PIECE ||
                    p->n * scales % PIECE || (p->m + p->n) * scales > PIECE * GROUPS,
@@ -46,7 +54,7 @@ tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *mach
   TW_REJECT_STAGES(machine, p->stages, p->shared_bytes);
   TW_REJECT_IF(p->split > p->deep / step,
                "split_k %d exceeds the steps of k=%" PRId64 " (%d each); use a smaller number", p->split, g->k, step);
-  const tw_tile_loop loop = loop_of(type, p);
+  const tw_tile_loop loop = loop_of(g, p);
   return machine->loop(machine, &loop, NULL, error);
 }
 
@@ -62,10 +70,11 @@ static int64_t whole(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 static places places_of(const tw_gemm *g, const PLAN *p) {
   const int64_t pitch = p->deep * bits_of(g->b) / 8, blocks = p->deep / BLOCK;
   places at = {.rows = (g->m + p->m - 1) / p->m * p->m};
-  at.codes[1] = tw_tile_block_scaled_given(g, 'a') ? 0 : whole(g->m * pitch);
+  const bool given = tw_tile_block_scaled_given(g, 'a'); /* in AITER's order, scales need no place either */
+  at.codes[1] = given ? 0 : whole(g->m * pitch);
   at.scales[0] = at.codes[1] + (g->packed ? 0 : whole(g->n * pitch));
-  at.scales[1] = at.scales[0] + whole(at.rows * blocks);
-  at.parts = at.scales[1] + whole(p->columns * blocks);
+  at.scales[1] = at.scales[0] + (given && g->shuffle ? 0 : whole(at.rows * blocks));
+  at.parts = at.scales[1] + (g->shuffle ? 0 : whole(p->columns * blocks));
   return at;
 }
 
@@ -89,11 +98,13 @@ static void set_swizzle(tw_slots *s, const char *slot, const tw_tile_machine *ma
 tw_status tw_tile_block_scaled_write_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p,
                                                     tw_text *t, tw_error *error) {
   const places at = places_of(g, p);
-  const tw_tile_loop loop = loop_of(g->b, p);
+  const tw_tile_loop loop = loop_of(g, p);
   tw_slots s = {0};
   tw_tile_block_scaled_slots(&s, g, p);
   set_swizzle(&s, "a_swizzle", machine, p, p->m);
   set_swizzle(&s, "b_swizzle", machine, p, p->n);
+  tw_slots_flag(&s, "shuffled", g->shuffle);
+  tw_slots_flag(&s, "packs_a", !g->shuffle || !tw_tile_block_scaled_given(g, 'a'));
   tw_slots_number(&s, "rows", at.rows);
   tw_slots_number(&s, "a_at", at.codes[0]);
   tw_slots_number(&s, "b_at", at.codes[1]);

@@ -51,7 +51,8 @@ static tw_tile_loop_operand loop_operand(const PLAN *p, tw_type type, int length
                                 .across = across,
                                 .each_lane = across || tw_is_float6(type),
                                 .bytes = row * (across ? p->k : length),
-                                .row_bytes = row};
+                                .row_bytes = row,
+                                .advance = row};
 }
 
 tw_tile_loop tw_tile_multistage_loop(const tw_gemm *g, const PLAN *p) {

@@ -30,7 +30,7 @@
  *   scale_matrix scale_lane  u32x4, u32: the resource of the group's part of the first tile's scales, the lane's place in it
  *   scale_step               u32: bytes from a tile's scales to the next one's
  *   a_scale b_scale          u32: LDS addresses of the lane's scales, of the first stage: a byte for each fragment at each
- *                            depth, depths of a fragment together */
+ *                            depth, depths of a fragment together; with `scale_words`, of its first word */
 #ifndef TW_TILE_LOOP_H
 #define TW_TILE_LOOP_H
 
@@ -44,6 +44,7 @@ typedef struct tw_tile_loop_operand {
   bool across;          /* the tile is stored with k down its rows; two transposing reads of 8 bytes read a fragment */
   bool each_lane;       /* each copy has its own lane offsets: `across`, and rows of 96 bytes (6-bit types) */
   int bytes, row_bytes; /* bytes of a tile; bytes of one of its rows */
+  int advance;          /* bytes in memory from a tile to the next one, of an operand that is not `across` */
 } tw_tile_loop_operand;
 
 typedef struct tw_tile_loop {
@@ -52,6 +53,9 @@ typedef struct tw_tile_loop {
   int groups, stages;
   bool tail;   /* k ends within a tile */
   bool scaled; /* the types are of blocks with scales */
+  /* Scales are in AITER's order: a lane has a word for each 32 rows, 256 bytes after the previous word. Bytes 0 and 2 of
+   * it are of the first 16 rows, 0 and 1 of the first depth. */
+  bool scale_words;
   bool laid;   /* copies go through registers */
   bool blocks; /* the sums of a tile are multiplied by scales and then added */
 } tw_tile_loop;

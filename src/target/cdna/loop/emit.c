@@ -179,9 +179,12 @@ static void write_read(writer *w, const cdna_loop_op *op, int x) {
   const int stage = (x + of->stages) % of->stages, reach = w->reach[op->operand], parts = w->l.parts[op->operand];
   note(w, false, w->reads++);
   if (f->scales) {
-    const int bytes = tw_tile_loop_scales(of, op->operand), first = register_of(w, op->fragment, x);
-    line(w, "ds_read_b%d v[%d:%d], v%d offset:%d", 8 * bytes, first, first + bytes / 4 - 1, w->scales[op->operand],
-         stage * of->groups * 1024);
+    const int bytes = tw_tile_loop_scales(of, op->operand), first = register_of(w, op->fragment, x),
+              at = stage * of->groups * 1024;
+    if (of->scale_words)
+      line(w, "ds_read_b32 v%d, v%d offset:%d", first + op->part, w->scales[op->operand], at + 256 * op->part);
+    else
+      line(w, "ds_read_b%d v[%d:%d], v%d offset:%d", 8 * bytes, first, first + bytes / 4 - 1, w->scales[op->operand], at);
     return;
   }
   const int words = w->l.product.words / parts, to = register_of(w, op->fragment, x) + words * op->part;
@@ -327,8 +330,8 @@ static void write_advance(writer *w, int operand) {
   } else if (operand == 2) {
     line(w, "s_add_u32 s%d, s%d, s%d", matrix, matrix, SCALE_STEP);
   } else {
-    line(w, "s_sub_u32 s%d, s%d, %d", have, have, w->l.of->operand[operand].row_bytes);
-    line(w, "s_add_u32 s%d, s%d, %d", matrix, matrix, w->l.of->operand[operand].row_bytes);
+    line(w, "s_sub_u32 s%d, s%d, %d", have, have, w->l.of->operand[operand].advance);
+    line(w, "s_add_u32 s%d, s%d, %d", matrix, matrix, w->l.of->operand[operand].advance);
   }
   line(w, "s_addc_u32 s%d, s%d, 0", matrix + 1, matrix + 1);
   line(w, "s_cmp_gt_i32 s%d, 0", LEFT);
@@ -375,10 +378,15 @@ static void write_op(writer *w, const cdna_loop_op *op, int x) {
 
 static int later_of(int a, int b) { return a > b ? a : b; }
 
+/* The byte of a lane's scales that belongs to a fragment of `row`, at `depth`. */
+static int scale_byte(const tw_tile_loop *of, int row, int depth) {
+  return of->scale_words ? row / 2 * 4 + row % 2 + 2 * depth : row * of->depth + depth;
+}
+
 /* The scales of a product: a byte of a register for each operand, of all lanes. */
 static void add_scales(const writer *w, const cdna_loop_use *u, int depth, int x, char *text, size_t size) {
   const cdna_loop *l = &w->l;
-  const int a = u->row * l->of->depth + depth, b = u->col * l->of->depth + depth;
+  const int a = scale_byte(l->of, u->row, depth), b = scale_byte(l->of, u->col, depth);
   snprintf(text, size, ", v%d, v%d op_sel:[%d,%d,0] op_sel_hi:[%d,%d,0]", register_of(w, l->scales[1], x) + b / 4,
            register_of(w, l->scales[0], x) + a / 4, b % 2, a % 2, b / 2 % 2, a / 2 % 2);
 }

@@ -94,6 +94,8 @@ typedef struct cdna_loop_use {
   int a, b, row, col, depth;
 } cdna_loop_use;
 cdna_loop_use cdna_loop_use_of(const cdna_loop *, int product);
+/* The reads of a fragment. */
+int cdna_loop_reads_of(const cdna_loop *, const cdna_loop_fragment *);
 
 tw_status cdna_loop_schedule(cdna_arch, const tw_tile_loop *, cdna_loop *, tw_error *);
 /* Registers of fragments: `places`, each for one fragment at a time. */

@@ -135,6 +135,11 @@ static void find_uses(cdna_loop *l) {
   }
 }
 
+int cdna_loop_reads_of(const cdna_loop *l, const cdna_loop_fragment *f) {
+  if (f->scales) return l->of->scale_words ? tw_tile_loop_scales(l->of, f->operand) / 4 : 1;
+  return l->parts[f->operand];
+}
+
 /* Reads in the order of their first products, evenly spread over a part of the period. Products begin when that is
  * early enough for all reads. */
 static int add_reads(cdna_loop *l) {
@@ -146,7 +151,7 @@ static int add_reads(cdna_loop *l) {
       cdna_loop_fragment *f = &l->fragment[i];
       if (f->first_use != use) continue;
       f->first_read = done;
-      for (int part = 0; part < (f->scales ? 1 : l->parts[f->operand]); part++, done++) {
+      for (int part = 0; part < cdna_loop_reads_of(l, f); part++, done++) {
         last = (int)(done * spread * l->period / l->n_reads) + 1;
         if (part == 0) f->read_at = last;
         add(l, CDNA_LOOP_READ, last, f->operand, i, part);
@@ -196,14 +201,14 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
   l->period = l->products * TICKS;
   for (int i = 0; i < 2; i++) {
     l->parts[i] = tw_tile_loop_reads(of, i, WAVE);
-    l->n_reads += of->depth * of->operand[i].fragments * l->parts[i];
     l->copies[i] = of->operand[i].bytes / (of->groups * 1024);
   }
   l->copies[2] = of->scaled;
-  l->n_reads += of->scaled ? 2 : 0;
   l->n_copies = l->copies[0] + l->copies[1] + l->copies[2];
-  if (of->depth * (a->fragments + b->fragments) + 2 > CDNA_LOOP_FRAGMENTS ||
-      l->n_reads + 5 * l->n_copies + 6 > CDNA_LOOP_OPS)
+  const bool fit = of->depth * (a->fragments + b->fragments) + 2 <= CDNA_LOOP_FRAGMENTS;
+  if (fit) find_uses(l);
+  for (int i = 0; i < l->n_fragments; i++) l->n_reads += cdna_loop_reads_of(l, &l->fragment[i]);
+  if (!fit || l->n_reads + 5 * l->n_copies + 6 > CDNA_LOOP_OPS)
     return tw_fail(error, TW_USAGE,
                    "hand_scheduled has %d reads and %d copies per step, which is too long; use a smaller k", l->n_reads,
                    l->n_copies);
@@ -212,7 +217,6 @@ tw_status cdna_loop_schedule(cdna_arch arch, const tw_tile_loop *of, cdna_loop *
                    "hand_scheduled with scales=block requires copy registers, two or more matrix instructions along k "
                    "(found %d) and a multiple of 4 across a wave (found %d x %d); add mfma 32, or change the tile",
                    of->depth, a->fragments, b->fragments);
-  find_uses(l);
   add(l, CDNA_LOOP_READY, 0, 0, 0, 0);
   const int read = add_reads(l), freed = of->blocks ? l->period : read;
   if (!of->blocks) add(l, CDNA_LOOP_FREED, freed, 0, 0, 0);

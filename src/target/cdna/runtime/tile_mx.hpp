@@ -395,6 +395,38 @@ TW_FN void mx_multiply_packed(acc<mx_product, 2 * Rows, 2 * Count> &sums, const 
 #undef TW_MX
 }
 
+/* The place of scale y of row x in AITER's order: a word of a lane for 32 rows x 256. */
+TW_FN i64 mx_word_place(int x, int y, int blocks) {
+  return (i64)(x / 32) * blocks * 32 + y / 8 * 256 + y % 4 * 64 + x % 16 * 4 + y % 8 / 4 * 2 + x % 32 / 16;
+}
+
+/* A tile of codes in AITER's order in memory and in LDS: for 16 rows, blocks of 16 rows x 64 bytes along k. */
+template <int Rows, int RowBytes> struct mx_tile : shared<u8, Rows, RowBytes> {};
+template <int Rows, int RowBytes, int Groups> struct copier<mx_tile<Rows, RowBytes>, Groups, false> {
+  static constexpr bool regular = true;
+  static constexpr int blocks = RowBytes / 64;
+  static_assert(Groups % blocks == 0, "a group's next copy is at the same place along k");
+  u64 from;
+  u32 bytes, pitch, offset[1];
+  TW_FN copier(const u8 *matrix, i64 ld, int row, int rows, int columns) {
+    const u32 group = (u32)group_of_block();
+    from = (u64)(matrix + row * ld);
+    pitch = (u32)ld;
+    bytes = (u32)min(rows - row, Rows) * pitch;
+    offset[0] = group / blocks * 16u * pitch + group % blocks * 1024u + (u32)thread_of_group() * 16u;
+  }
+  TW_FN u32x4 words(int col) const {
+    const u64 at = from + (u64)col * 16u;
+    return (u32x4){(u32)at, (u32)(at >> 32) & 0xffffu, bytes - (u32)col * 16u, 0x00020000};
+  }
+  TW_FN u32 down_each() const { return Groups / blocks * 16u * pitch; }
+};
+template <class Product, int Rows, int RowBytes>
+TW_FN u32 read_address(mx_tile<Rows, RowBytes> from, int first, int i) {
+  static_assert(Product::side == 16, "the other instruction has scales in another order");
+  return (u32)(__UINTPTR_TYPE__)from.at + (u32)first * RowBytes + (u32)i * 1024u + (u32)thread_of_group() * 16u;
+}
+
 /* A thread packs 32 weights: element (k, n) of B is at b[k * down + n * right]. This is exact, because B is
  * block-scaled already. */
 template <class Type>
@@ -419,8 +451,7 @@ TW_FN void mx_pack(const float *b, i64 down, i64 right, u8 *packed, u8 *scales_a
   Type::encode(codes, v, float_of(byte << 23));
   constexpr int tile = Type::words * 256;
   mx_lay<Type>((TW_GLOBAL u8 *)packed + ((i64)(x / 16) * (blocks / 4) + y / 4) * tile, x % 16, y % 4, codes);
-  *(TW_GLOBAL u8 *)(scales_at + (i64)(x / 32) * blocks * 32 + y / 8 * 256 + y % 4 * 64 + x % 16 * 4 + y % 8 / 4 * 2 +
-                    x % 32 / 16) = (u8)byte;
+  *(TW_GLOBAL u8 *)(scales_at + mx_word_place(x, y, blocks)) = (u8)byte;
 }
 
 /* The scales of an operand of the hand-scheduled loop: the scales of Tile rows at a step of OfStep blocks are contiguous,
@@ -444,8 +475,9 @@ TW_FN void mx_order_scales(const u8 *from, u8 *scales_at, int rows, int deep) {
 }
 
 /* Packs an operand of the hand-scheduled loop, one block of 32 elements of row x in a thread: element (x, i) is at
- * from[x * down + i * right]. Codes are stored row by row. Rows that pad the last tile have scales and no codes. */
-template <class Type, class Product, int Tile, int Groups, int Step, u32 Addend, class From>
+ * from[x * down + i * right]. Codes are stored row by row, and scales in either order. Rows that pad the last tile have
+ * scales and no codes. */
+template <class Type, class Product, int Tile, int Groups, int Step, u32 Addend, bool Words, class From>
 TW_FN void mx_pack_rows(const From *from, i64 down, i64 right, u8 *codes_at, u8 *scales_at, int rows, int k, int deep) {
   constexpr int bytes = Type::words * 4, of_step = Step / bytes;
   const i64 item = (i64)block_of_grid() * 256 + thread_of_block();
@@ -473,7 +505,8 @@ TW_FN void mx_pack_rows(const From *from, i64 down, i64 right, u8 *codes_at, u8 
     for (int i = 0; i < Type::words; i += 4)
       *(TW_GLOBAL u32x4 *)(codes_at + ((i64)x * blocks + y) * bytes + 4 * i) =
           (u32x4){codes[i], codes[i + 1], codes[i + 2], codes[i + 3]};
-  *(TW_GLOBAL u8 *)(scales_at + mx_scale_place<Product, Tile, Groups, of_step>(x, y, blocks)) = (u8)byte;
+  *(TW_GLOBAL u8 *)(scales_at + (Words ? mx_word_place(x, y, blocks)
+                                      : mx_scale_place<Product, Tile, Groups, of_step>(x, y, blocks))) = (u8)byte;
 }
 
 #endif
