@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "gpu/amd/gemm_multistage.h"
 #include "gpu/common/gemm_epilogue.h"
 #include "gpu/common/verbs.h"
 
@@ -230,7 +231,7 @@ void tw_tile_block_scaled_slots(tw_slots *s, const tw_gemm *g, const PLAN *p) {
   tw_slots_flag(s, "b_transposed", g->b_transposed);
   tw_slots_text(s, "element", tw_tile_type_word(tw_tile_block_scaled_stored(g))); /* type of A in memory */
   tw_slots_format(s, "addend", "%x", addend_of(g));
-  tw_slots_text(s, "whole", g->n % 4 == 0 && (p->split > 1 || g->ldc % 4 == 0) ? "true" : "false");
+  tw_slots_text(s, "whole", tw_tile_whole(g->n, p->split > 1 ? g->n : g->ldc));
 }
 
 /* Places in the workspace where first kernels pack operands: codes of B, scales of B, then codes and scales of a

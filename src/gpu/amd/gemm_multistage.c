@@ -93,6 +93,10 @@ static void set_parts(tw_slots *s, const PLAN *p) {
   tw_slots_text(s, "parts", parts[kind]);
 }
 
+const char *tw_tile_whole(int64_t columns, int64_t pitch) {
+  return columns % 8 == 0 && pitch % 8 == 0 ? "2" : columns % 4 == 0 && pitch % 4 == 0 ? "true" : "false";
+}
+
 tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_problem *problem, const void *plan,
                                    tw_text *t, tw_error *error) {
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
@@ -130,7 +134,7 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *machine, const tw_prob
   tw_slots_flag(&s, "pingpong_registers", p->pingpong && !p->halves);
   tw_slots_flag(&s, "four_phases", p->pingpong == 4);
   tw_slots_flag(&s, "halved_float8", machine->halved_float8 && (g->a == TW_E4M3 || g->a == TW_E5M2));
-  tw_slots_text(&s, "whole", p->whole ? "true" : "false");
+  tw_slots_text(&s, "whole", tw_tile_whole(g->n, p->split > 1 ? g->n : g->ldc));
   if (status == TW_OK)
     return tw_tile_fill(&tw_tile_multistage, machine, plan, "gpu/amd/kernels/gemm_multistage.hip.in", &s, t, error);
   tw_slots_free(&s);

@@ -71,8 +71,6 @@ typedef struct tw_tile_multistage_plan {
   bool columns_b;
   /* k ends within a tile. */
   bool tail;
-  /* Four neighbours of a row of C are stored at once. */
-  bool whole;
   int64_t shared_bytes;
   /* Accumulator registers of a thread. */
   int sums;
@@ -85,6 +83,8 @@ tw_status tw_tile_multistage_write(const tw_tile_machine *, const tw_problem *, 
                                    tw_error *);
 /* The loop that the machine writes, for a plan with hand_scheduled. */
 tw_tile_loop tw_tile_multistage_loop(const tw_gemm *, const tw_tile_multistage_plan *);
+/* `put`'s argument Whole (docs/reference/tile-library.md) for a C with this many columns and this pitch. */
+const char *tw_tile_whole(int64_t columns, int64_t pitch);
 /* Writes the names of loop.h for operand 'a' or 'b', in a kernel that defines from_a, own_row, BK, steps and so on.
  * `split`: the steps begin at `begin`. */
 tw_status tw_tile_loop_operand_write(const tw_tile_machine *, const tw_tile_loop *, char name, bool split, tw_text *,

@@ -163,7 +163,6 @@ static tw_status settle_gemm_multistage(const tw_tile_machine *machine, const tw
   TW_REJECT_IF(!p->keep_in_registers && (p->m * row % (PIECE * groups) || p->n * row % (PIECE * groups)),
                "a tile of m=%d n=%d k=%d cannot be loaded evenly by %d waves; use a larger k or fewer waves", p->m,
                p->n, p->k, groups);
-  p->whole = g->n % 4 == 0 && g->ldc % 4 == 0;
   p->columns_b = p->keep_in_registers && bits == 16 && !g->b_transposed && p->side == 16 &&
                  p->n / p->groups_n % 64 == 0 && g->n % 4 == 0 && g->ldb % 4 == 0;
   p->sums = p->m / p->groups_m * (p->n / p->groups_n) / 64;

@@ -462,7 +462,7 @@ template <class Type> struct result_tile {
     constexpr int size = (int)sizeof(Type);
     const u32 place = ((u32)line * pitch + (u32)at) * size;
     if constexpr (Whole)
-      store_bytes(four<Type>::of(v), memory, at < columns ? place : NOWHERE);
+      store_words(four<Type>::of(v), line, at);
     else
 #pragma unroll
       for (int e = 0; e < 4; e++) {
@@ -471,6 +471,9 @@ template <class Type> struct result_tile {
         store_bytes(__builtin_bit_cast(typename bits_type<size>::type, one), memory,
                     at + e < columns ? place + (u32)(e * size) : NOWHERE);
       }
+  }
+  template <class Words> TW_FN void store_words(Words words, int line, int at) const {
+    store_bytes(words, memory, at < columns ? ((u32)line * pitch + (u32)at) * (u32)sizeof(Type) : NOWHERE);
   }
 };
 
@@ -503,18 +506,51 @@ template <class Four, class Finish> TW_FN auto finished(Four v, int line, int at
   return out;
 }
 
-/* Stores f(sum, rows down, columns across) to C from (row, col) on; elements outside are dropped. Whole: four
- * neighbours of a row are stored at once, because C's columns and pitch are multiples of 4. */
-template <bool Whole, bool Spread = false, class Product, int Rows, int Cols, class Type, class Finish>
+#ifdef __gfx950__
+/* Stores sums of 16 bits, eight neighbours of a row at once: two fours of a lane change places with the fours of the
+ * lanes beside it. A row's part in a store is then 64 bytes, or 32 with Product::side 32, twice that of fours. */
+template <class Product, int Rows, int Cols, class Type, class Finish>
+TW_FN void put_eights(const result_tile<Type> &to, const acc<Product, Rows, Cols> &sums, Finish f) {
+  constexpr int side = Product::side, run = group_threads / side * 4; /* columns of a four of all lanes */
+  const int lane_row = thread_of_group() / side, own = lane_row % 2 * run + lane_row / 2 * 8;
+  u32x2 first = {0, 0};
+  int number = 0;
+  each_four<false>(sums, [&](auto v, int line, int at) TW_INLINE {
+    u32x2 second = four<Type>::of(finished(v, line, at, f));
+    if (number++ % 2 == 0) {
+      first = second;
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const auto both = side == 16 ? __builtin_amdgcn_permlane16_swap(first[i], second[i], false, false)
+                                   : __builtin_amdgcn_permlane32_swap(first[i], second[i], false, false);
+      first[i] = both[0], second[i] = both[1];
+    }
+    to.store_words((u32x4){first[0], first[1], second[0], second[1]}, line, at - lane_row * 4 - run + own);
+  });
+}
+#endif
+
+/* Stores f(sum, rows down, columns across) to C from (row, col) on; elements outside are dropped. Whole: true if C's
+ * columns and pitch are multiples of 4, 2 if they are multiples of 8. Then a lane stores that many neighbours of a row
+ * at once. */
+template <int Whole, bool Spread = false, class Product, int Rows, int Cols, class Type, class Finish>
 TW_FN void put(Type *c, i64 pitch, const acc<Product, Rows, Cols> &sums, int row, int col, int rows, int cols, Finish f) {
   const result_tile<Type> to(c, pitch, row, col, rows, cols, Rows * Product::side);
+#ifdef __gfx950__
+  if constexpr (Whole == 2 && !Spread && sizeof(Type) == 2 && (Product::side == 32 || Cols % 2 == 0)) {
+    put_eights(to, sums, f);
+    return;
+  }
+#endif
   each_four<Spread>(sums, [&](auto v, int line, int at)
-                              TW_INLINE { to.template store<Whole>(finished(v, line, at, f), line, at); });
+                              TW_INLINE { to.template store<Whole != 0>(finished(v, line, at, f), line, at); });
 }
 
 /* The same for the sums of `Parts` waves that divide k: they meet in LDS, then each wave adds and stores some rows.
  * `Groups` such sets of waves work beside each other. Rows in LDS have 16 bytes more, against bank conflicts. */
-template <bool Whole, bool Spread, int Parts, int Groups, class Product, int Rows, int Cols, class Type, class Finish>
+template <int Whole, bool Spread, int Parts, int Groups, class Product, int Rows, int Cols, class Type, class Finish>
 TW_FN void put_added(Type *c, i64 pitch, const acc<Product, Rows, Cols> &sums, TW_LOCAL u8 *memory, int part, int group,
                      int row, int col, int rows, int cols, Finish f) {
   constexpr int height = Rows * Product::side, width = Cols * Product::side, down = (width + 4) * 4;
@@ -534,7 +570,7 @@ TW_FN void put_added(Type *c, i64 pitch, const acc<Product, Rows, Cols> &sums, T
     quad sum = *(const TW_LOCAL quad *)from;
 #pragma unroll
     for (int p = 1; p < Parts; p++) sum += *(const TW_LOCAL quad *)(from + p * (Groups * height * down));
-    to.template store<Whole>(finished(sum, line, at, f), line, at);
+    to.template store<Whole != 0>(finished(sum, line, at, f), line, at);
   }
 }
 
