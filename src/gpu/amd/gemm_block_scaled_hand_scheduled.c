@@ -42,7 +42,6 @@ tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *mach
                tw_type_name(g->b));
   const int step = step_of(type), scales = step / BLOCK;
   TW_REJECT_IF(p->side != 16 && p->side != 32, "unsupported mfma; expected 16 or 32");
-  TW_REJECT_IF(p->side != 16 && g->shuffle, "hand_scheduled with shuffle=aiter requires mfma 16; leave out mfma");
   TW_REJECT_IF(p->groups != GROUPS || p->ahead != 1, "hand_scheduled requires waves 4, without register_prefetch");
   TW_REJECT_IF(p->m % (GROUPS_M * p->side) || p->n % (GROUPS_N * p->side) || p->m * scales % PIECE ||
                    p->n * scales % PIECE || (p->m + p->n) * scales > PIECE * GROUPS,

@@ -182,7 +182,8 @@ static void write_read(writer *w, const cdna_loop_op *op, int x) {
     const int bytes = tw_tile_loop_scales(of, op->operand), first = register_of(w, op->fragment, x),
               at = stage * of->groups * 1024;
     if (of->scale_words)
-      line(w, "ds_read_b32 v%d, v%d offset:%d", first + op->part, w->scales[op->operand], at + 256 * op->part);
+      line(w, "ds_read_b32 v%d, v%d offset:%d", first + op->part, w->scales[op->operand],
+           at + (of->side == 16 ? 256 * op->part : op->part / 2 * 512 + op->part % 2 * 128));
     else
       line(w, "ds_read_b%d v[%d:%d], v%d offset:%d", 8 * bytes, first, first + bytes / 4 - 1, w->scales[op->operand], at);
     return;
@@ -190,7 +191,8 @@ static void write_read(writer *w, const cdna_loop_op *op, int x) {
   const int words = w->l.product.words / parts, to = register_of(w, op->fragment, x) + words * op->part;
   const int address = w->address[op->operand] + stage / reach * w->pieces[op->operand] +
                       (o->across ? f->row : f->depth) * parts + op->part;
-  const int further = o->across ? f->depth * (o->bytes / of->depth) : f->row * of->side * o->row_bytes;
+  const int row = of->scale_words && of->side == 32 ? f->row / 2 * 64 + f->row % 2 * 16 : f->row * of->side;
+  const int further = o->across ? f->depth * (o->bytes / of->depth) : row * o->row_bytes;
   line(w, "%s %c[%d:%d], v%d offset:%d",
        o->across    ? "ds_read_b64_tr_b16"
        : words == 2 ? "ds_read_b64"
@@ -380,7 +382,9 @@ static int later_of(int a, int b) { return a > b ? a : b; }
 
 /* The byte of a lane's scales that belongs to a fragment of `row`, at `depth`. */
 static int scale_byte(const tw_tile_loop *of, int row, int depth) {
-  return of->scale_words ? row / 2 * 4 + row % 2 + 2 * depth : row * of->depth + depth;
+  if (!of->scale_words) return row * of->depth + depth;
+  const int words = of->side / 16; /* of the same rows; its depths take turns */
+  return (row / 2 * words + depth % words) * 4 + row % 2 + 2 * (depth / words);
 }
 
 /* The scales of a product: a byte of a register for each operand, of all lanes. */

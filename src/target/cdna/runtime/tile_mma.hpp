@@ -224,13 +224,16 @@ TW_FN void load_piece(operand<Product, Count, 1> &to, Tile from, int first, int 
   to.value[i][0].piece[p] = vec16_of(*(const TW_LOCAL u32x4 *)(at + i * down));
 }
 
-/* LDS address of piece i along k of the first row. Other rows are multiples of `down` after it. */
+/* The row of C's tile, or column, that row x of an operand's fragment belongs to. */
+template <class Product> TW_FN constexpr int row_in(Product, int fragment, int x) { return fragment * Product::side + x; }
+
+/* LDS address of piece i along k of the first fragment. Other fragments have constant distances to it. */
 template <class Product, class Tile> TW_FN u32 read_address(Tile from, int first, int i) {
   constexpr u32 side = Product::side, run = group_threads / side * 16;
   static_assert(side * Tile::row_bytes % Tile::swizzle::span == 0, "a swizzle repeats with the rows of a product");
   const u32 lane = (u32)thread_of_group();
   return (u32)(__UINTPTR_TYPE__)from.at + (u32)first * Tile::row_bytes +
-         Tile::swizzle::of(lane % side * Tile::row_bytes + (u32)i * run + lane / side * 16);
+         Tile::swizzle::of((u32)row_in(Product{}, 0, (int)(lane % side)) * Tile::row_bytes + (u32)i * run + lane / side * 16);
 }
 
 #ifdef __gfx950__
@@ -493,7 +496,7 @@ TW_FN void each_four(const acc<Product, Rows, Cols> &sums, Act act) {
         typename quad_of<element>::type v;
 #pragma unroll
         for (int e = 0; e < 4; e++) v[e] = Spread ? sums.value[i][j / 4 * 4 + e][j % 4] : sums.value[i][j][q * 4 + e];
-        act(v, i * side + down, Spread ? j / 4 * 64 + (across + j % 4) * 4 : j * side + q * 8 + across);
+        act(v, row_in(Product{}, i, down), Spread ? j / 4 * 64 + (across + j % 4) * 4 : row_in(Product{}, j, q * 8 + across));
       }
 }
 

@@ -400,6 +400,18 @@ TW_FN i64 mx_word_place(int x, int y, int blocks) {
   return (i64)(x / 32) * blocks * 32 + y / 8 * 256 + y % 4 * 64 + x % 16 * 4 + y % 8 / 4 * 2 + x % 32 / 16;
 }
 
+/* The matrix instruction for scales in AITER's order (src/gpu/amd/loop.h): its rows are 16 neighbours, and with 32 the
+ * 16 that begin 32 rows further down. */
+template <int Side> struct mx_product_of_words : mx_product_of<Side> {};
+template <int Side> TW_FN constexpr int row_in(mx_product_of_words<Side>, int fragment, int x) {
+  return Side == 16 ? fragment * 16 + x : fragment / 2 * 64 + fragment % 2 * 16 + x / 16 * 32 + x % 16;
+}
+/* The place of a lane's first word of scales. */
+template <int Side> TW_FN u32 mx_lane_word() {
+  const u32 lane = (u32)thread_of_group();
+  return Side == 16 ? lane * 4u : lane % 32u / 16u * 256u + (lane % 16u + lane / 32u * 16u) * 4u;
+}
+
 /* A tile of codes in AITER's order in memory and in LDS: for 16 rows, blocks of 16 rows x 64 bytes along k. */
 template <int Rows, int RowBytes> struct mx_tile : shared<u8, Rows, RowBytes> {};
 template <int Rows, int RowBytes, int Groups> struct copier<mx_tile<Rows, RowBytes>, Groups, false> {
@@ -423,8 +435,10 @@ template <int Rows, int RowBytes, int Groups> struct copier<mx_tile<Rows, RowByt
 };
 template <class Product, int Rows, int RowBytes>
 TW_FN u32 read_address(mx_tile<Rows, RowBytes> from, int first, int i) {
-  static_assert(Product::side == 16, "the other instruction has scales in another order");
-  return (u32)(__UINTPTR_TYPE__)from.at + (u32)first * RowBytes + (u32)i * 1024u + (u32)thread_of_group() * 16u;
+  const u32 lane = (u32)thread_of_group(), row = (u32)row_in(Product{}, 0, (int)lane % Product::side);
+  const u32 block = (u32)i * (Product::deep / mx_block) + lane / Product::side;
+  return (u32)(__UINTPTR_TYPE__)from.at + ((u32)first + row / 16u * 16u) * RowBytes + block / 4u * 1024u +
+         (block % 4u * 16u + row % 16u) * 16u;
 }
 
 /* A thread packs 32 weights: element (k, n) of B is at b[k * down + n * right]. This is exact, because B is
