@@ -8,7 +8,15 @@
 
 #define PLAN tw_tile_block_scaled_plan
 
-enum { GROUPS_M = 2, GROUPS_N = 2, GROUPS = GROUPS_M * GROUPS_N, ROW = 128, PIECE = 1024, BLOCK = 32, SHUFFLED_ROWS = 16 };
+enum {
+  GROUPS_M = 2,
+  GROUPS_N = 2,
+  GROUPS = GROUPS_M * GROUPS_N,
+  ROW = 128,
+  PIECE = 1024,
+  BLOCK = 32,
+  SHUFFLED_ROWS = 16
+};
 
 static int bits_of(tw_type t) { return t == TW_MXFP4 ? 4 : 8; }
 /* k of a tile, and of a matrix instruction. */
@@ -24,14 +32,14 @@ static tw_tile_loop_operand operand_of(const PLAN *p, tw_type type, int length, 
 }
 
 static tw_tile_loop loop_of(const tw_gemm *g, const PLAN *p) {
-  return (tw_tile_loop){.operand = {operand_of(p, g->b, p->m, GROUPS_M, false),
-                                    operand_of(p, g->b, p->n, GROUPS_N, g->shuffle)},
-                        .side = p->side,
-                        .depth = step_of(g->b) / deep_of(p),
-                        .groups = GROUPS,
-                        .stages = p->stages,
-                        .scaled = true,
-                        .scale_words = g->shuffle};
+  return (tw_tile_loop){
+      .operand = {operand_of(p, g->b, p->m, GROUPS_M, false), operand_of(p, g->b, p->n, GROUPS_N, g->shuffle)},
+      .side = p->side,
+      .depth = step_of(g->b) / deep_of(p),
+      .groups = GROUPS,
+      .stages = p->stages,
+      .scaled = true,
+      .scale_words = g->shuffle};
 }
 
 tw_status tw_tile_block_scaled_settle_hand_scheduled(const tw_tile_machine *machine, const tw_gemm *g, PLAN *p,

@@ -185,7 +185,8 @@ static void write_read(writer *w, const cdna_loop_op *op, int x) {
       line(w, "ds_read_b32 v%d, v%d offset:%d", first + op->part, w->scales[op->operand],
            at + (of->side == 16 ? 256 * op->part : op->part / 2 * 512 + op->part % 2 * 128));
     else
-      line(w, "ds_read_b%d v[%d:%d], v%d offset:%d", 8 * bytes, first, first + bytes / 4 - 1, w->scales[op->operand], at);
+      line(w, "ds_read_b%d v[%d:%d], v%d offset:%d", 8 * bytes, first, first + bytes / 4 - 1, w->scales[op->operand],
+           at);
     return;
   }
   const int words = w->l.product.words / parts, to = register_of(w, op->fragment, x) + words * op->part;
