@@ -12,12 +12,10 @@
 static char *folder;
 
 static inline int start(void **state) {
-  (void)state;
   memset(&fake, 0, sizeof fake);
   return tw_directory_temporary(&folder, NULL) == TW_OK ? 0 : -1;
 }
 static inline int end(void **state) {
-  (void)state;
   tw_directory_remove(folder);
   free(folder);
   return 0;

@@ -112,7 +112,6 @@ static tw_status search(const tw_member *member, size_t n, const tw_search_optio
 
 static char file[200];
 static int start(void **state) {
-  (void)state;
   fake_reset();
   memset(&writer, 0, sizeof writer);
   writer.name = "writer";
@@ -123,7 +122,6 @@ static int start(void **state) {
   return 0;
 }
 static int end(void **state) {
-  (void)state;
   remove(file);
   return 0;
 }
@@ -131,7 +129,6 @@ static int end(void **state) {
 /* ---- claims ---- */
 
 static void the_ladder_of_sources_is_their_lineage(void **state) {
-  (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
   tw_search_result r = {0};
@@ -154,7 +151,6 @@ static void the_ladder_of_sources_is_their_lineage(void **state) {
 }
 
 static void failures_come_back_with_their_messages(void **state) {
-  (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 1);
   tw_search_result r = {0};
@@ -166,7 +162,6 @@ static void failures_come_back_with_their_messages(void **state) {
 }
 
 static void what_failed_is_mended_as_often_as_the_agent_tries(void **state) {
-  (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
   tw_search_result r = {0};
@@ -180,7 +175,6 @@ static void what_failed_is_mended_as_often_as_the_agent_tries(void **state) {
 }
 
 static void a_kernel_that_is_none_is_a_candidate_that_failed(void **state) {
-  (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
   tw_search_result r = {0};
@@ -192,7 +186,6 @@ static void a_kernel_that_is_none_is_a_candidate_that_failed(void **state) {
 }
 
 static void an_agent_that_proposes_no_more_leaves_what_was_found(void **state) {
-  (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(1, 2);
   for (int from = 1; from <= 3; from += 2) {
@@ -209,7 +202,6 @@ static void an_agent_that_proposes_no_more_leaves_what_was_found(void **state) {
 }
 
 static void plans_are_divided_by_shares_and_recipes_go_on(void **state) {
-  (void)state;
   tw_agent *rules;
   assert_int_equal(tw_rules_open("rules", &fake_target, NULL, &rules, NULL), TW_OK);
   const tw_member both[] = {{rules, 3}, {&the_writer, 1}};
@@ -231,7 +223,6 @@ static void plans_are_divided_by_shares_and_recipes_go_on(void **state) {
 }
 
 static void a_resumed_search_asks_nothing_twice_and_ends_alike(void **state) {
-  (void)state;
   const tw_member alone = {&the_writer, 1};
   tw_search_options o = fake_options(4, 2);
   tw_search_result whole = {0}, part = {0}, rest = {0};
@@ -258,7 +249,6 @@ static void a_resumed_search_asks_nothing_twice_and_ends_alike(void **state) {
 }
 
 static void a_source_that_is_known_is_a_start(void **state) {
-  (void)state;
   tw_search_options o = fake_options(4, 1);
   const tw_problem problem = fake_problem(16);
   tw_search_result r = {0};
@@ -273,7 +263,6 @@ static void a_source_that_is_known_is_a_start(void **state) {
 }
 
 static void agents_are_named_with_their_shares(void **state) {
-  (void)state;
   const char *good[] = {"rules", "2*rules", "0.5*rules"}, *bad[] = {"", "rule", "0*rules", "-1*rules", "rules*2", "2*"};
   const double share[] = {1, 2, .5};
   tw_member m;

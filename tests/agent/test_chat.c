@@ -64,7 +64,6 @@ static json_t *body_of(const chat_server *server, size_t i) {
 /* ---- good answers ---- */
 
 static void openai_speaks_chat_completions(void **state) {
-  (void)state;
   setenv("TILEWRIGHT_API_KEY", SECRET, 1);
   asked a = ASK({.status = 200, .body = GOOD("h\\u00e9llo\\n")});
   assert_int_equal(a.status, TW_OK);
@@ -92,7 +91,6 @@ static void openai_speaks_chat_completions(void **state) {
 }
 
 static void anthropic_speaks_messages(void **state) {
-  (void)state;
   setenv("TILEWRIGHT_API_KEY", SECRET, 1);
   const scene scenes[] = {{.status = 200,
                            .body =
@@ -119,7 +117,6 @@ static void anthropic_speaks_messages(void **state) {
 }
 
 static void odd_forms_of_an_answer_are_read(void **state) {
-  (void)state;
   const struct {
     const char *body, *text;
   } forms[] = {
@@ -155,7 +152,6 @@ static void odd_forms_of_an_answer_are_read(void **state) {
 /* ---- bad answers ---- */
 
 static void each_bad_answer_is_of_a_kind(void **state) {
-  (void)state;
   setenv("TILEWRIGHT_API_KEY", SECRET, 1);
   const struct {
     scene scene;
@@ -230,7 +226,6 @@ static void each_bad_answer_is_of_a_kind(void **state) {
 }
 
 static void a_trickle_and_silence_end_in_time(void **state) {
-  (void)state;
   const tw_chat_options options = {.seconds = 0.4, .attempts = 3};
   const scene scenes[][1] = {{{.status = 200, .body = GOOD("slow"), .delay_ms = 50}}, {{.hold = true}}};
   for (size_t i = 0; i < 2; i++) {
@@ -243,7 +238,6 @@ static void a_trickle_and_silence_end_in_time(void **state) {
 }
 
 static void what_passes_is_tried_again_and_retry_after_honoured(void **state) {
-  (void)state;
   asked a = ASK({.status = 429, .headers = "Retry-After: 1\r\n", .body = ""}, {.status = 503, .body = ""},
                 {.status = 200, .body = GOOD("at last")});
   assert_int_equal(a.status, TW_OK);
@@ -255,7 +249,6 @@ static void what_passes_is_tried_again_and_retry_after_honoured(void **state) {
 }
 
 static void a_parameter_that_is_not_taken_is_left_out(void **state) {
-  (void)state;
   const scene scenes[] = {
       {.status = 400,
        .body = "{\"error\":{\"message\":\"'max_tokens' is not supported, use 'max_completion_tokens'\"}}"},
@@ -272,7 +265,6 @@ static void a_parameter_that_is_not_taken_is_left_out(void **state) {
 }
 
 static void a_reasoning_effort_is_sent_and_left_out_where_it_is_rejected(void **state) {
-  (void)state;
   const scene scenes[] = {
       {.status = 400, .body = "{\"error\":{\"message\":\"Unrecognized request argument: reasoning_effort\"}}"},
       {.status = 200, .body = GOOD("fine")}};
@@ -297,7 +289,6 @@ static void *ask_with_temperature(void *context) {
 
 /* Requests that were sent before the server's first complaint get another attempt, too. */
 static void all_requests_in_flight_outlive_a_parameter(void **state) {
-  (void)state;
   static const char complaint[] = "{\"error\":{\"message\":\"Unsupported parameter: Temperature\"}}";
   const scene scenes[] = {{.status = 400, .body = complaint, .delay_ms = 6},
                           {.status = 400, .body = complaint, .delay_ms = 6},
@@ -329,7 +320,6 @@ static void *interrupt_soon(void *context) {
 }
 
 static void an_interrupt_ends_it_at_once(void **state) {
-  (void)state;
   const tw_chat_options patient = {.seconds = 60, .pause_first = 60, .pause_most = 60};
   const scene scenes[][1] = {{{.hold = true}}, {{.status = 503, .body = ""}}};
   for (size_t i = 0; i < 2; i++) {
@@ -356,7 +346,6 @@ static void *ask_once(void *chat) {
 
 /* Of six requests two are on their way at a time: each answer takes 0.2 s and more, so that three rounds take 0.6. */
 static void only_so_many_are_served_at_once(void **state) {
-  (void)state;
   const scene scenes[] = {{.status = 200, .body = GOOD("x"), .delay_ms = 2}};
   chat_server *server = chat_server_start(scenes, 1);
   char specification[100];
@@ -388,7 +377,6 @@ static tw_status open_only(const char *specification, char name[200], tw_error *
 }
 
 static void bad_specifications_are_refused_in_a_line(void **state) {
-  (void)state;
   const char *const bad[] = {
       "",      "gpt-4o",  "llm:",           "llm:@http://x/v1",         "llm:m@ftp://x/", "llm:m@http://",
       "exec:", "exec:  ", "llm:m@https://", "http://user:" SECRET "@x/"};
@@ -400,7 +388,6 @@ static void bad_specifications_are_refused_in_a_line(void **state) {
 }
 
 static void an_address_is_no_name_of_a_model(void **state) {
-  (void)state;
   const char *const bad[] = {"llm:m@localhost:8000/v1",
                              "llm:m@",
                              "llm:m@host",
@@ -443,7 +430,6 @@ static void an_address_is_no_name_of_a_model(void **state) {
 }
 
 static void base_urls_of_the_environment_are_used_or_refused(void **state) {
-  (void)state;
   char name[200];
   tw_error error;
   setenv("OPENAI_API_KEY", SECRET, 1);
@@ -469,14 +455,12 @@ static void base_urls_of_the_environment_are_used_or_refused(void **state) {
 }
 
 static void names_hold_no_secrets(void **state) {
-  (void)state;
   char name[200];
   assert_int_equal(open_only("llm:a@b@http://me:" SECRET "@127.0.0.1:9/v1?key=" SECRET, name, NULL), TW_OK);
   assert_string_equal(name, "llm:a@b@http://127.0.0.1:9/v1/chat/completions");
 }
 
 static void keys_come_from_the_environment_or_a_private_file(void **state) {
-  (void)state;
   char *folder, *path, *below;
   tw_error error;
   assert_int_equal(tw_directory_temporary(&folder, NULL), TW_OK);
@@ -530,7 +514,6 @@ static asked run_command(const char *specification, const char *prompt) {
 }
 
 static void a_command_is_a_model(void **state) {
-  (void)state;
   asked a = run_command("exec:echo progress >&2; cat; echo end", "the prompt\n");
   assert_int_equal(a.status, TW_OK);
   assert_string_equal(a.reply.text, "rules\n\nthe prompt\nend\n");
@@ -554,7 +537,6 @@ static void a_command_is_a_model(void **state) {
 }
 
 static void a_command_without_its_program_is_rejected(void **state) {
-  (void)state;
   const char *const bad[] = {"exec:/nonexistent/program -v", "exec:no-such-program", "exec: no-such-program | cat",
                              "exec:/etc/passwd", "exec:no-such-program; cat"};
   const char *const good[] = {"exec:cat",      "exec:/bin/cat -", "exec:if true; then cat; fi",
@@ -572,7 +554,6 @@ static void a_command_without_its_program_is_rejected(void **state) {
 }
 
 static void a_command_that_fails_once_is_run_again(void **state) {
-  (void)state;
   char *folder, *command;
   assert_int_equal(tw_directory_temporary(&folder, NULL), TW_OK);
   assert_true(asprintf(&command, "exec:if test -e %s/once; then cat; else touch %s/once; exit 1; fi", folder, folder) >

@@ -26,7 +26,6 @@ static void expect_outcomes(const tw_search_result *r, size_t n, const char *con
 }
 
 static void a_reply_becomes_a_kernel(void **state) {
-  (void)state;
   fake_state better = fake_plainest();
   better.value[BANK] = 2;
   char *source = source_of(&better);
@@ -48,7 +47,6 @@ static void a_reply_becomes_a_kernel(void **state) {
 }
 
 static void a_failure_is_sent_back_with_its_message(void **state) {
-  (void)state;
   fake_state better = fake_plainest();
   better.value[DEPTH] = 2;
   char *source = source_of(&better);
@@ -83,7 +81,6 @@ static void a_failure_is_sent_back_with_its_message(void **state) {
 /* Each try is told why the one before failed: a kernel, an edit that fits nowhere, a reply without code; the same
  * kernel again. */
 static void a_reply_without_a_kernel_is_sent_back_with_the_reason(void **state) {
-  (void)state;
   fake_state better = fake_plainest();
   better.value[DEPTH] = 2;
   char *source = source_of(&better);
@@ -128,7 +125,6 @@ static void a_reply_without_a_kernel_is_sent_back_with_the_reason(void **state) 
 
 /* The second and third question for a kernel are lost, each after another attempt; the search goes on with the next. */
 static void a_lost_question_is_one_candidate(void **state) {
-  (void)state;
   fake_state better = fake_plainest();
   better.value[BANK] = 2;
   char *source = source_of(&better);
@@ -151,7 +147,6 @@ static void a_lost_question_is_one_candidate(void **state) {
 }
 
 static void a_model_that_never_answers_is_asked_no_more(void **state) {
-  (void)state;
   tw_search_options o = options_of(NULL, 0);
   o.iterations = 9, o.plans = 9;
   tw_search_result r = search(model("exit 1"), o);
@@ -164,7 +159,6 @@ static void a_model_that_never_answers_is_asked_no_more(void **state) {
 
 /* A reply without a plan costs no question about a kernel. */
 static void a_reply_that_is_no_plan_is_not_followed(void **state) {
-  (void)state;
   tw_search_options o = options_of(NULL, 0);
   o.iterations = 1, o.plans = 3;
   tw_search_result r = search(model("echo sure"), o);
@@ -176,7 +170,6 @@ static void a_reply_that_is_no_plan_is_not_followed(void **state) {
 
 /* Whatever comes back, the search ends with the best that it had and says a line of each kind. */
 static void useless_replies_end_in_a_line_of_each_kind(void **state) {
-  (void)state;
   const struct {
     const char *script, *says;
   } cases[] = {
@@ -202,7 +195,6 @@ static void useless_replies_end_in_a_line_of_each_kind(void **state) {
 
 /* A model that has no kernel to give is not asked for ever, and one that may evaluate little is not asked for much. */
 static void nobody_pays_for_nothing(void **state) {
-  (void)state;
   char *agent = strdup(model(PLAN_OR("echo I would rather not")));
   const char *agents[] = {agent};
   tw_problem problem = fake_problem(64);
@@ -226,7 +218,6 @@ static void nobody_pays_for_nothing(void **state) {
 }
 
 static void a_budget_ends_the_questions_and_not_the_search(void **state) {
-  (void)state;
   fake_state better = fake_plainest();
   better.value[BANK] = 2;
   char *source = source_of(&better);
@@ -253,7 +244,6 @@ static void a_budget_ends_the_questions_and_not_the_search(void **state) {
 
 /* A command reports no tokens: a fourth of the characters counts, and the output says so. */
 static void tokens_and_money_are_limited_without_a_report(void **state) {
-  (void)state;
   fake_state better = fake_plainest();
   better.value[BANK] = 2;
   char *source = source_of(&better);
@@ -295,7 +285,6 @@ static void tokens_and_money_are_limited_without_a_report(void **state) {
 
 /* A limit of requests is for the search, not for each of its processes. */
 static void answers_of_the_journal_count_in_the_limit_of_requests(void **state) {
-  (void)state;
   fake_state better = fake_plainest();
   better.value[BANK] = 2;
   char *source = source_of(&better), *journal = path_of("limited.sqlite");
@@ -318,7 +307,6 @@ static void answers_of_the_journal_count_in_the_limit_of_requests(void **state) 
 }
 
 static void a_resumed_search_asks_nothing_twice(void **state) {
-  (void)state;
   fake_state better = fake_plainest();
   better.value[BANK] = 2;
   char *source = source_of(&better);
@@ -346,7 +334,6 @@ static void a_resumed_search_asks_nothing_twice(void **state) {
 }
 
 static void two_models_share_the_work(void **state) {
-  (void)state;
   fake_state better = fake_plainest();
   better.value[BANK] = 2;
   char *source = source_of(&better), *agent;
@@ -369,7 +356,6 @@ static void two_models_share_the_work(void **state) {
 /* A server that does everything wrong, one thing after the other, among good answers: the search ends with the best
  * that it was given, and every kind of trouble is a line. */
 static void a_search_outlives_its_server(void **state) {
-  (void)state;
 #define SAYS(text) "{\"choices\":[{\"message\":{\"content\":\"" text "\"}}]}"
   static const scene scenes[] = {
       {.status = 200, .body = SAYS("OPTION: tile\\nPLAN: x")},
@@ -399,7 +385,6 @@ static void a_search_outlives_its_server(void **state) {
 }
 
 static void a_search_ends_when_its_samples_are_used_up(void **state) {
-  (void)state;
   tw_problem problem = fake_problem(64);
   for (int samples = 1; samples < 40; samples += 7) {
     tw_search_options o = fake_options(3, 2);
@@ -457,7 +442,6 @@ static tw_search_result replay(const char *data, const char *machine, const char
 /* Simulations without one effect each say where the time goes: the planner is told, with costs, counts and an
  * example. */
 static void a_planner_is_told_where_the_time_goes(void **state) {
-  (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
   tw_problem problem;
   assert_int_equal(tw_problem_parse(target, "gemm m=64 n=64 k=64", &problem, NULL), TW_OK);
@@ -488,7 +472,6 @@ static int asked(void) {
 }
 
 static void a_gemm_of_gemmini_by_hand_is_replayed(void **state) {
-  (void)state;
   tw_search_result r = replay("gemm", "gemmini-16x16-int8", "gemm m=128 n=128 k=128", NULL, 3);
   assert_int_equal(asked(), 12);
   assert_int_equal(r.correct, 7);
@@ -499,7 +482,6 @@ static void a_gemm_of_gemmini_by_hand_is_replayed(void **state) {
 }
 
 static void tinympc_by_hand_is_replayed(void **state) {
-  (void)state;
   tw_search_result r = replay("mpc_forward", "gemmini-4x4-fp32", "mpc_forward horizon=5 states=12 inputs=4", NULL, 3);
   assert_int_equal(asked(), 14); /* two were sent back */
   assert_int_equal(r.correct, 7);
@@ -512,7 +494,6 @@ static void tinympc_by_hand_is_replayed(void **state) {
  * edits would be of another parent whenever the clock falls out otherwise. That all are right, and that vectors beat
  * one product at a time, is not the machine's. */
 static void a_gemm_of_the_cpu_by_hand_is_replayed(void **state) {
-  (void)state;
   if (example_stride() > 1) skip(); /* kernels that the optimized build runs: test_llm_on_cpu */
   char *program = NULL;
   assert_int_equal(tw_file_read(TW_TEST_DATA "/agents/x86_gemm/plain.c", 1 << 20, &program, NULL, NULL), TW_OK);
@@ -525,7 +506,6 @@ static void a_gemm_of_the_cpu_by_hand_is_replayed(void **state) {
 }
 
 static void a_gemm_of_cdna_by_hand_is_replayed(void **state) {
-  (void)state;
   const tw_target *t = tw_target_find("cdna3");
   tw_error error = {0};
   if (t->available(t, &error) != TW_OK) {
@@ -573,7 +553,6 @@ static char *plainest(const char *machine, const char *text) {
 
 /* Each third of the answers: two plans, then a kernel for each. bench/replay_answers.py repeats the searches in full. */
 static void all_answers_of_a_model_are_used(void **state) {
-  (void)state;
   static const struct {
     const char *search, *machine, *problem;
     int parent[3]; /* answers whose kernels are the parents of each iteration; 0: the plainest */
@@ -599,7 +578,6 @@ static void all_answers_of_a_model_are_used(void **state) {
 
 /* docs/lab/2026-11-language-model-searches.md has these costs; other compilers may move them a little. */
 static void the_best_kernels_of_a_model_have_their_costs(void **state) {
-  (void)state;
   static const struct {
     const char *search, *problem;
     int answer;
@@ -624,7 +602,6 @@ static void the_best_kernels_of_a_model_have_their_costs(void **state) {
 
 /* docs/lab/2026-11-language-model-parts.md: the best of the searches whose prompts lacked a part. */
 static void a_search_without_examples_is_replayed(void **state) {
-  (void)state;
   if (example_stride() > 1) skip(); /* simulations that other tests run under sanitizers */
   tw_search_result r =
       replay_without(TW_WITHOUT_EXAMPLES, "parts/examples_conv", "gemmini-16x16-int8", LONG_CONV, NULL, 3);
@@ -655,7 +632,6 @@ static const char *const PROBLEMS[][2] = {
 
 /* Every machine and op has its words; nothing is left of the templates; all of the menu is there without dropout. */
 static void prompts_are_whole_for_every_machine_and_op(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof PROBLEMS / sizeof PROBLEMS[0]; i++) {
     const tw_target *target = tw_target_find(PROBLEMS[i][0]);
     tw_problem problem;
@@ -700,7 +676,6 @@ static void prompts_are_whole_for_every_machine_and_op(void **state) {
 }
 
 static void an_example_is_shown_when_the_plan_calls_for_it(void **state) {
-  (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
   tw_problem problem;
   assert_int_equal(tw_problem_parse(NULL, PROBLEMS[0][1], &problem, NULL), TW_OK);
@@ -720,7 +695,6 @@ static void an_example_is_shown_when_the_plan_calls_for_it(void **state) {
 }
 
 static void plans_are_read_whatever_is_around_them(void **state) {
-  (void)state;
   const struct {
     const char *reply, *lever, *why;
     bool is_plan;

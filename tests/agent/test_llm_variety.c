@@ -38,7 +38,6 @@ static void expect_usage(const char *agent, const tw_model_options *more, const 
 }
 
 static void a_context_is_in_every_prompt(void **state) {
-  (void)state;
   char *path = path_of("notes");
   write_file("notes", "THE SCRATCHPAD LIKES EVEN ROWS\n");
   tw_model_options more = hurried;
@@ -54,7 +53,6 @@ static void a_context_is_in_every_prompt(void **state) {
 }
 
 static void ancestors_are_shown_up_to_a_number(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   more.ancestors = 1;
   char *log = log_of(model(PLAN_OR(GROWING)), &more, 3, 1);
@@ -66,7 +64,6 @@ static void ancestors_are_shown_up_to_a_number(void **state) {
 }
 
 static void two_programs_of_the_beam_are_combined(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   more.combine = 1;
   char *log = log_of(model(PLAN_OR(GROWING)), &more, 2, 2);
@@ -78,7 +75,6 @@ static void two_programs_of_the_beam_are_combined(void **state) {
 }
 
 static void scores_are_hidden_from_some_prompts(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   more.hide_scores = 1;
   char *log = log_of(model(PLAN_OR(GROWING)), &more, 2, 1);
@@ -94,7 +90,6 @@ static void scores_are_hidden_from_some_prompts(void **state) {
 
 /* Options: tile, depth, and "other", which stays at the end. */
 static void a_menu_is_shuffled(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   more.shuffle_menu = true;
   tw_search_options o = options_of(NULL, 0);
@@ -116,7 +111,6 @@ static tw_search_options one_candidate(void) {
 }
 
 static void plan_and_kernel_come_in_one_answer(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   more.one_question = true;
   const tw_search_options o = one_candidate();
@@ -136,7 +130,6 @@ static void plan_and_kernel_come_in_one_answer(void **state) {
 
 /* The second answer is right; the first one does not compile. */
 static void a_failed_kernel_of_one_answer_is_repaired(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   more.one_question = true, more.fixes = 1;
   const tw_search_options o = one_candidate();
@@ -153,7 +146,6 @@ static void a_failed_kernel_of_one_answer_is_repaired(void **state) {
 }
 
 static void a_menu_is_made_for_the_program_at_hand(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   more.own_menu = true;
   char *log = log_of(
@@ -168,7 +160,6 @@ static void a_menu_is_made_for_the_program_at_hand(void **state) {
 }
 
 static void options_are_read_whatever_is_around_them(void **state) {
-  (void)state;
   static const char *const cases[][2] = {
       {"1. `tile`: do it\n2) **b c**: x\n", "tile: do it\nb c: x\n"},
       {"Sure, here is a list\n\n* a: b\n\nGood luck", "a: b\n"},
@@ -190,7 +181,6 @@ static void options_are_read_whatever_is_around_them(void **state) {
   " *) echo 'COMPLETE: 100%'; k='2 1 0 5 0 0 0';; esac; echo '```c'; echo \"kernel $k\"; echo '```'"
 
 static void a_translation_goes_on_from_its_most_complete_kernel(void **state) {
-  (void)state;
   tw_search_options o = options_of(NULL, 0);
   o.iterations = 3, o.beam = 1, o.plans = 1, o.kernels = 1;
   for (int idle = 0; idle < 2; idle++) { /* a slower kernel that is no more complete is no step of a translation */
@@ -211,7 +201,6 @@ static void a_translation_goes_on_from_its_most_complete_kernel(void **state) {
 }
 
 static void a_program_is_translated_in_the_first_iterations_alone(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   more.translate = 1;
   char *log = log_of(model(PLAN_OR(GROWING)), &more, 3, 1);
@@ -226,7 +215,6 @@ static void a_program_is_translated_in_the_first_iterations_alone(void **state) 
 
 /* The plan names `tile`; nothing names `stride`. */
 static void instructions_that_nothing_uses_are_omitted(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   for (int filters = 0; filters < 2; filters++) {
     more.filter_isa = filters;
@@ -241,7 +229,6 @@ static void instructions_that_nothing_uses_are_omitted(void **state) {
 }
 
 static void entries_are_found_by_their_names(void **state) {
-  (void)state;
   static const char isa[] =
       "Commands, each a statement (see above).\n\nload(a, b)\n  loads\nstore(a) or store(a, b)\n  stores\n"
       "v.add_to(x)\nv.sub_from(x)\n  both\n\nAddresses (in rows) matter.\n//: line\ndrop(x): drops.\nlast(x)";
@@ -261,7 +248,6 @@ static void entries_are_found_by_their_names(void **state) {
 }
 
 static void efforts_are_for_servers(void **state) {
-  (void)state;
   tw_model_options more = hurried;
   more.effort = "huge";
   expect_usage("llm:m@http://127.0.0.1:1/v1", &more, "reasoning effort 'huge' is unknown");

@@ -95,7 +95,6 @@ static void is_rejected(const fixture *f, const char *place, const char *reason)
 }
 
 static void what_was_written_gives_the_same_prompts(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof PROBLEMS / sizeof *PROBLEMS; i++) {
     fixture f = open_fixture(PROBLEMS[i][0], PROBLEMS[i][1]);
     tw_prompt_texts *texts = read_texts(&f);
@@ -110,7 +109,6 @@ static void what_was_written_gives_the_same_prompts(void **state) {
 }
 
 static void edited_texts_are_used(void **state) {
-  (void)state;
   fixture f = open_fixture("gemmini-16x16-int8", "gemm m=64 n=64 k=64");
   write_file(&f, "gemmini/rules.txt", "- An edited rule.\n");
   write_file(&f, "gemmini/isa.txt", "");
@@ -129,7 +127,6 @@ static void edited_texts_are_used(void **state) {
 
 /* A template of all slots that are allowed is filled, so none of them is unknown to the prompt itself. */
 static void every_allowed_slot_exists(void **state) {
-  (void)state;
   fixture f = open_fixture("x86", "gemm m=64 n=64 k=64 a=f32");
   const char *const name[] = {"implement", "plan"};
   for (int planning = 0; planning < 2; planning++) {
@@ -151,7 +148,6 @@ static void every_allowed_slot_exists(void **state) {
 }
 
 static void what_does_not_fit_is_an_error_with_its_place(void **state) {
-  (void)state;
   fixture f = open_fixture("gemmini-16x16-int8", "gemm m=64 n=64 k=64");
   char *rules = tw_path_join(f.folder, "gemmini/rules.txt");
   unlink(rules);
@@ -179,7 +175,6 @@ static void what_does_not_fit_is_an_error_with_its_place(void **state) {
 
 /* A command that takes the place of a model keeps what it is asked. */
 static void a_search_asks_with_the_folders_texts(void **state) {
-  (void)state;
   fixture f = open_fixture("gemmini-16x16-int8", "gemm m=64 n=64 k=64");
   char command[4000], *asked, *said, *path = tw_path_join(f.folder, "asked.log"),
                                      *log = tw_path_join(f.folder, "said.log");
@@ -221,7 +216,6 @@ static char *read_file(const fixture *f, const char *name) {
 
 /* A document of two parts: both answers are equal, and their lines are added once. */
 static void documentation_is_added_to_the_texts(void **state) {
-  (void)state;
   fixture f = open_fixture("gemmini-16x16-int8", "gemm m=64 n=64 k=64");
   char agent[2000], *document = calloc(60001, 1), *path = tw_path_join(f.folder, "manual.md");
   for (size_t i = 0; i < 60000; i++) document[i] = i % 100 == 99 ? '\n' : 'm';
@@ -253,7 +247,6 @@ static void documentation_is_added_to_the_texts(void **state) {
 }
 
 static void a_request_without_an_answer_adds_nothing(void **state) {
-  (void)state;
   fixture f = open_fixture("gemmini-16x16-int8", "gemm m=64 n=64 k=64");
   char *rules = read_file(&f, "gemmini/rules.txt"), *path = tw_path_join(f.folder, "manual.md");
   tw_distillation done;

@@ -296,7 +296,6 @@ static int check_corpus(const char *path, const char *name, int *programs) {
 }
 
 static void every_name_of_an_emitted_program_is_explained(void **state) {
-  (void)state;
   int unexplained = 0, programs = 0;
   DIR *folder = opendir(TW_TEST_DATA "/corpus");
   assert_non_null(folder);
@@ -316,7 +315,6 @@ static void every_name_of_an_emitted_program_is_explained(void **state) {
 
 /* The test above finds what nobody explains. */
 static void a_strange_name_is_found(void **state) {
-  (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
   tw_problem problem;
   assert_int_equal(tw_problem_parse(target, "gemm m=16 n=16 k=16", &problem, NULL), TW_OK);
@@ -329,7 +327,6 @@ static void a_strange_name_is_found(void **state) {
 
 /* The caches of providers keep what prompts begin with: machine, language, task and rules, in both kinds. */
 static void what_all_prompts_share_comes_first(void **state) {
-  (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
   tw_problem problem;
   assert_int_equal(tw_problem_parse(target, "gemm m=64 n=64 k=64", &problem, NULL), TW_OK);
@@ -371,7 +368,6 @@ static char *kernel_prompt(const char *name, const char *text, const char *sourc
 
 /* Machines with a long text of their language: what program and plan do not name is left out, and named. */
 static void a_filtered_language_describes_what_is_used(void **state) {
-  (void)state;
   static const char *const machines[][2] = {{"trn2", "gemm m=128 n=512 k=128 a=bf16 b=bf16 c=f32"},
                                             {"cdna4", "gemm m=256 n=256 k=256 a=bf16 b=bf16 c=f32"}};
   for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
@@ -393,7 +389,6 @@ static void a_filtered_language_describes_what_is_used(void **state) {
 
 /* A planner is told the bound beside the time, and what sets it: here memory. */
 static void the_bound_is_in_the_plan(void **state) {
-  (void)state;
   const tw_target *target = tw_target_find("gemmini-16x16-int8");
   tw_problem problem;
   tw_bound bound;
@@ -468,7 +463,6 @@ static void expect_correct(const tw_embedded *file, char *run) {
 }
 
 static void examples_are_right_and_for_options_of_their_op(void **state) {
-  (void)state;
   const tw_embedded *file;
   int all = 0, run_here = 0;
   for (size_t i = 0; (file = tw_embedded_at(i)); i++) {
@@ -496,7 +490,6 @@ static void examples_are_right_and_for_options_of_their_op(void **state) {
 
 /* Plans that a model gave: most call for an example. None did where a file's name had to be a word of the plan. */
 static void real_plans_get_examples(void **state) {
-  (void)state;
   static const struct {
     char kind;
     const char *target, *problem;

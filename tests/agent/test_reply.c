@@ -31,7 +31,6 @@ static void refuse(const char *reply, const char *says) {
 }
 
 static void the_kernel_is_the_longest_block(void **state) {
-  (void)state;
   expect("Sure:\n```c\nint x;\n```\n", "int x;\n");
   expect("```\nint x;\n```", "int x;\n");
   expect("~~~~ c\n```\nint y;\n~~~\n~~~~\nbye", "```\nint y;\n~~~\n");
@@ -43,14 +42,12 @@ static void the_kernel_is_the_longest_block(void **state) {
 }
 
 static void code_without_a_fence_is_taken_as_it_is(void **state) {
-  (void)state;
   expect("\n// a kernel\nint x;\n", "\n// a kernel\nint x;\n");
   expect("#include <x.h>\n", "#include <x.h>\n");
   expect("void test() {}", "void test() {}");
 }
 
 static void what_is_no_kernel_is_refused_in_a_line(void **state) {
-  (void)state;
   refuse("", "no code");
   refuse("I cannot do that.", "no code");
   refuse("# Heading\n\nwords", "no code");
@@ -61,7 +58,6 @@ static void what_is_no_kernel_is_refused_in_a_line(void **state) {
 }
 
 static void edits_change_the_parent(void **state) {
-  (void)state;
   expect("<<<<<<< SEARCH\n  b();\n=======\n  b2();\n  b3();\n>>>>>>> REPLACE\n",
          "void test() {\n  a();\n  b2();\n  b3();\n  a();\n  c();\n}\n");
   expect("Remove it:\n```\n<<<<<<< SEARCH\n  b();\n=======\n>>>>>>> REPLACE\n```\n",
@@ -75,7 +71,6 @@ static void edits_change_the_parent(void **state) {
 }
 
 static void edits_that_do_not_fit_are_refused_with_their_number(void **state) {
-  (void)state;
   refuse("<<<<<<< SEARCH\n  a();\n=======\n  b();\n>>>>>>> REPLACE\n", "edit 1: SEARCH lines match several places");
   refuse("<<<<<<< SEARCH\n  nothing();\n=======\n  b();\n>>>>>>> REPLACE\n", "is not in the kernel");
   refuse("<<<<<<< SEARCH\n  c();\n=======\n  d();\n>>>>>>> REPLACE\n<<<<<<< SEARCH\n  c();\n=======\n>>>>>>> REPLACE\n",
@@ -89,7 +84,6 @@ static void edits_that_do_not_fit_are_refused_with_their_number(void **state) {
 
 /* Models copy a part of a line, or indent otherwise. What stands in one place only is meant. */
 static void a_search_may_be_a_part_of_a_line_or_have_other_blanks(void **state) {
-  (void)state;
   expect("<<<<<<< SEARCH\nb ( ) ;\n=======\n  b2();\n>>>>>>> REPLACE\n",
          "void test() {\n  a();\n  b2();\n  a();\n  c();\n}\n");
   expect("<<<<<<< SEARCH\n\n\tb();\n a();\n\n=======\n  x();\n>>>>>>> REPLACE\n",
@@ -105,7 +99,6 @@ static void a_search_may_be_a_part_of_a_line_or_have_other_blanks(void **state) 
 }
 
 static void edits_may_be_json(void **state) {
-  (void)state;
   static const char *const result = "void test() {\n  a();\n  b2();\n  a();\n  d();\n}\n";
   expect("[{\"search\": \"  b();\", \"replace\": \"  b2();\"}, {\"search\": \"c();\", \"replace\": \"  d();\"}]",
          result);
@@ -120,7 +113,6 @@ static void edits_may_be_json(void **state) {
 }
 
 static void edits_may_be_a_diff(void **state) {
-  (void)state;
   expect("The diff:\n```diff\n--- kernel.c\n+++ kernel.c\n@@ -2,3 +2,3 @@\n   a();\n-  b();\n+  b2();\n   a();\n```\n",
          "void test() {\n  a();\n  b2();\n  a();\n  c();\n}\n");
   expect("--- a/k\n+++ b/k\n@@ -1 +1,2 @@\n-void test() {\n+void f() {\n+  z();\n@@ -5,2 +6 @@\n-  c();\n }\n\\ No "
@@ -132,7 +124,6 @@ static void edits_may_be_a_diff(void **state) {
 }
 
 static void a_byte_order_mark_is_no_part_of_a_reply(void **state) {
-  (void)state;
   expect("\xef\xbb\xbf```c\nint x;\n```\n", "int x;\n");
   expect("```c\n\xef\xbb\xbfint x;\n```\n", "int x;\n");
   expect("\xef\xbb\xbf<<<<<<< SEARCH\n  b();\n=======\n  b2();\n>>>>>>> REPLACE\n",

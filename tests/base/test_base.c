@@ -22,7 +22,6 @@
 #include "base/strings.h"
 
 static void text_grows_and_is_handed_over(void **state) {
-  (void)state;
   tw_text text = {0};
   for (int i = 0; i < 1000; i++) tw_text_add(&text, "%d,", i);
   tw_text_add_bytes(&text, "a\0b", 3);
@@ -38,7 +37,6 @@ static void text_grows_and_is_handed_over(void **state) {
 }
 
 static void numbers_are_taken_whole_or_not_at_all(void **state) {
-  (void)state;
   int64_t i;
   double r;
   assert_true(tw_parse_int("-9223372036854775808", &i));
@@ -57,7 +55,6 @@ static void numbers_are_taken_whole_or_not_at_all(void **state) {
 }
 
 static void text_is_cut_between_words(void **state) {
-  (void)state;
   char text[24] = "one";
   tw_append_cut(text, sizeof text, " and two");
   assert_string_equal(text, "one and two");
@@ -74,7 +71,6 @@ static void text_is_cut_between_words(void **state) {
 }
 
 static void near_words_are_found(void **state) {
-  (void)state;
   static const char *const words[] = {"gemm", "conv2d", "attention"};
   assert_string_equal(tw_nearest_word("gem", words, 3), "gemm");
   assert_string_equal(tw_nearest_word("atention", words, 3), "attention");
@@ -106,7 +102,7 @@ static void expect_hash(const char *text, size_t times, const char *digest) {
 }
 
 static void hash_is_sha256(void **state) {
-  (void)state; /* the examples of FIPS 180-2, appendix B */
+  /* the examples of FIPS 180-2, appendix B */
   expect_hash("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   expect_hash("", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   expect_hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
@@ -115,7 +111,6 @@ static void hash_is_sha256(void **state) {
 }
 
 static void random_numbers_are_the_same_everywhere(void **state) {
-  (void)state;
   tw_random r = {{1, 2, 3, 4}}; /* xoshiro256**: 7 * 9 rotated, by hand: 2*5=10, rotl 7 = 1280, *9 = 11520 */
   assert_true(tw_random_next(&r) == 11520);
   assert_true(tw_random_next(&r) == 0); /* s[1] is 1^2^3 = 0 after the first step */
@@ -128,7 +123,6 @@ static void random_numbers_are_the_same_everywhere(void **state) {
 }
 
 static void random_numbers_cover_their_range_evenly(void **state) {
-  (void)state;
   tw_random r;
   int count[7] = {0};
   double sum = 0;
@@ -174,7 +168,6 @@ static void outer_loop(void *context, size_t index) {
 
 static void an_interrupt_ends_loops_and_loops_in_them(void **state) {
   ending e = {0};
-  (void)state;
   const tw_stop stop = {.interrupt = &e.flag};
   assert_null(tw_parallel_until(&stop));
   tw_parallel_for(1, 100, ask_for_an_end, &e);
@@ -200,7 +193,6 @@ static void count_if_stopped(void *context, size_t index) {
 static void threads_of_loops_know_when_to_stop(void **state) {
   const tw_stop past = {.deadline = 1e-9};
   atomic_int n = 0;
-  (void)state;
   assert_null(tw_stop_by(&past));
   tw_parallel_for(4, 100, count_if_stopped, &n);
   assert_ptr_equal(tw_stop_by(NULL), &past);
@@ -210,7 +202,6 @@ static void threads_of_loops_know_when_to_stop(void **state) {
 }
 
 static void parallel_for_calls_each_index_once(void **state) {
-  (void)state;
   static const int jobs[] = {0, 1, 2, 7, 1000};
   for (size_t j = 0; j < 5; j++) {
     atomic_int count[100] = {0};
@@ -231,7 +222,6 @@ static char *new_directory(void) {
 }
 
 static void files_are_written_whole_and_read_back(void **state) {
-  (void)state;
   char *directory = new_directory(), *deep = tw_path_join(directory, "a/b/c"), *path = tw_path_join(deep, "file");
   tw_error error;
   char *data;
@@ -260,7 +250,6 @@ static void files_are_written_whole_and_read_back(void **state) {
 }
 
 static void full_disk_is_said(void **state) {
-  (void)state;
   tw_error error = {0};
   assert_int_equal(tw_file_write("/dev/full", "x", 1, &error), TW_DISK_FULL);
   assert_non_null(strstr(error.text, "its disk is full"));
@@ -268,7 +257,6 @@ static void full_disk_is_said(void **state) {
 
 /* A limit on file size stands for a disk that fills up in the middle: the old content stays, no rest remains. */
 static void failed_write_leaves_the_old_file(void **state) {
-  (void)state;
   char *directory = new_directory(), *path = tw_path_join(directory, "file"), big[5000] = {0}, *data;
   tw_error error;
   struct rlimit unlimited, small;
@@ -301,7 +289,6 @@ static tw_process_result run(tw_process_options options) {
   .argv = (const char *const[]) { "sh", "-c", text, NULL }
 
 static void process_output_and_status_come_back(void **state) {
-  (void)state;
   tw_process_result r = run((tw_process_options){SHELL("echo out; echo err >&2; exit 7")});
   assert_int_equal(r.exit_status, 7);
   assert_string_equal(r.output, "out\nerr\n");
@@ -316,7 +303,6 @@ static void process_output_and_status_come_back(void **state) {
 }
 
 static void process_input_is_fed_and_output_cut(void **state) {
-  (void)state;
   size_t size = 3000000;
   char *input = malloc(size);
   memset(input, 'x', size);
@@ -336,7 +322,6 @@ static void process_input_is_fed_and_output_cut(void **state) {
 }
 
 static void process_that_does_not_end_is_killed_with_its_children(void **state) {
-  (void)state;
   char *directory = new_directory(), *path = tw_path_join(directory, "late");
   char command[600];
   snprintf(command, sizeof command, "(sleep 4; touch %s) & echo started; sleep 100", path);
@@ -357,7 +342,6 @@ static void process_that_does_not_end_is_killed_with_its_children(void **state) 
 }
 
 static void process_that_cannot_start_is_named(void **state) {
-  (void)state;
   tw_process_result r;
   tw_error error;
   tw_process_options options = {.argv = (const char *const[]){"no-such-compiler", NULL}};
@@ -380,14 +364,12 @@ static void run_many(void *context, size_t index) {
 }
 
 static void processes_run_from_many_threads(void **state) {
-  (void)state;
   atomic_int right = 0;
   tw_parallel_for(8, 64, run_many, &right);
   assert_int_equal(right, 64);
 }
 
 static void embedded_files_are_in_order_and_ended(void **state) {
-  (void)state;
   const tw_embedded *last = NULL, *e;
   for (size_t i = 0; (e = tw_embedded_at(i)); i++) {
     assert_ptr_equal(tw_embedded_find(e->name), e);
@@ -414,7 +396,6 @@ static void a_heap_gives_its_entries_in_order(void **state) {
     if (taken < N / 2) tw_heap_push(&h, (tw_heap_entry){now.at + 1, now.priority, N + taken});
     assert_int_equal(h.n, taken < N / 2 ? N : N - 1 - (taken - N / 2));
   }
-  (void)state;
 }
 
 int main(void) {

@@ -47,7 +47,6 @@ static double quota_with(const char *groups, const char *path, const char *limit
 }
 
 static void quota_of_version_2(void **state) {
-  (void)state;
   const char *const max = "sys/fs/cgroup/cpu.max", *const job = "sys/fs/cgroup/a/job/cpu.max";
   assert_float_equal(quota_with(NULL, NULL, NULL, NULL, NULL), 0, 0);
   assert_float_equal(quota_with("0::/\n", max, "max 100000\n", NULL, NULL), 0, 0);
@@ -64,7 +63,6 @@ static void quota_of_version_2(void **state) {
 }
 
 static void quota_of_version_1(void **state) {
-  (void)state;
   const char *const groups = "11:memory:/job\n4:cpu,cpuacct:/job\n";
   const char *const quota = "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us";
   const char *const period = "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us";
@@ -75,7 +73,6 @@ static void quota_of_version_1(void **state) {
 }
 
 static void never_more_threads_than_cores(void **state) {
-  (void)state;
   static const struct {
     int allowed;
     double quota;
@@ -89,7 +86,6 @@ static void never_more_threads_than_cores(void **state) {
 
 /* As under taskset: in a process of its own, because the limit stays. */
 static void cores_follow_the_allowed_set(void **state) {
-  (void)state;
   const pid_t child = fork();
   if (child == 0) {
     cpu_set_t set, one;
@@ -108,7 +104,6 @@ static void cores_follow_the_allowed_set(void **state) {
 
 /* Kinds of cores are counted among the allowed ones. A list of one kind alone says nothing. */
 static void kinds_of_cores(void **state) {
-  (void)state;
   cpu_set_t set;
   assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
   int first = 0;

@@ -56,7 +56,6 @@ static void run(const char *folder, const char *words, int wrong, const char *sa
 }
 
 static void a_program_tells_right_from_wrong(void **state) {
-  (void)state;
   char *real =
            exported("cdna4", "gemm m=130 n=132 k=40 a=bf16 b=bf16 c=bf16"), /* 17,160 elements: not each is compared */
       *whole = exported("cdna4", "gemm m=17 n=24 k=40 a=i8 b=i8 c=i32");
@@ -75,7 +74,6 @@ static void a_program_tells_right_from_wrong(void **state) {
 
 /* Files stay small, and what is compared follows from what is in them. */
 static void large_inputs_repeat(void **state) {
-  (void)state;
 #ifdef __SANITIZE_ADDRESS__
   skip(); /* drawing is slow there */
 #endif

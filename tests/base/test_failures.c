@@ -506,7 +506,6 @@ static failure provoked(const struct row *r, const char *folder) {
 static void each_failure_has_its_status_and_a_line(void **state) {
   char folder[] = "/tmp/tw-failures-XXXXXX";
   int wrong = 0;
-  (void)state;
   assert_non_null(mkdtemp(folder));
   for (int i = 0; i < ROWS; i++) {
     const failure f = provoked(&rows[i], folder);
@@ -555,7 +554,6 @@ static int functions_in(const char *folder, int *without) {
 
 static void each_public_function_that_can_fail_has_a_row(void **state) {
   int without = 0;
-  (void)state;
   const int found = functions_in(TW_TEST_DATA "/../../include/tilewright", &without) +
                     functions_in(TW_TEST_DATA "/../../include/tilewright/extend", &without);
   assert_true(found >= 50);
@@ -563,7 +561,6 @@ static void each_public_function_that_can_fail_has_a_row(void **state) {
 }
 
 static void each_status_is_provoked(void **state) {
-  (void)state;
   for (int s = TW_FAILED; s <= TW_DISK_FULL; s++) {
     int n = 0;
     for (int i = 0; i < ROWS; i++) n += rows[i].status == (tw_status)s;

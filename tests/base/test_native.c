@@ -108,7 +108,6 @@ static size_t place_of(const tw_operand *o, size_t i) {
 }
 
 static void every_operand_is_where_it_is_said_to_be(void **state) {
-  (void)state;
   operands o;
   tw_sandbox *s = NULL;
   tw_error error = {0};
@@ -152,7 +151,6 @@ static void a_fault_names_the_operand(void **state) {
       {"((volatile char *)at[15])[(x[15].bytes + 4095) / 4096 * 4096] = 1;", "after Y7"},
       {"x[2].bytes == 0 || ((volatile char *)at[2])[x[2].bytes + 64];", "after X2"},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     operands o;
     tw_sandbox *s = NULL;

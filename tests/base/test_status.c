@@ -34,7 +34,6 @@ static tw_status multiply(tw_gemm_spec spec, const float a[M][K], const float b[
 }
 
 static void a_program_calls_another_library_where_unsupported(void **state) {
-  (void)state;
   static const float a[M][K] = {{1, 2, 3, 4, 5}, {2, 0, 1, 0, 1}, {-1, 3, 0, 2, 2}};
   static const float b[K][N] = {{1, 0, 2, 1}, {0, 1, 1, 3}, {2, 2, 0, 1}, {1, 1, 1, 1}, {0, 3, 1, 2}};
   static const float c[M][N] = {{11, 27, 13, 24}, {4, 5, 5, 5}, {1, 11, 5, 14}};
@@ -67,7 +66,6 @@ static void what_a_target_lacks_is_told_from_what_is_wrong(void **state) {
       {"cuda-h200", "gemm m=16 n=16 k=0", TW_USAGE},                           /* the size of no product */
       {"cuda-h200", "gemm m=16 n=16 k=16 a=bf16 b=i8 c=e4m3", TW_UNSUPPORTED}, /* types that no target sums */
   };
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tw_target *t = tw_target_find(cases[i].target);
     tw_problem p;
@@ -81,7 +79,6 @@ static void what_a_target_lacks_is_told_from_what_is_wrong(void **state) {
 }
 
 static void each_status_has_a_name_and_a_group(void **state) {
-  (void)state;
   for (int s = TW_OK; s <= TW_DISK_FULL; s++) {
     tw_status read;
     const tw_status group = tw_status_group((tw_status)s);

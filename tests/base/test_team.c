@@ -42,13 +42,11 @@ static bool every_call_runs_once(void) {
 }
 
 static void members_work_once(void **state) {
-  (void)state;
   assert_true(every_call_runs_once());
   assert_int_equal(tw_team_run(TW_TEAM_MOST + 1, work, NULL), -1);
 }
 
 static void helpers_sleep_and_wake(void **state) {
-  (void)state;
   for (int i = 0; i < 4; i++) {
     usleep(20000);
     assert_true(runs_once(MEMBERS_MOST));
@@ -64,7 +62,6 @@ static void several_threads_call(void **state) {
   enum { CALLERS = 3 };
   pthread_t thread[CALLERS];
   bool right[CALLERS];
-  (void)state;
   for (int i = 0; i < CALLERS; i++) assert_int_equal(pthread_create(&thread[i], NULL, call_often, &right[i]), 0);
   for (int i = 0; i < CALLERS; i++) pthread_join(thread[i], NULL);
   for (int i = 0; i < CALLERS; i++) assert_true(right[i]);
@@ -101,7 +98,6 @@ static void no_call_waits_for_a_helper_that_does_not_come(void **state) {
   const struct sigaction handler = {.sa_handler = hold};
   struct sigaction before;
   visit v = {.caller = pthread_self()};
-  (void)state;
   while (!atomic_load(&v.by_helper)) assert_in_range(tw_team_run(2, note_helper, &v) + 1, 1, 2);
   assert_int_equal(sigaction(SIGTRAP, &handler, &before), 0); /* helpers block others */
   assert_int_equal(pthread_kill(v.helper, SIGTRAP), 0);
@@ -127,7 +123,6 @@ static void no_call_waits_for_a_helper_that_does_not_come(void **state) {
 #endif
 
 static void a_child_of_fork_calls(void **state) {
-  (void)state;
 #ifndef THREADS_SANITIZED
   int status = -1;
   assert_true(runs_once(MEMBERS_MOST));

@@ -18,7 +18,6 @@ static void fills(const char *template, const char *text) {
 }
 
 static void slots_and_sections_are_filled(void **state) {
-  (void)state;
   fills("for {{name}}{{empty}}.", "for Gemmini.");
   fills("a {{#name}}is {{name}}{{/name}}{{#none}}not{{/none}}{{^none}} there{{/none}}", "a is Gemmini there");
   fills("one\n{{#name}}\ntwo\n  {{#empty}}\nthree {{name}}\n  {{/empty}}\n{{/name}}\nfour\n", "one\ntwo\nfour\n");
@@ -28,13 +27,11 @@ static void slots_and_sections_are_filled(void **state) {
 }
 
 static void comments_are_left_out(void **state) {
-  (void)state;
   fills("a{{! b }}c {{!{{name}} }}", "ac  }}");
   fills("{{! one\n two: {name}\n}}\nthree\n", "three\n");
 }
 
 static void else_is_the_other_case(void **state) {
-  (void)state;
   fills("{{#name}}a{{else}}b{{/name}} {{#none}}a{{else}}b{{/none}} {{^none}}a{{else}}b{{/none}}", "a b a");
   fills("  {{#none}}\na\n  {{else}}\n  b\n  {{/none}}\nc\n", "  b\nc\n");
   /* In a section that is left out, both cases are. */
@@ -42,7 +39,6 @@ static void else_is_the_other_case(void **state) {
 }
 
 static void bad_templates_are_refused_with_their_line(void **state) {
-  (void)state;
   const struct {
     const char *template, *says;
   } bad[] = {{"\n{{nothing}}", "line 2: unknown slot 'nothing'"},
@@ -87,7 +83,6 @@ static void set_rotary(tw_slots *s) {
 }
 
 static void slots_of_their_own_fill_embedded_templates(void **state) {
-  (void)state;
   tw_slots s = {0};
   tw_text t = {0};
   tw_error error = {0};
@@ -100,7 +95,6 @@ static void slots_of_their_own_fill_embedded_templates(void **state) {
 }
 
 static void every_kind_of_slot_has_its_text(void **state) {
-  (void)state;
   tw_slots s = {0};
   tw_text moved = {0};
   tw_text_add_string(&moved, "moved\n");
@@ -121,7 +115,6 @@ static void every_kind_of_slot_has_its_text(void **state) {
 }
 
 static void errors_name_the_file_and_the_line(void **state) {
-  (void)state;
   tw_slots s = {0};
   char expected[40];
   refuses("gpu/common/kernels/none.in", &s, "template gpu/common/kernels/none.in: it is not part of this build");
@@ -142,7 +135,6 @@ static void errors_name_the_file_and_the_line(void **state) {
 }
 
 static void more_slots_than_there_is_room_for_are_refused(void **state) {
-  (void)state;
   static tw_slot many[TW_SLOTS_MAX + 1];
   static char names[TW_SLOTS_MAX + 1][8];
   char *out, expected[40];

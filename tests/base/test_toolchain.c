@@ -210,7 +210,6 @@ static void expect_nothing_managed(void) {
 }
 
 static void a_tool_can_do_nothing_but_its_work(void **state) {
-  (void)state;
   if (sanitized) skip();
   expect_nothing_managed();
 }
@@ -218,7 +217,6 @@ static void a_tool_can_do_nothing_but_its_work(void **state) {
 /* As nobody, in a process of its own. */
 static void neither_can_it_for_a_user_without_rights(void **state) {
   enum { NOBODY = 65534 };
-  (void)state;
   if (sanitized) skip();
   if (getuid() != 0) {
     print_message("this is such a user already\n");
@@ -243,7 +241,6 @@ static void neither_can_it_for_a_user_without_rights(void **state) {
 
 static void a_system_that_cannot_confine_is_refused_without_trust(void **state) {
   static const char *const lacks[] = {"landlock", "seccomp"};
-  (void)state;
   if (sanitized) skip();
   for (int i = 0; i < 2; i++) {
     char *folder = new_folder(), *output = NULL;
@@ -265,7 +262,6 @@ static void a_system_that_cannot_confine_is_refused_without_trust(void **state) 
 }
 
 static void what_takes_too_long_is_stopped(void **state) {
-  (void)state;
   if (sanitized) skip();
   char *folder = new_folder();
   const char *const argv[] = {"", "--spin", NULL};
@@ -286,7 +282,6 @@ static void a_tool_that_could_not_finish_says_nothing_about_its_text(void **stat
       {"--wait", "let this computer do less at a time", 0.2},
       {"--driver", "probing was killed by the system", 0},
   };
-  (void)state;
   if (sanitized) skip();
   const tw_toolchain tools = open_self();
   for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
@@ -304,7 +299,6 @@ static void a_tool_that_could_not_finish_says_nothing_about_its_text(void **stat
 
 /* Whatever happens to the one who started it. */
 static void a_tool_dies_with_its_caller(void **state) {
-  (void)state;
   if (sanitized) skip();
   char *folder = new_folder(), *path = tw_path_join(folder, "pid"), *text = NULL;
   const char *const argv[] = {"", "--spin", NULL};
@@ -407,7 +401,6 @@ static void objects_are_allowed_by_the_names_and_kinds_of_their_parts(void **sta
       {".comm big, 2000000, 8\n", "more than 1 MiB of variables"},
       {".balign 131072\n", "aligned to more than 64 KiB"},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tw_error error = {0};
     const tw_status status = check(cases[i].assembly, &error);
@@ -419,7 +412,6 @@ static void objects_are_allowed_by_the_names_and_kinds_of_their_parts(void **sta
 
 /* No byte of a file may bring the check down, nor what is no object. */
 static void damaged_objects_are_refused(void **state) {
-  (void)state;
   char *object = NULL;
   size_t size;
   tw_error error;
@@ -432,7 +424,6 @@ static void damaged_objects_are_refused(void **state) {
 }
 
 static void a_missing_tool_is_named_with_its_remedy(void **state) {
-  (void)state;
   const tw_toolchain_kind kind = {.title = "the compiler of dreams", .remedy = "sleep", .program = {"no-such-cc"}};
   tw_toolchain tools;
   tw_error error;

@@ -23,7 +23,6 @@ static int compile(void **state) {
   char path[300], *source;
   size_t length, size;
   tw_error error = {0};
-  (void)state;
   snprintf(path, sizeof path, "%s/cdna/checks.c", TW_TEST_DATA);
   if (tw_file_read(path, 1 << 20, &source, &length, &error) != TW_OK) return 1;
   for (int arch = 0; arch < CDNA_ARCHES; arch++)
@@ -38,7 +37,6 @@ static int compile(void **state) {
 }
 
 static int release(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     cdna_object_free(&code[arch]);
     free(object[arch]);
@@ -175,7 +173,6 @@ static void expect(const seen *i, const struct mistake *m) {
 }
 
 static void test_each_mistake_is_found_alone(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++)
     for (size_t m = 0; m < sizeof mistakes / sizeof *mistakes; m++) {
       if (!strcmp(mistakes[m].check, "defects") && arch == CDNA3) continue;
@@ -198,7 +195,6 @@ static void test_each_mistake_is_found_alone(void **state) {
 /* Also how often, and counts. */
 static void test_findings_of_several_checkers_add_up(void **state) {
   static const char *const lists[] = {"all", "none"};
-  (void)state;
   for (size_t m = 0; m < sizeof mistakes / sizeof *mistakes; m++)
     for (int l = 0; l < 2; l++) {
       seen one = findings_of(CDNA4, mistakes[m].kernel, lists[l], ONE_CHECKER),
@@ -214,7 +210,6 @@ static void test_findings_of_several_checkers_add_up(void **state) {
 
 static void test_nothing_is_found_without_mistakes(void **state) {
   int n = 0;
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++)
     for (size_t k = 0; k < code[arch].n_kernels; k++) {
       const char *name = code[arch].kernel[k].name;
@@ -230,7 +225,6 @@ static void test_nothing_is_found_without_mistakes(void **state) {
 /* Kernels of the library's users, as the compiler makes them. */
 static void test_honest_kernels_have_no_findings(void **state) {
   static const struct { const char *file, *a; } kernels[] = {{"gemm_f32_lds.c", "f32"}, {"gemm_bf16_mfma.c", "bf16"}};
-  (void)state;
   for (int m = 0; m < 4; m++) {
     const tw_target *t = tw_target_find(m & 1 ? "cdna4" : "cdna3");
     char path[300], *source, types[3][16];
@@ -307,7 +301,6 @@ static void test_swizzles_as_a_kernel_uses_them(void **state) {
       {CDNA3, 16, 64, CDNA_BF16, "ds_read_b64:row16x64s4", "none", 16},
       {CDNA3, 16, 64, CDNA_BF16, "ds_read_b64:row16x64s4", "cdna3_128", 1},
   };
-  (void)state;
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     const cdna_tile t = {rows[r].rows, rows[r].columns, rows[r].type,
                          rows[r].columns * cdna_type_bits(rows[r].type) / 8};
@@ -337,7 +330,6 @@ static void test_swizzles_as_a_kernel_uses_them(void **state) {
 }
 
 static void test_lanes_lines_and_resources_are_counted(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     const int waves = ITEMS / CDNA_LANES;
     seen i = findings_of(arch, "lines", "none", 2);
@@ -366,7 +358,6 @@ static void test_lanes_lines_and_resources_are_counted(void **state) {
 static void test_code_is_shown_with_its_counts(void **state) {
   char *directory, *path, file[300], counts[300], *text;
   tw_error error = {0};
-  (void)state;
   const tw_target *t = tw_target_find("cdna4");
   seen i = findings_of(CDNA4, "lines", "none", 1);
   assert_int_equal(tw_directory_temporary(&directory, &error), TW_OK);
@@ -404,7 +395,6 @@ static void test_code_is_shown_with_its_counts(void **state) {
 
 /* The missing barrier comes first, then the value that was not there, whose address stops the kernel. */
 static void test_what_comes_first_is_the_cause(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     const cdna_kernel *k;
     cdna_memory m = {0};
@@ -436,7 +426,6 @@ static void test_what_comes_first_is_the_cause(void **state) {
 
 /* Stopped where it reads too far; or, without that check, what lies there is 0 and what is written there is lost. */
 static void test_bounds_are_a_check_as_others(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++)
     for (int looked = 0; looked < 2; looked++) {
       const cdna_kernel *k;
@@ -463,7 +452,6 @@ static void test_bounds_are_a_check_as_others(void **state) {
 static void test_lists_of_checks(void **state) {
   unsigned checks;
   tw_error error = {0};
-  (void)state;
   assert_int_equal(cdna_checks_parse("none", &checks, &error), TW_OK);
   assert_int_equal(checks, 0);
   assert_int_equal(cdna_checks_parse("all", &checks, &error), TW_OK);

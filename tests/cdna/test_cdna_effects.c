@@ -139,7 +139,6 @@ static void test_registers_are_those_of_the_text(void **state) {
   const cdna_instruction *all = cdna_instructions(&n);
   tw_random r;
   int compared = 0;
-  (void)state;
   tw_random_seed(&r, 5);
   for (size_t i = 0; i < n; i++)
     for (int arch = 0; arch < CDNA_ARCHES; arch++)
@@ -186,7 +185,6 @@ static bool has(const cdna_register_range *list, int n, int first, int width, in
 
 /* Words are llvm-mc's. */
 static void test_what_the_text_does_not_say(void **state) {
-  (void)state;
   cdna_effects e = of(CDNA4, 0x80000201, 0, 0, 0); /* s_add_u32 s0, s1, s2 */
   assert_int_equal(e.klass, CDNA_CLASS_SALU);
   assert_int_equal(e.n_reads, 2);
@@ -306,7 +304,6 @@ static void test_instructions_say_how_sure_their_results_are(void **state) {
       {CDNA4, {0xd9c60000, 0x02000001}, CDNA_EXACT, NULL},              /* ds_read_b64_tr_b16 */
       {CDNA3, {0xe0000000, 0x80000100}, CDNA_IS_ASSUMED, "typed"},      /* buffer_load_format_x v1, off, s[0:3], s0 */
   };
-  (void)state;
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     cdna_code c;
     const char *why = "nothing";

@@ -153,7 +153,6 @@ static bool is_documented(const char *document, const char *name, const char *wh
 static void what_is_not_executed_is_documented(void **state) {
   char *document = NULL;
   size_t n, refused = 0, executed = 0, listed = 0;
-  (void)state;
   assert_int_equal(tw_file_read(TW_TEST_DATA "/../../docs/explain/cdna-emulator.md", 1 << 20, &document, NULL, NULL),
                    TW_OK);
   const cdna_instruction *table = cdna_instructions(&n);
@@ -255,7 +254,6 @@ static void formats_are_loaded_and_stored(void **state) {
   bench *b = open_bench(CDNA3);
   tw_random r;
   int compared = 0;
-  (void)state;
   tw_random_seed(&r, 16);
   for (size_t e = 0; e < sizeof elements / sizeof *elements; e++)
     for (int nfmt = 0; nfmt < 8; nfmt++) {
@@ -308,7 +306,6 @@ static void formats_are_loaded_and_stored(void **state) {
 
 static void formats_clamp_select_and_halve(void **state) {
   bench *b = open_bench(CDNA4);
-  (void)state;
   set_resource(b, sizeof b->bytes, 0);
   for (int l = 0; l < CDNA_LANES; l++) b->wave->v[0][l] = (uint32_t)(16 * l);
   static const struct {
@@ -388,7 +385,6 @@ static void stochastic_rounding_adds_and_cuts(void **state) {
                {"v_cvt_scalef32_sr_bf8_f32", CDNA_BF8_OCP, 2, -14, 14, true}};
   bench *b = open_bench(CDNA4);
   tw_random r;
-  (void)state;
   tw_random_seed(&r, 5);
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
     for (int round = 0; round < 40; round++) {
@@ -432,7 +428,6 @@ static void stochastic_rounding_adds_and_cuts(void **state) {
 static void thirty_two_items_at_once(void **state) {
   bench *b = open_bench(CDNA4);
   tw_random r;
-  (void)state;
   tw_random_seed(&r, 7);
   for (int l = 0; l < CDNA_LANES; l++) {
     for (int k = 0; k < 6; k++) b->wave->v[10 + k][l] = (uint32_t)tw_random_next(&r);
@@ -483,7 +478,6 @@ static void thirty_two_items_at_once(void **state) {
 
 static void two_by_pi_in_pieces(void **state) {
   bench *b = open_bench(CDNA3);
-  (void)state;
   for (int l = 0; l < CDNA_LANES; l++) {
     b->wave->v[2][l] = 0, b->wave->v[3][l] = 0x3FF00000; /* 1.0 */
     b->wave->v[4][l] = (uint32_t)l % 22;
@@ -505,7 +499,6 @@ static void two_by_pi_in_pieces(void **state) {
 /* gpr_idx adds M0 to the number of a VGPR that v_writelane writes or v_readlane reads; VSKIP leaves them out. */
 static void lanes_are_reached_through_gpr_idx(void **state) {
   bench *b = open_bench(CDNA3);
-  (void)state;
   b->wave->s[CDNA_M0] = 3;
   b->wave->mode |= CDNA_MODE_GPR_INDEX;
   b->wave->index_mode = 8;                                                              /* DST */
@@ -526,7 +519,6 @@ static void lanes_are_reached_through_gpr_idx(void **state) {
 static void integer_clamps_saturate(void **state) {
   bench *b = open_bench(CDNA3);
   tw_random r;
-  (void)state;
   tw_random_seed(&r, 9);
   for (int round = 0; round < 20; round++) {
     for (int l = 0; l < CDNA_LANES; l++)

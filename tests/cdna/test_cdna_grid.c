@@ -25,7 +25,6 @@ static cdna_hits hits_of(const cdna_cache_machine *m, const cdna_grid *g, cdna_o
 /* ---- orders ---- */
 
 static void every_order_is_a_bijection(void **state) {
-  (void)state;
   static const cdna_order orders[] = {{0, 0}, {7, 216}, {5, 25}, {8, 542}, {8, 64}, {3, 1}, {16, 7}, {1, 100000}};
   static const int shapes[][2] = {{48, 36}, {76, 57}, {1, 1}, {5, 3}, {3, 100}};
   for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
@@ -44,7 +43,6 @@ static void every_order_is_a_bijection(void **state) {
 
 /* Algorithm 1: with whole sets, an XCD's workgroups 0 to C-1 are C neighbours in the order of windows. */
 static void chunks_lie_on_one_xcd(void **state) {
-  (void)state;
   const cdna_order order = {5, 25};
   for (int xcd = 0; xcd < 8; xcd++)
     for (int local = 0; local < 25; local++) {
@@ -76,7 +74,6 @@ enum { IS_SLOW = 0 };
 
 /* tests/data/cdna/table4-grid-order.csv. Twelve hit rates within 6 points, by one model without fitted constants. */
 static void table_4_is_reproduced(void **state) {
-  (void)state;
   if (IS_SLOW) skip();
   char *text, *rest = NULL;
   assert_int_equal(tw_file_read(TW_TEST_DATA "/cdna/table4-grid-order.csv", 1 << 16, &text, NULL, NULL), TW_OK);
@@ -122,7 +119,6 @@ static void table_4_is_reproduced(void **state) {
 /* Row by row, 14592: an XCD's 32 workgroups are in 5 rows and 32 columns; what none of them shared would be 32 of each.
  * */
 static void hits_of_a_step_can_be_counted_by_hand(void **state) {
-  (void)state;
   const cdna_grid grid = paper_grid(14592);
   const double by_hand = 1 - (5 * 24 + 32 * 32) / (32.0 * (24 + 32));
   const cdna_hits h = hits_of(&mi355->caches, &grid, (cdna_order){0, 0});
@@ -130,7 +126,6 @@ static void hits_of_a_step_can_be_counted_by_hand(void **state) {
 }
 
 static void caches_that_hold_everything_always_hit(void **state) {
-  (void)state;
   const cdna_grid grid = {2048, 2048, 2048, 256, 256, 64, 16};
   cdna_cache_machine m = mi355->caches;
   m.l2_bytes = 256 << 20;
@@ -146,7 +141,6 @@ static void caches_that_hold_everything_always_hit(void **state) {
 
 /* Few K-steps stand for all. */
 static void a_part_of_k_gives_the_rates_of_all(void **state) {
-  (void)state;
   if (IS_SLOW) skip();
   const cdna_grid grid = {3072, 4608, 6144, 192, 256, 64, 16};
   cdna_hits some, all;
@@ -159,7 +153,6 @@ static void a_part_of_k_gives_the_rates_of_all(void **state) {
 
 /* Rows of 72, 145 and 64.0625 lines. */
 static void one_set_of_sixteen_gives_the_rates_of_all(void **state) {
-  (void)state;
   if (IS_SLOW) skip();
   static const cdna_grid grids[] = {
       {3072, 4608, 4608, 192, 256, 64, 16}, {2048, 2048, 9280, 256, 256, 64, 16}, {2048, 3072, 4100, 192, 256, 64, 16}};
@@ -173,7 +166,6 @@ static void one_set_of_sixteen_gives_the_rates_of_all(void **state) {
 }
 
 static void the_search_finds_at_least_what_hipkittens_would_take(void **state) {
-  (void)state;
   const cdna_grid grid = {3072, 4096, 512, 192, 256, 64, 16};
   cdna_grid_choice best[CDNA_GRID_CHOICES];
   int n, tried, again;
@@ -196,7 +188,6 @@ static void see(const char *what, size_t done, size_t all) {
 }
 
 static void the_search_says_how_far_it_is(void **state) {
-  (void)state;
   const cdna_grid grid = {1536, 2048, 256, 192, 256, 64, 16};
   cdna_grid_choice best[CDNA_GRID_CHOICES];
   int n, tried;
@@ -208,7 +199,6 @@ static void the_search_says_how_far_it_is(void **state) {
 }
 
 static void grids_that_cannot_be_are_refused(void **state) {
-  (void)state;
   static const struct {
     cdna_grid grid;
     cdna_order order;
@@ -237,7 +227,6 @@ static cdna_occupancy occupancy(cdna_arch arch, cdna_resources r) {
 }
 
 static void occupancy_follows_registers_lds_and_waves(void **state) {
-  (void)state;
   static const int registers[][2] = {{24, 8}, {64, 8},  {65, 7},  {72, 7}, {80, 6},
                                      {96, 5}, {128, 4}, {168, 3}, {256, 2}};
   for (size_t i = 0; i < sizeof registers / sizeof *registers; i++) /* LLVM's table for 512 registers, in eights */
@@ -263,7 +252,6 @@ static void occupancy_follows_registers_lds_and_waves(void **state) {
 }
 
 static void resources_that_do_not_fit_are_refused(void **state) {
-  (void)state;
   static const cdna_resources rows[] = {{.vgprs = 257, .work_items = 64},
                                         {.vgprs = 8, .agprs = 257, .work_items = 64},
                                         {.vgprs = 8, .lds_bytes = 163841, .work_items = 64},

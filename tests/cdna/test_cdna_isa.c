@@ -199,7 +199,6 @@ static void test_every_opcode_prints_as_llvm_has_it(void **state) {
   size_t n, wrong = 0, known = 0;
   const cdna_instruction *table = cdna_instructions(&n);
   tw_random r;
-  (void)state;
   tw_random_seed(&r, 42);
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     words *w = calloc(n * (size_t)each, sizeof *w);

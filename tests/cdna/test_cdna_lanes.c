@@ -64,7 +64,6 @@ static bool same(double p, double q) { return (isnan(p) && isnan(q)) || (p == q 
 
 static void test_binary16_to_and_from_binary32(void **state) {
   tw_random r;
-  (void)state;
   tw_random_seed(&r, 1);
   for (uint32_t h = 0; h < 65536; h++) {
     assert_true(same((double)cdna_half_value(h), half_value(h)));
@@ -85,7 +84,6 @@ static void test_binary16_to_and_from_binary32(void **state) {
 }
 
 static void test_small_formats_are_exhaustive(void **state) {
-  (void)state;
   for (int s = 0; s < CDNA_SMALLS; s++) {
     const cdna_small_format f = cdna_small_of((cdna_small)s);
     double largest = 0;
@@ -115,7 +113,6 @@ static void test_small_formats_are_exhaustive(void **state) {
 
 /* Items of matrices, at each place of a dword and across two: all codes of all formats. */
 static void test_items_of_matrices_are_exhaustive(void **state) {
-  (void)state;
   for (int n = 0; n < n_kits; n++)
     for (int s = 0; s < CDNA_SMALLS; s++) {
       const int bits = cdna_small_of((cdna_small)s).bits;
@@ -146,7 +143,6 @@ static void test_items_of_matrices_are_exhaustive(void **state) {
 
 static void test_fp8_of_each_machine(void **state) {
   uint32_t a[ROWS], b[ROWS], d[ROWS];
-  (void)state;
   for (int k = 0; k < n_kits; k++) {
     for (int l = 0; l < CDNA_LANES; l++) a[l] = tw_bits_of(1.0f), b[l] = tw_bits_of(-2.0f);
     run(kits[k], "v_cvt_pk_fp8_f32", CDNA3, a, b, b, d);
@@ -159,7 +155,6 @@ static void test_fp8_of_each_machine(void **state) {
 static void test_binary16_arithmetic_rounds_once(void **state) {
   tw_random r;
   uint32_t a[ROWS], b[ROWS], c[ROWS], d[ROWS];
-  (void)state;
   for (int k = 0; k < n_kits; k++) {
     tw_random_seed(&r, 2);
     for (int i = 0; i < 600; i++) {
@@ -192,7 +187,6 @@ static void test_binary16_arithmetic_rounds_once(void **state) {
 static void test_integers(void **state) {
   tw_random r;
   uint32_t a[ROWS], b[ROWS], c[ROWS], d[ROWS];
-  (void)state;
   for (int k = 0; k < n_kits; k++) {
     tw_random_seed(&r, 4);
     for (int i = 0; i < 50; i++) {
@@ -285,7 +279,6 @@ static int compare_integers(const void *p, const void *q) { return *(const int *
 static void test_what_is_rare(void **state) {
   static const uint32_t ends[] = {0, 1, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000u, 0xFFFFFFFFu};
   tw_random r;
-  (void)state;
   tw_random_seed(&r, 21);
   for (int n = 0; n < n_kits; n++)
     for (int round = 0; round < 40; round++) {
@@ -374,7 +367,6 @@ static void test_minimum_and_maximum(void **state) {
       {0xBF800000, 0xC0000000, 0xC0000000, 0xBF800000},
   };
   uint32_t a[ROWS], b[ROWS], d[ROWS];
-  (void)state;
   for (int k = 0; k < n_kits; k++)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
       for (int l = 0; l < CDNA_LANES; l++) a[l] = cases[i].a, b[l] = cases[i].b;
@@ -388,7 +380,6 @@ static void test_minimum_and_maximum(void **state) {
 static void test_exponentials_are_rounded_well(void **state) {
   tw_random r;
   uint32_t a[ROWS], d[ROWS];
-  (void)state;
   for (int k = 0; k < n_kits; k++) {
     tw_random_seed(&r, 5);
     for (int i = 0; i < 200; i++) {
@@ -437,7 +428,6 @@ static void test_sums_of_products_are_the_same_in_all_sets(void **state) {
   uint16_t at[SIZE];
   int whole[3] = {0}, near_ones = 0;
   tw_random r;
-  (void)state;
   tw_random_seed(&r, 6);
   for (int turn = 0; turn < TIMES; turn++)
     for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++) {

@@ -47,7 +47,6 @@ static int worst(const char *access, cdna_arch arch, const cdna_tile *t, const c
 /* ---- rules ---- */
 
 static void every_rule_serves_each_lane_once(void **state) {
-  (void)state;
   static const int sizes[] = {1, 2, 4, 8, 12, 16};
   for (int arch = 0; arch < CDNA_ARCHES; arch++)
     for (int kind = 0; kind < CDNA_LDS_KINDS; kind++)
@@ -67,7 +66,6 @@ static void every_rule_serves_each_lane_once(void **state) {
 
 /* tests/data/cdna/table5-phases.csv: HipKittens, table 5. */
 static void table_5_is_reproduced(void **state) {
-  (void)state;
   char *text, *rest = NULL;
   assert_int_equal(tw_file_read(TW_TEST_DATA "/cdna/table5-phases.csv", 1 << 16, &text, NULL, NULL), TW_OK);
   int rows = 0, phases = 0;
@@ -97,7 +95,6 @@ static void table_5_is_reproduced(void **state) {
 
 /* amd-shark-ai, docs/empirical-lds/cdna3info.md: rocprof's conflicts of 64 reads on MI300X, by bytes between lanes. */
 static void conflicts_are_those_that_were_counted_on_mi300x(void **state) {
-  (void)state;
   static const struct {
     const char *name;
     int bytes, conflicts[8];
@@ -117,7 +114,6 @@ static void conflicts_are_those_that_were_counted_on_mi300x(void **state) {
 }
 
 static void equal_dwords_are_broadcast_but_not_to_atomics(void **state) {
-  (void)state;
   uint32_t address[CDNA_LANES];
   cdna_lds_count count;
   for (int lane = 0; lane < CDNA_LANES; lane++) address[lane] = 128; /* all one dword */
@@ -139,7 +135,6 @@ static void equal_dwords_are_broadcast_but_not_to_atomics(void **state) {
 /* HipKittens, figure 20: in a 16x32 column layout, lane 4 fetches the second row's first elements, and lane 0 gets
  * rows 0 to 3 of column 0. */
 static void transposing_reads_exchange_elements_within_16_lanes(void **state) {
-  (void)state;
   for (int items = 4; items <= 16; items *= 2)
     for (int lane = 0; lane < CDNA_LANES; lane++)
       for (int n = 0; n < items; n++) {
@@ -165,7 +160,6 @@ static void transposing_reads_exchange_elements_within_16_lanes(void **state) {
 /* ---- patterns ---- */
 
 static void patterns_of_operands_and_of_hipkittens_agree(void **state) {
-  (void)state;
   static const struct {
     const char *a, *b;
     int rows, columns;
@@ -191,7 +185,6 @@ static void patterns_of_operands_and_of_hipkittens_agree(void **state) {
 }
 
 static void patterns_that_do_not_fit_are_refused(void **state) {
-  (void)state;
   static const struct {
     const char *text, *why;
   } rows[] = {{"ds_read_b128", "INSTRUCTION:LAYOUT"},
@@ -225,7 +218,6 @@ static void patterns_that_do_not_fit_are_refused(void **state) {
 
 /* What the papers say of each: conflicts without, none with. */
 static void published_swizzles_do_what_they_are_for(void **state) {
-  (void)state;
   static const struct {
     cdna_arch arch;
     int rows, columns;
@@ -256,7 +248,6 @@ static void published_swizzles_do_what_they_are_for(void **state) {
 }
 
 static void swizzles_are_bijections_and_print_as_they_are_read(void **state) {
-  (void)state;
   const cdna_published_swizzle *p;
   for (size_t i = 0; (p = cdna_published_swizzle_at(i)); i++) {
     const cdna_swizzle s = swizzle(p->name);
@@ -322,7 +313,6 @@ static void expect_found(cdna_arch arch, const cdna_tile *t, size_t n, const cha
 }
 
 static void the_solver_finds_the_published_swizzles(void **state) {
-  (void)state;
   const cdna_tile a = tile_of(16, 32, CDNA_BF16), b = tile_of(32, 16, CDNA_BF16), c = tile_of(16, 16, CDNA_BF16),
                   d = tile_of(16, 128, CDNA_FP8), e = tile_of(32, 32, CDNA_BF16);
   expect_found(CDNA4, &a, 1, (const char *[]){"ds_read_b64_tr_b16:col16x32s8"}, "none");
@@ -346,7 +336,6 @@ static void the_solver_finds_the_published_swizzles(void **state) {
 /* HipKittens, appendix D.1: writing a 16x16 tile by ds_write_b64 and reading 16x32 by ds_read_b128 want different ones.
  * */
 static void the_counter_example_has_no_swizzle(void **state) {
-  (void)state;
   const cdna_tile t = tile_of(16, 16, CDNA_BF16);
   cdna_pattern write = pattern("ds_write_b64:row16x16s4", CDNA4, &t);
   const cdna_tile wide = tile_of(16, 32, CDNA_BF16);
@@ -392,7 +381,6 @@ static bool brute_force(const cdna_wave_access *access, size_t n, int piece_bits
 /* Random pieces of 16 bytes in a tile of 512: 3 bank bits of 32 banks, 5 bits of offset, so that 2^15 maps can be
  * tried. */
 static void the_solver_decides_as_trying_all_linear_maps_does(void **state) {
-  (void)state;
   tw_random random;
   tw_random_seed(&random, 7);
   int found = 0, refuted = 0;
@@ -420,7 +408,6 @@ static void the_solver_decides_as_trying_all_linear_maps_does(void **state) {
 }
 
 static void addresses_that_cannot_be_swizzled_are_refused(void **state) {
-  (void)state;
   uint32_t address[CDNA_LANES] = {0};
   cdna_wave_access a = {cdna_lds_rule_of(CDNA4, CDNA_LDS_READ, 12), 12, address};
   cdna_solution s;

@@ -27,7 +27,6 @@ static struct {
 enum { A = 0, B = 32, C = 64, D = 128, INDEX = 200, SCALE_A = 201, SCALE_B = 202 };
 
 static int setup(void **state) {
-  (void)state;
   s.program.object = &s.object;
   s.program.pool = calloc(1, 1 << 20); /* zero is an empty pool */
   s.program.kit = s.wave.kit = cdna_kit();
@@ -39,7 +38,6 @@ static int setup(void **state) {
 }
 
 static int teardown(void **state) {
-  (void)state;
   cdna_program_free(&s.program);
   free(s.group.kept);
   return 0;
@@ -253,7 +251,6 @@ static void check(const question *q) {
 /* ---- tests ---- */
 
 static void every_instruction_multiplies_exactly(void **state) {
-  (void)state;
   const cdna_mfma *m;
   int checked = 0;
   for (int arch = 0; arch < CDNA_ARCHES; arch++)
@@ -266,7 +263,6 @@ static void every_instruction_multiplies_exactly(void **state) {
 }
 
 static void fields_permute_broadcast_negate_and_choose(void **state) {
-  (void)state;
   const cdna_mfma *m;
   for (size_t i = 0; (m = cdna_mfma_at(i)); i++) {
     if (!m->passes[CDNA4]) continue;
@@ -284,7 +280,6 @@ static void fields_permute_broadcast_negate_and_choose(void **state) {
 }
 
 static void f8f6f4_takes_every_pair_of_formats_with_and_without_scales(void **state) {
-  (void)state;
   static const char *const names[] = {"v_mfma_f32_16x16x128_f8f6f4", "v_mfma_f32_32x32x64_f8f6f4"};
   for (int n = 0; n < 2; n++)
     for (int a = 0; a < 5; a++)
@@ -302,7 +297,6 @@ static void f8f6f4_takes_every_pair_of_formats_with_and_without_scales(void **st
 
 /* Each code of A times 1, alone in its row: the value of the code. NaN and infinity among them. */
 static void every_code_of_8_bits_and_less_has_its_value(void **state) {
-  (void)state;
   static const struct {
     cdna_arch arch;
     const char *name;
@@ -347,7 +341,6 @@ static void every_code_of_8_bits_and_less_has_its_value(void **state) {
 
 /* A zero that is not stored is not multiplied: infinity at its place leaves the sum finite. */
 static void sparse_instructions_read_what_their_indices_name(void **state) {
-  (void)state;
   const question q = {.arch = CDNA3, .m = cdna_mfma_find("v_smfmac_f32_16x16x32_f16"), .a = CDNA_F16, .b = CDNA_F16};
   memset(s.v, 0, sizeof s.v);
   for (int lane = 0; lane < CDNA_LANES; lane++) {
@@ -361,7 +354,6 @@ static void sparse_instructions_read_what_their_indices_name(void **state) {
 }
 
 static void scales_reach_from_2_to_the_minus_127_to_127_and_nan(void **state) {
-  (void)state;
   const question q = {.arch = CDNA4,
                       .m = cdna_mfma_find("v_mfma_f32_16x16x128_f8f6f4"),
                       .a = CDNA_FP4,
@@ -394,7 +386,6 @@ static void scales_reach_from_2_to_the_minus_127_to_127_and_nan(void **state) {
 
 /* As llvm-mc 22 encodes it, with ABID's lowest bit set, and prints it. */
 static void scaled_instructions_decode_as_assembled(void **state) {
-  (void)state;
   static const uint32_t word[] = {0xd3ac0800, 0x100395c9, 0xd3ad0c80, 0x85024100};
   cdna_code code;
   tw_text text = {0};
@@ -407,7 +398,6 @@ static void scaled_instructions_decode_as_assembled(void **state) {
 }
 
 static void fields_that_mean_nothing_are_refused(void **state) {
-  (void)state;
   static const struct {
     const char *name;
     int cbsz, abid, blgp;
@@ -571,7 +561,6 @@ static void sums_of_cdna3_follow_the_published_rules(void **state) {
   static const char *const isa[] = {"portable", "avx2", "avx512"};
   const cdna_mfma *m;
   int checked = 0;
-  (void)state;
   for (int k = 0; k < 3; k++) {
     setenv("TILEWRIGHT_CDNA_ISA", isa[k], 1);
     s.program.kit = s.wave.kit = cdna_kit();
@@ -592,7 +581,6 @@ static void sums_of_cdna3_follow_the_published_rules(void **state) {
 static void cdna3_cuts_what_lies_far_below_its_group(void **state) {
   const cdna_mfma *m = cdna_mfma_find("v_mfma_f32_16x16x16_bf16");
   const question q = {.arch = CDNA3, .m = m, .a = m->a, .b = m->b};
-  (void)state;
   for (int bit = 24; bit <= 25; bit++) {
     memset(s.v, 0, sizeof s.v);
     const uint32_t large = (uint32_t)(127 + bit) << 7, one = 127u << 7;

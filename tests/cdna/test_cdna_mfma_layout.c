@@ -59,7 +59,6 @@ static void check_bijection(const cdna_mfma *i, cdna_operand operand, const cdna
 }
 
 static void every_layout_is_a_bijection(void **state) {
-  (void)state;
   /* A, B and C of 68; 28 sparse ones have an index; two f8f6f4 have four more types of A and B, and two scales */
   assert_int_equal(for_all(check_bijection), 3 * 68 + 28 + 2 * (2 * 4 + 2));
 }
@@ -117,16 +116,12 @@ static void walk(const cdna_mfma *i, cdna_operand operand, const cdna_fragment *
   (operand == CDNA_C ? walk_output : walk_input)(i, operand, f);
 }
 
-static void layouts_follow_from_filling_registers_in_order(void **state) {
-  (void)state;
-  for_all(walk);
-}
+static void layouts_follow_from_filling_registers_in_order(void **state) { for_all(walk); }
 
 /* ---- the manual's tables ---- */
 
 /* The first k in a register of lanes 0, 16, 32 and 48. */
 static void tables_of_k_are_those_of_the_manual(void **state) {
-  (void)state;
   static const struct {
     const char *name;
     cdna_operand operand;
@@ -171,7 +166,6 @@ static void tables_of_k_are_those_of_the_manual(void **state) {
 }
 
 static void results_lie_as_published(void **state) {
-  (void)state;
   const cdna_fragment small = fragment(instruction("v_mfma_f32_16x16x16_f16"), CDNA_C, CDNA_F8F6F4),
                       large = fragment(instruction("v_mfma_f32_32x32x8_f16"), CDNA_C, CDNA_F8F6F4),
                       tiny = fragment(instruction("v_mfma_f32_4x4x4_16b_f16"), CDNA_C, CDNA_F8F6F4),
@@ -205,7 +199,6 @@ static void results_lie_as_published(void **state) {
 }
 
 static void scales_belong_to_rows_and_runs_of_32(void **state) {
-  (void)state;
   const cdna_fragment a = fragment(instruction("v_mfma_scale_f32_16x16x128_f8f6f4"), CDNA_SCALE_A, CDNA_FP8),
                       b = fragment(instruction("v_mfma_scale_f32_32x32x64_f8f6f4"), CDNA_SCALE_B, CDNA_FP8);
   for (int lane = 0; lane < CDNA_LANES; lane++) {
@@ -219,7 +212,6 @@ static void scales_belong_to_rows_and_runs_of_32(void **state) {
 }
 
 static void indices_lie_beside_the_items_that_they_place(void **state) {
-  (void)state;
   static const struct {
     const char *name;
     int items, sets;
@@ -247,7 +239,6 @@ static void indices_lie_beside_the_items_that_they_place(void **state) {
 }
 
 static void items_of_6_bits_cross_registers(void **state) {
-  (void)state;
   const cdna_fragment f = fragment(instruction("v_mfma_f32_32x32x64_f8f6f4"), CDNA_A, CDNA_FP6);
   assert_int_equal(f.items, 32);
   assert_int_equal(f.registers, 6);
@@ -255,7 +246,6 @@ static void items_of_6_bits_cross_registers(void **state) {
 }
 
 static void broadcasts_are_the_calculators(void **state) {
-  (void)state;
   const cdna_mfma *four = instruction("v_mfma_f32_16x16x4_4b_f16"), *sixteen = instruction("v_mfma_f32_4x4x4_16b_f16");
   for (int lane = 0; lane < CDNA_LANES; lane++) {
     const int b[8] = {lane,      lane % 32,      lane % 32 + 32, (lane + 16) % 64,
@@ -291,7 +281,6 @@ static void broadcasts_are_the_calculators(void **state) {
 
 /* Registers of A, B and C, as llvm-mc 22 prints them. */
 static void operands_take_the_registers_that_the_assembler_wants(void **state) {
-  (void)state;
   static const struct {
     int a, b, c;
     const char *names;
@@ -350,7 +339,6 @@ static void operands_take_the_registers_that_the_assembler_wants(void **state) {
 
 /* Multiply-accumulates of a CU (4 SIMDs) and cycle: AMD's data sheets of MI300X and MI355X. */
 static void passes_give_the_published_peak(void **state) {
-  (void)state;
   static const struct {
     const char *name;
     cdna_arch arch;

@@ -52,7 +52,6 @@ static tw_status add(cdna_arch arch, int jobs, size_t c_bytes, int n, float c[],
 }
 
 static void test_vectors_are_added(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++)
     for (int jobs = 1; jobs <= 3; jobs++) {
       float c[ROOM];
@@ -68,7 +67,6 @@ static void test_vectors_are_added(void **state) {
 static void test_a_store_past_the_end_is_said_with_its_lane(void **state) {
   float c[ROOM];
   tw_error error = {0};
-  (void)state;
   /* the first that is too far is element 100, of wave 1 of workgroup 0 and its lane 36, whatever runs beside it */
   for (int jobs = 1; jobs <= 3; jobs++) {
     assert_int_equal(add(CDNA3, jobs, 400, N, c, &error), TW_FAILED);
@@ -90,7 +88,6 @@ static void read_anything(const char *data, size_t size) {
 }
 
 static void test_files_that_are_cut_or_damaged(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     size_t size;
     char *data = read_object((cdna_arch)arch, &size);
@@ -119,7 +116,6 @@ static void test_other_files_are_named(void **state) {
   size_t size;
   char *data = read_object(CDNA3, &size);
   const cdna_kernel *k;
-  (void)state;
   assert_int_equal(cdna_object_read("hello", 5, "x.co", &o, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "x.co: not an ELF file"));
   assert_int_equal(cdna_object_read(data, size, "x.co", &o, &error), TW_OK);
@@ -158,7 +154,6 @@ static tw_status run_code(const uint32_t *code, size_t n, uint64_t limit, tw_err
 
 static void test_code_that_cannot_go_on(void **state) {
   tw_error error = {0};
-  (void)state;
   const uint32_t ends[] = {0xBF810000}, loop[] = {0xBF82FFFF}, unknown[] = {0xFFFFFFFF}, trap[] = {0xBF920002};
   const uint32_t far_jump[] = {0xBF827000};
   assert_int_equal(run_code(ends, 1, 0, &error), TW_OK);
@@ -180,7 +175,6 @@ static void test_launches_that_cannot_be(void **state) {
   const cdna_kernel *k;
   cdna_memory memory = {0};
   tw_error error = {0};
-  (void)state;
   assert_int_equal(cdna_object_read(data, size, "vadd", &o, &error), TW_OK);
   assert_int_equal(cdna_object_kernel(&o, "vadd", &k, &error), TW_OK);
   cdna_launch l = {.grid = {1 << 16, 1 << 15, 1}, .block = {64, 1, 1}, .arguments = ""};
@@ -202,7 +196,6 @@ static void test_prints_that_cannot_be(void **state) {
               lies[] = "3:9:4:x";
   char *formats[2][3] = {{opencl, vector, lies}, {hip, hip, hip}};
   tw_random r;
-  (void)state;
   tw_random_seed(&r, 5);
   for (int turn = 0; turn < 4000; turn++) {
     const cdna_object o = {.n_prints = 3, .print = formats[turn & 1]};

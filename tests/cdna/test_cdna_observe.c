@@ -95,7 +95,6 @@ static void after(void *context, cdna_wave *w, const cdna_op *op) {
 }
 
 static void test_an_observer_sees_all(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     fixture *f = open_fixture(arch ? "gfx950" : "gfx942");
     seen s = {.f = f};
@@ -115,7 +114,6 @@ static void test_an_observer_sees_all(void **state) {
 }
 
 static void test_waves_moved_by_hand(void **state) {
-  (void)state;
   fixture *f = open_fixture("gfx950");
   cdna_dispatch *d = NULL;
   tw_error error = {0};

@@ -33,7 +33,6 @@ static void test_examples_are_right(void **state) {
       {"gate_cdna.hip", "gate rows=70 cols=204 a=bf16", false},
       {"rotary_cdna.hip", "rotary b=2 h=3 s=70 d=64 a=bf16", false},
   };
-  (void)state;
   for (size_t i = 0; i < 2 * sizeof examples / sizeof *examples; i++) {
     const struct example *x = &examples[i / 2];
     const tw_target *t = tw_target_find(machines[i % 2]);
@@ -130,7 +129,6 @@ static float expected(const float *x, int n, int r, int c) {
 
 static void test_operators_are_right(void **state) {
   static float x[ITEMS], y[RESULTS * ITEMS];
-  (void)state;
   for (int i = 0; i < ITEMS; i++)
     x[i] = (float)((i * 37 + i / 64 * 11) % 129 - 64 - i / 64 % 2) / 16; /* exact in bf16 and f16 */
   for (int by_columns = 0; by_columns < 2; by_columns++)
@@ -175,7 +173,6 @@ static void test_products_are_right(void **state) {
   enum { M = 32, N = 48, K = 64 };
   static float x[2 * (M + N) * K], y[4 * M * N];
   float *a = x, *at = a + M * K, *b = at + K * M, *bt = b + K * N;
-  (void)state;
   for (int k = 0; k < K; k++) {
     for (int r = 0; r < M; r++) a[r * K + k] = at[k * M + r] = (float)((r * 5 + k * 7) % 17 - 8);
     for (int c = 0; c < N; c++) b[k * N + c] = bt[c * K + k] = (float)((c * 3 + k * 11) % 13 - 6);
@@ -206,7 +203,6 @@ static void test_pinned_tiles_are_where_they_were_pinned(void **state) {
   tw_problem p;
   tw_launch header;
   cdna_object o;
-  (void)state;
   assert_int_equal(
       tw_file_read(TW_TEST_DATA "/../../examples/tiles/gemm_pinned_cdna.hip", 1 << 20, &source, &length, &error),
       TW_OK);

@@ -73,7 +73,6 @@ static void expect_ok(const char *machine, const char *file, size_t n, const cha
 static void test_f32_through_lds(void **state) {
   static const char *const words[] = {"m=128", "n=64", "k=80", "a=f32", "b=f32", "c=f32"};
   static const char *const isa[] = {"avx512", "avx2", "portable"};
-  (void)state;
   for (int m = 0; m < 2; m++)
     for (int i = 0; i < (m ? 1 : 3); i++) {
       setenv("TILEWRIGHT_CDNA_ISA", isa[i], 1);
@@ -84,7 +83,6 @@ static void test_f32_through_lds(void **state) {
 
 static void test_bf16_with_the_matrix_unit(void **state) {
   static const char *const words[] = {"m=128", "n=256", "k=96", "a=bf16", "b=bf16", "c=f32"};
-  (void)state;
   for (int m = 0; m < 2; m++) expect_ok(machines[m], "gemm_bf16_mfma.c", 6, words);
 }
 
@@ -98,7 +96,6 @@ static void test_other_languages_and_code_objects(void **state) {
   tw_artefact *artefact = NULL;
   tw_problem p;
   tw_case inputs = {0};
-  (void)state;
   expect_ok(machines[0], "gemm.cl", 6, words);
   expect_ok(machines[1], "gemm.hip", 6, words);
   snprintf(path, sizeof path, "%s/cdna/gemm.cl", TW_TEST_DATA);
@@ -133,7 +130,6 @@ static void test_other_languages_and_code_objects(void **state) {
 static void test_a_kernel_that_reads_too_far_is_stopped(void **state) {
   static const char *const words[] = {"m=64", "n=64", "k=24", "a=f32", "b=f32", "c=f32"};
   tw_error error = {0};
-  (void)state;
   /* the last step of k goes past A: the header's `require` is what would have refused it */
   assert_int_equal(run("cdna3", "gemm_f32_reads_too_far.c", 6, words, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "past the end of "));
@@ -151,7 +147,6 @@ static void test_quotients_are_rounded_correctly(void **state) {
   size_t length, size;
   tw_error error = {0};
   tw_random r;
-  (void)state;
   tw_random_seed(&r, 11);
   for (int i = 0; i < N; i++) {
     uint64_t bits[2] = {tw_random_next(&r), tw_random_next(&r)};
@@ -223,7 +218,6 @@ static void test_what_compilers_seldom_emit(void **state) {
   char path[300], *source, *object;
   size_t length, size;
   tw_error error = {0};
-  (void)state;
   snprintf(path, sizeof path, "%s/cdna/rare.c", TW_TEST_DATA);
   assert_int_equal(tw_file_read(path, 1 << 20, &source, &length, &error), TW_OK);
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
@@ -305,7 +299,6 @@ static void test_parts_of_a_launch(void **state) {
                {0, 0, false, false, true, 0, 1},
                {0, 99, true, true, false, GROUPS, 1}};
   const tw_target *t = tw_target_find("cdna4");
-  (void)state;
   for (size_t n = 0; n < sizeof parts / sizeof *parts; n++) {
     int out[GROUPS] = {0}, made = 0;
     tw_error error = {0};
@@ -341,7 +334,6 @@ static void test_launch_bounds_count(void **state) {
   tw_raw_argument a = {.data = &out, .bytes = sizeof out, .is_data = true, .writable = true, .at = -1, .name = "out"};
   tw_raw_launch l = {.grid = {1, 1, 1}, .block = {128, 1, 1}, .n = 1, .argument = &a, .untimed = true};
   const tw_target *t = tw_target_find("cdna4");
-  (void)state;
   if (t->launcher->run(t, source, sizeof source - 1, &l, &m, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(out, 7);
   l.block[0] = 192;
@@ -392,7 +384,6 @@ static void test_a_kernel_with_a_binding_to_python(void **state) {
                          {.value = 0, .bytes = 8, .at = -1, .name = "stream"}};
   tw_raw_launch l = {.grid = {1, 1, 1}, .block = {64, 1, 1}, .n = 4, .argument = a, .untimed = true};
   const tw_target *t = tw_target_find("cdna4");
-  (void)state;
   for (int i = 0; i < N; i++) in[i] = expected[i].x;
   if (t->launcher->run(t, source, sizeof source - 1, &l, &m, &error) != TW_OK) fail_msg("%s", error.text);
   for (int i = 0; i < N; i++) {
@@ -410,7 +401,6 @@ static void test_lines_are_the_users(void **state) {
   char *object = NULL, place[200];
   size_t size, barriers = 0, atomics = 0;
   cdna_object o;
-  (void)state;
   if (cdna_compile(CDNA4, source, sizeof source - 1, &(tw_evaluation){0}, NULL, &object, &size, &error) != TW_OK)
     fail_msg("%s", error.text);
   assert_int_equal(cdna_object_read(object, size, "lines", &o, &error), TW_OK);
@@ -453,7 +443,6 @@ static void test_headers_come_from_the_users_folders(void **state) {
   tw_error error = {0};
   char *folder = NULL, *second = NULL, *object = NULL, path[4096 + 8];
   size_t size;
-  (void)state;
   const char *folders[2];
   tw_evaluation own = {.headers = {.folder = folders}};
   assert_int_equal(cdna_compile(CDNA4, source, sizeof source - 1, &own, NULL, &object, &size, &error), TW_FAILED);
@@ -495,7 +484,6 @@ static void test_macros_of_the_user_are_defined(void **state) {
   static const char *const printed[] = {"6 0 a b\n", "2 1 =\n"};
   tw_error error = {0};
   size_t size;
-  (void)state;
   for (size_t i = 0; i < 2; i++) {
     const tw_evaluation own = {.headers = {.n_macros = 3, .macro = macros[i]}};
     char *object = NULL;
@@ -516,7 +504,6 @@ static void expect_rejected(const char *source, const char *macro, const tw_laun
 
 static void test_macros_without_effect_or_meaning_are_rejected(void **state) {
   static const tw_launch launch = {.n_lets = 1, .let = {{.name = "N", .value = 3}}};
-  (void)state;
   expect_rejected(defined_source, "N=4", &launch, "the header defines N in a `//: let` line");
   expect_rejected(defined_source, "2N=4", NULL, "'2N=4' is not a macro; expected NAME, NAME=VALUE or");
   expect_rejected(defined_source, "=4", NULL, "'=4' is not a macro");

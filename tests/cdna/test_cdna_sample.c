@@ -85,7 +85,6 @@ static tw_status check(fault made, size_t kernels, const char *says) {
 
 /* The first workgroup that fails, what is taken of the others, and the elements that are compared. */
 static void results_do_not_depend_on_threads(void **state) {
-  (void)state;
   for (fault made = RIGHT; made <= HALVES; made++)
     for (size_t kernels = 1; kernels <= (made < PAIRS ? 2 : 1); kernels++)
       for (uint64_t seed = 1; seed <= 3; seed++) {
@@ -99,7 +98,6 @@ static void results_do_not_depend_on_threads(void **state) {
 }
 
 static void faults_are_found(void **state) {
-  (void)state;
   for (size_t kernels = 1; kernels <= 2; kernels++) {
     assert_int_equal(check(RIGHT, kernels, kernels == 1 ? " of 16 workgroups" : "16 of 16 workgroups"), TW_OK);
     assert_int_equal(check(WRONG, kernels, "C["), TW_FAILED);
@@ -113,7 +111,6 @@ static void faults_are_found(void **state) {
 /* 2^25 elements of an output, or 3e9 multiply-adds, are the most that are compared in full. */
 /* Every executed workgroup is right, but others never write their part. */
 static void a_mapping_that_is_not_one_to_one_is_found(void **state) {
-  (void)state;
   assert_int_equal(check(PAIRS, 1, "write the same 16 elements of C"), TW_FAILED);
   assert_int_equal(check(HALVES, 1, "write the same 16 elements of C"), TW_FAILED);
 }
@@ -127,7 +124,6 @@ static void large_outputs_and_long_sums_are_sampled(void **state) {
               {"layernorm rows=65536 cols=2048 a=bf16", true},
               {"gemm m=1024 n=1024 k=2048 a=bf16 b=bf16 c=f32 acc=f32", false},
               {"gemm m=1024 n=1024 k=4096 a=bf16 b=bf16 c=f32 acc=f32", true}};
-  (void)state;
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
     tw_problem p;
     tw_error error;

@@ -109,7 +109,6 @@ static void gemms_are_right(void **state) {
       {"cdna3", "gemm m=64 n=48 k=144 a=e5m2 b=e4m3 b_transposed=1 c=f32",
        "tile m=32 n=32 k=64;keep_in_registers 2;split_k 2"},
   };
-  (void)state;
   EXPECT_RIGHT(all);
 }
 
@@ -127,7 +126,6 @@ static void operands_of_6_bits_are_right(void **state) {
       {"cdna4", "gemm m=130 n=100 k=256 a=e2m3 b=e3m2 b_transposed=1",
        "tile m=128 n=128 k=128;producers 4;loads x1_b64"},
   };
-  (void)state;
   EXPECT_RIGHT(all);
 }
 
@@ -163,7 +161,6 @@ static void pinned_loops_keep_the_rules(void **state) {
        "tile m=128 n=128 k=128;stages 2;waves m=2 n=4"},
   };
   static const char *const left_out[] = {"s_barrier", "s_waitcnt vmcnt", "s_waitcnt lgkmcnt"};
-  (void)state;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     tw_inspection seen = {.checks = "all"};
     tw_error error = {0};
@@ -189,7 +186,6 @@ static void codes_are_changed_whole(void **state) {
       "tile m=128 n=128 k=64;mfma 32;hand_scheduled", "tile m=128 n=128 k=64;hand_scheduled"};
   const tw_target *t = tw_target_find("cdna3");
   tw_problem p;
-  (void)state;
   assert_int_equal(tw_problem_parse(NULL, "gemm m=256 n=256 k=1024 b_transposed=1 a=e4m3 b=e5m2", &p, NULL), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, NULL), TW_OK);
   for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
@@ -217,7 +213,6 @@ static void preloaded_arguments_take_no_time(void **state) {
                         {"cdna4", problem, "register_prefetch 2;preload_arguments"}};
   tw_measurement m[2] = {0};
   tw_error error = {0};
-  (void)state;
   for (int i = 0; i < 2; i++)
     if (run(&all[i], &m[i], &error) != TW_OK) fail_msg("%s", error.text);
   assert_true(m[0].cost - m[1].cost > 0.3e-6 && m[0].cost - m[1].cost < 0.5e-6);
@@ -260,7 +255,6 @@ static void block_scaled_gemms_are_right(void **state) {
       {"cdna4", "gemm m=37 n=64 k=771 a=mxfp6 b=mxfp8 a_transposed=1",
        "tile m=32 n=64;waves 2;register_prefetch 2;split_k 2"},
   };
-  (void)state;
   EXPECT_RIGHT(all);
 }
 
@@ -305,7 +299,6 @@ static void attention_is_right(void **state) {
       {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=33 sk=50 d=256",
        "tile keys=16 queries=64;dq queries=16 keys=64;overlap_softmax;waves 4"},
   };
-  (void)state;
   EXPECT_RIGHT(all);
 }
 
@@ -342,7 +335,6 @@ static void rows_are_right(void **state) {
       {"cdna4", "elementwise rows=5 cols=104 f=gelu_tanh a=f32", ""},
       {"cdna4", "elementwise rows=5 cols=104 f=sigmoid a=f32", ""},
   };
-  (void)state;
   EXPECT_RIGHT(all);
 }
 
@@ -377,7 +369,6 @@ static tw_status check_parts(const char *scale, char *coverage, tw_error *error)
 static void parts_of_a_launch_are_sampled(void **state) {
   char coverage[sizeof((tw_evaluation *)0)->coverage] = "";
   tw_error error = {0};
-  (void)state;
   if (check_parts("f32(scale)", coverage, &error) != TW_OK) fail_msg("%s", error.text);
   assert_non_null(strstr(coverage, "of 16 parts"));
   assert_int_equal(check_parts("f32(scale + scale)", coverage, &error), TW_FAILED);
@@ -428,7 +419,6 @@ static void exported_files_are_complete(void **state) {
   tw_problem p;
   tw_files files;
   tw_error error = {0};
-  (void)state;
   assert_int_equal(tw_problem_parse(NULL, "gemm m=100 n=60 k=200", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_emit(t, &p, &s, &source, &error), TW_OK);
@@ -535,7 +525,6 @@ static void what_is_not_possible_is_refused(void **state) {
       {{"cdna4", "gemm m=16 n=64 k=512 a=bf16 b=mxfp4 quantize=mxfp4", "register_prefetch 3"},
        "use a smaller register_prefetch or split_k"},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     tw_error error = {0};
     tw_measurement m;
@@ -547,7 +536,6 @@ static void what_is_not_possible_is_refused(void **state) {
 /* The menu offers what then works: each step alone makes a kernel, and the model has a price for it. */
 static void menus_are_legal(void **state) {
   static const char *const machines[] = {"cdna3", "cdna4"};
-  (void)state;
   for (size_t i = 0; i < 2; i++) {
     const tw_target *t = tw_target_find(machines[i]);
     tw_problem p;
@@ -583,7 +571,6 @@ static void predictions_respect_the_bound(void **state) {
                                         "layernorm rows=16 cols=256 a=f32"};
   enum { LARGE = 5, ALL = sizeof problem / sizeof *problem };
   const tw_target *t = tw_target_find("cdna4");
-  (void)state;
   for (size_t i = 0; i < ALL; i++) {
     tw_problem p;
     tw_schedule baseline;

@@ -14,7 +14,6 @@
 #include "target/cdna/toolchain.h"
 
 static void test_machine_files_are_read(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     const cdna_machine *m = cdna_machine_of_arch((cdna_arch)arch);
     assert_int_equal(m->arch, arch);
@@ -31,7 +30,6 @@ static void test_machine_files_are_read(void **state) {
 /* P ~ clock ^ exponent, from the same silicon with two limits of power; and the clock of cdna4 from one published
  * result of another kernel than those that times are compared with. */
 static void test_the_clock_under_matrix_work(void **state) {
-  (void)state;
   char *text, product[16], type[16];
   size_t length;
   double mhz[2][3] = {{0}}, tflops[2][3] = {{0}}, watts[2] = {0}, w, t, f, sum = 0;
@@ -64,7 +62,6 @@ static void test_the_clock_under_matrix_work(void **state) {
 
 /* AMD's data sheets. */
 static void test_peaks(void **state) {
-  (void)state;
   static const struct {
     cdna_arch arch;
     tw_type type;
@@ -107,7 +104,6 @@ static void time_vadd(cdna_arch arch, int jobs, cdna_spans *spans, cdna_times *o
 
 /* Pages are kept before they are written, by several threads at once; the last one is not whole. */
 static void test_what_is_written_is_taken_back(void **state) {
-  (void)state;
   enum { N = 100000, BYTES = 4 * N };
   char *data;
   size_t size;
@@ -144,7 +140,6 @@ static void test_what_is_written_is_taken_back(void **state) {
 }
 
 static void test_vector_add(void **state) {
-  (void)state;
   for (int arch = 0; arch < CDNA_ARCHES; arch++) {
     cdna_times one, three;
     time_vadd((cdna_arch)arch, 1, NULL, &one);
@@ -164,7 +159,6 @@ static void test_vector_add(void **state) {
 
 /* Spans of a unit follow one another, and end with the CU's time; as a trace each is a line. */
 static void test_timeline(void **state) {
-  (void)state;
   cdna_spans spans = {0};
   cdna_times times;
   char *text, path[] = "/tmp/tilewright-trace-XXXXXX";
@@ -235,7 +229,6 @@ static void test_vector_instructions_lower_the_clock(void **state) {
   cdna_machine without = *m;
   double mhz[2][2];
   without.rates.vector_power = 0;
-  (void)state;
   if (cdna_toolchain_find(NULL) != TW_OK) skip();
   for (int has = 0; has < 2; has++) {
     const int vector = has ? 6 : 0;
@@ -272,7 +265,6 @@ static double time_repeated(const char *instructions) {
 /* A scalar instruction waits for the result of a vector instruction; a vector instruction does not. */
 static void test_scalar_instructions_wait_for_vector_results(void **state) {
   const cdna_rates *r = &cdna_machine_of_arch(CDNA4)->rates;
-  (void)state;
   if (cdna_toolchain_find(NULL) != TW_OK) skip();
   const double scalar = time_repeated("v_readfirstlane_b32 s8, v1\\n s_add_u32 s9, s8, 1");
   const double vector = time_repeated("v_cmp_eq_u32 vcc, 0, v1\\n v_cndmask_b32 v2, v1, v1, vcc");
@@ -304,7 +296,6 @@ static void test_code_beyond_the_instruction_cache(void **state) {
   /* two lines are on their way: another one is requested when the wave has executed one */
   const double per_line = (m->rates.code_ns * 1e-3 * m->clock_mhz + line * m->rates.slot) / 2;
   double stall[CDNA_WAITS], cycles;
-  (void)state;
   if (cdna_toolchain_find(NULL) != TW_OK) skip();
   cycles = time_code(FITS, 2, stall);
   if (stall[CDNA_WAITS_CODE] != 0 || fabs(cycles / (2.0 * FITS * m->rates.slot) - 1) > 0.05)
@@ -370,7 +361,6 @@ static cycles_of_reads time_reads(cdna_arch arch, int width, int stride) {
 
 /* Five waves, of which two share a SIMD. SIMDs use LDS in turn, so none of the waves waits for all others to end. */
 static void test_simds_use_lds_in_turn(void **state) {
-  (void)state;
   if (cdna_toolchain_find(NULL) != TW_OK) skip();
   const cycles_of_reads c = time_reads(CDNA4, 8, 256);
   if (c.most > 1.3 * c.mean || c.least < 0.7 * c.mean) fail_msg("%.0f to %.0f cycles", c.least, c.most);
@@ -378,7 +368,6 @@ static void test_simds_use_lds_in_turn(void **state) {
 
 /* Nothing of the model was fitted to these: each within 60%, all within 22% in the mean; and as the document says. */
 static void test_reads_of_lds(void **state) {
-  (void)state;
   char *text, *document, machine[8], row[80];
   size_t length;
   int width, stride, rows = 0;

@@ -61,7 +61,6 @@ static int64_t integer(const json_t *object, const char *key) {
 }
 
 static void words_say_what_was_computed(void **state) {
-  (void)state;
   expect("layout", "v_mfma_f32_16x16x128_f8f6f4         16  16 128      1      8   4096");
   expect("layout mfma=v_mfma_f32_16x16x32_bf16", "  17 [1][8..9]       [1][10..11]");
   expect("layout mfma=v_mfma_f32_32x32x16_bf16 operand=c lane=37 item=9", "C[21][5]: lane 37, item 9: register v9");
@@ -82,7 +81,6 @@ static void words_say_what_was_computed(void **state) {
 }
 
 static void data_is_what_the_layouts_are(void **state) {
-  (void)state;
   json_t *o = data("layout mfma=v_smfmac_f32_16x16x32_f16 operand=index abid=2");
   json_t *elements = json_object_get(o, "elements");
   assert_int_equal(json_array_size(elements), 16 * 16);
@@ -139,7 +137,6 @@ static void check_svg(const char *words) {
 }
 
 static void pictures_are_whole(void **state) {
-  (void)state;
   check_svg("layout mfma=v_mfma_f32_16x16x32_bf16");
   check_svg("layout mfma=v_mfma_f32_4x4x4_16b_f16 operand=c");
   check_svg("layout mfma=v_mfma_f32_16x16x128_f8f6f4 operand=b");
@@ -158,7 +155,6 @@ static void pictures_are_whole(void **state) {
 }
 
 static void what_cannot_be_asked_is_refused_in_a_line(void **state) {
-  (void)state;
   refuse(CDNA4, "bank access=ds_read_b32:linear", "did you mean 'banks'");
   refuse(CDNA4, "colours", "it has layout, banks, swizzle, grid, occupancy");
   refuse(CDNA4, "banks", "requires access=");

@@ -78,7 +78,6 @@ static json_t *expect_json(const char *words, int status) {
 }
 
 static void help_and_version_are_printed(void **state) {
-  (void)state;
   expect_output("$T --help", "tune");
   expect_output("$T --version", "tilewright 0.");
   expect_output("$T tune --help", "--beam N");
@@ -90,7 +89,6 @@ static void help_and_version_are_printed(void **state) {
 }
 
 static void help_explains_terms_and_steps(void **state) {
-  (void)state;
   expect_output("$T help ping-pong", "two sets of warps alternate");
   expect_output("$T help pingpong", "two sets of warps alternate");
   expect_output("$T help ping-pong", "step of attention on NVIDIA GPUs: pingpong");
@@ -106,7 +104,6 @@ static void help_explains_terms_and_steps(void **state) {
 }
 
 static void wrong_usage_is_said_in_one_line(void **state) {
-  (void)state;
   expect_failure("$T", 2, "--help");
   expect_failure("$T tun", 2, "did you mean 'tune'");
   expect_failure("$T frobnicate", 2, "unknown command");
@@ -132,7 +129,6 @@ static void wrong_usage_is_said_in_one_line(void **state) {
 
 /* Former names of options work as the present ones do: the same limits, the same messages; no help has them. */
 static void former_names_of_options_are_accepted(void **state) {
-  (void)state;
   static const char *const names[][2] = {{"at-once 99", "concurrent-requests 99"},
                                          {"fix 99", "repairs 99"},
                                          {"answer-seconds 0", "answer-timeout 0"},
@@ -182,7 +178,6 @@ static void output_fits_the_width(void **state) {
 #else
   enum { STEP = 1 };
 #endif
-  (void)state;
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i += STEP) {
     char words[300];
     const size_t w = i % 2, width = w ? 60 : 80;
@@ -205,7 +200,6 @@ static void output_fits_the_width(void **state) {
 }
 
 static void bad_sizes_are_refused(void **state) {
-  (void)state;
   expect_failure("$T tune gemm m=0 n=1 k=1 -t x", 2, "m=0 is out of range");
   expect_failure("$T tune gemm m=-4 n=1 k=1 -t x", 2, "m=-4 is out of range");
   expect_failure("$T tune gemm m=four n=1 k=1 -t x", 2, "m='four' is not a whole number");
@@ -227,7 +221,6 @@ static void bad_sizes_are_refused(void **state) {
 }
 
 static void failures_are_json_too(void **state) {
-  (void)state;
   json_t *object = expect_json("$T tune gemm m=0 n=1 k=1 -t x --json", 2);
   assert_int_equal(json_integer_value(json_object_get(object, "status")), 2);
   assert_non_null(strstr(json_string_value(json_object_get(object, "error")), "m=0"));
@@ -237,7 +230,6 @@ static void failures_are_json_too(void **state) {
 }
 
 static void lists_are_json(void **state) {
-  (void)state;
   json_t *object = expect_json("$T ops --json", 0), *ops = json_object_get(object, "ops");
   assert_string_equal(json_string_value(json_object_get(json_array_get(ops, 0), "name")), "gemm");
   json_decref(object);
@@ -250,7 +242,6 @@ static void lists_are_json(void **state) {
 }
 
 static void tiles_are_explained(void **state) {
-  (void)state;
 #define TILE "$T model gemm m=4096 n=2048 k=4096 a=bf16 b=bfp16 c=bf16 acc=bf16 -t xdna2"
   json_t *object = expect_json(TILE " tile=128x64x128 rho=4 --json", 0), *value;
   const char *key;
@@ -307,7 +298,6 @@ static void tiles_are_explained(void **state) {
 }
 
 static void files_that_cannot_be_read_are_named(void **state) {
-  (void)state;
   expect_failure("$T report /nowhere", 2, "'/nowhere' has no run");
   expect_failure("mkdir -p bad; echo '{' >bad/summary.json; $T report bad", 2, "bad/summary.json");
   expect_failure("mkdir -p bad; echo '{}' >bad/summary.json; $T report bad", 2, "its best kernel or ladder is missing");
@@ -315,7 +305,6 @@ static void files_that_cannot_be_read_are_named(void **state) {
 }
 
 static void full_disk_under_standard_output_is_said(void **state) {
-  (void)state;
   expect_failure("$T ops >/dev/full", 3, "standard output");
   expect_failure("$T ops --json >/dev/full", 3, "standard output");
 }
@@ -360,7 +349,6 @@ static double number_of(const json_t *object, const char *key) {
 }
 
 static void right_kernel_is_measured(void **state) {
-  (void)state;
   write_kernel("good.c", "");
   expect_output("$T run good.c " SMALL, "correct");
   json_t *object = expect_json("$T run good.c " SMALL " --json --trace trace.json", 0);
@@ -396,7 +384,6 @@ static int occurrences(const char *text, const char *part) {
 
 /* Every key of the two passes of TinyMPC, each wrong in every way that there is: one line, status 2. */
 static void keys_of_mpc_are_checked(void **state) {
-  (void)state;
   static const struct {
     const char *keys, *part;
   } wrong[] = {
@@ -446,7 +433,6 @@ static void keys_of_mpc_are_checked(void **state) {
 
 /* A lane for each unit that did something in the window, a bar for what it did. */
 static void timelines_are_drawn(void **state) {
-  (void)state;
   write_kernel_with("drawn.c", "config_ld(40, 1.0f, 4, 0); mvin(A, 0, 16, 4); fence();", "");
   expect_output("$T run drawn.c " SMALL " --timeline all.svg --window 0:500", "all.svg");
   char *svg = contents_of("all.svg");
@@ -481,7 +467,6 @@ static void colour_in(const char *svg, const char *name, char colour[8]) {
 }
 
 static void a_name_has_one_colour_in_all_pictures(void **state) {
-  (void)state;
   write_kernel_with("one.c", "config_ld(40, 1.0f, 4, 0); mvin(A, 0, 16, 4); fence();", "");
   write_kernel_with(
       "two.c", "config_ld(40, 1.0f, 4, 1); config_ld(40, 1.0f, 4, 0); mvin2(A, 0, 16, 4); mvin(A, 64, 16, 4); fence();",
@@ -498,7 +483,6 @@ static void a_name_has_one_colour_in_all_pictures(void **state) {
 
 /* A picture has no more bars than the eye can tell apart, and nothing of it is cut off. */
 static void pictures_of_long_runs_stay_small(void **state) {
-  (void)state;
   expect_output("$T emit gemm m=256 n=256 k=256 -t gemmini-16x16-int8 > long.c", "");
   expect_output("$T run long.c gemm m=256 n=256 k=256 -t gemmini-16x16-int8 --timeline long.svg", "correct");
   char *svg = contents_of("long.svg");
@@ -520,7 +504,6 @@ static void pictures_of_long_runs_stay_small(void **state) {
 
 /* Memory in use is a curve below the lanes, with its largest value. */
 static void numbers_over_time_are_drawn(void **state) {
-  (void)state;
   const char *problem = "gemm m=128 n=512 k=256 a=bf16 b=bf16 -t trn2";
   char command[200];
   snprintf(command, sizeof command, "$T emit %s > curve.py", problem);
@@ -538,13 +521,11 @@ static void numbers_over_time_are_drawn(void **state) {
 }
 
 static void errors_in_a_source_name_its_file(void **state) {
-  (void)state;
   write_text("broken.py", "import nki\n@nki.jit\ndef k(x)\n    return x\n");
   expect_failure("$T run broken.py softmax rows=128 cols=64 -t trn2", 1, "broken.py: line 3: expected ':'");
 }
 
 static void windows_of_timelines_are_checked(void **state) {
-  (void)state;
   write_kernel("drawn.c", "");
   expect_failure("$T run drawn.c " SMALL " --window 0:10", 2, "give both");
   expect_failure("$T run drawn.c " SMALL " --timeline x.svg --window 10", 2, "FROM:TO");
@@ -557,7 +538,6 @@ static void windows_of_timelines_are_checked(void **state) {
 }
 
 static void wrong_kernels_are_told_how_they_are_wrong(void **state) {
-  (void)state;
   expect_kernel_failure("C[3][5] ^= 1;", "C[3][5]");
   expect_kernel_failure("C[3][5] ^= 1;", "1 of 480 elements");
   expect_kernel_failure("C[20][0] = 1;", "past the end of C");
@@ -579,7 +559,6 @@ static void wrong_kernels_are_told_how_they_are_wrong(void **state) {
 }
 
 static void sources_that_are_none_are_refused(void **state) {
-  (void)state;
   expect_failure(": >empty.c; $T run empty.c " SMALL, 1, "empty");
   expect_failure("printf 'int x;' >other.c; $T run other.c " SMALL, 1, "test");
   expect_failure("head -c 100 /dev/zero >zero.c; $T run zero.c " SMALL, 1, "not text");
@@ -618,7 +597,6 @@ static void launch_files_name_arguments(void **state) {
       {"300", "an object with the names of arguments, or a list"},
   };
   char words[1200];
-  (void)state;
   snprintf(words, sizeof words, "%s%s%s%s", object, list, run_list, sums);
   expect_output(words, "300  41c14141");
   expect_failure("echo '{\"gird\": 4}' >g.json; $T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --args g.json -t cdna4", 2,
@@ -649,7 +627,6 @@ static void launch_files_name_arguments(void **state) {
 static void a_header_beside_the_source_is_named_with_its_folder(void **state) {
   static const char run[] = "$T run beside/f.hip -t cdna4 --kernel f --grid 1 --block 64 --arg out=o.bin:256";
   char words[400];
-  (void)state;
   if (system("command -v clang-22 >/dev/null") != 0) skip();
   snprintf(words, sizeof words,
            "mkdir -p beside; echo '#include \"two.h\"\n#include <hip/hip_runtime.h>\n"
@@ -663,7 +640,6 @@ static void a_header_beside_the_source_is_named_with_its_folder(void **state) {
 }
 
 static void what_is_no_program_is_not_correct(void **state) {
-  (void)state;
   static const char *const words[] = {"truncate -s 9M large.c; $T run large.c " SMALL " --json",
                                       ": >empty.c; $T run empty.c " SMALL " --json"};
   for (int i = 0; i < 2; i++) {
@@ -675,18 +651,15 @@ static void what_is_no_program_is_not_correct(void **state) {
 }
 
 static void a_pipe_without_a_writer_is_no_program(void **state) {
-  (void)state;
   expect_failure("rm -f pipe.c; mkfifo pipe.c; timeout 20 $T run pipe.c " SMALL, 1, "empty");
 }
 
 /* What divides the lines of a message is told as such, and nothing of it commands the terminal. */
 static void a_message_of_several_lines_is_one_line(void **state) {
-  (void)state;
   expect_failure("$T ops 'one\ntwo\a'", 2, "one; two?");
 }
 
 static void a_journal_that_never_ends_is_no_journal(void **state) {
-  (void)state;
   sqlite3 *db;
   char *path = tw_path_join(folder, "endless/journal.sqlite");
   expect_output("$T tune " SMALL QUICK "--out endless", "best");
@@ -705,7 +678,6 @@ static void a_journal_that_never_ends_is_no_journal(void **state) {
 }
 
 static void garbage_that_a_kernel_prints_stays_out_of_the_output(void **state) {
-  (void)state;
   write_kernel("loud.c", "for (int i = 0; i < 3000; i++) printf(\"{\\x01\\xff\\n\");");
   json_t *object = expect_json("$T run loud.c " SMALL " --json", 0);
   assert_true(json_is_true(json_object_get(object, "correct")));
@@ -713,7 +685,6 @@ static void garbage_that_a_kernel_prints_stays_out_of_the_output(void **state) {
 }
 
 static void problems_that_the_target_cannot_run_are_refused(void **state) {
-  (void)state;
   expect_failure("$T tune gemm m=8 n=8 k=8 -t gemmini", 2, "did you mean 'gemmini-16x16-int8'");
   expect_failure("$T tune gemm m=8 n=8 k=8 a=f32" ON, 2, "a=f32");
   expect_failure("$T tune gemm m=8 n=8 k=8 c=i32 scale=0.5" ON, 2, "scale");
@@ -724,7 +695,6 @@ static void problems_that_the_target_cannot_run_are_refused(void **state) {
 #define CONV "conv2d n=1 h=6 w=5 c=3 k=4 r=3 s=3"
 
 static void convolutions_are_run_and_impossible_ones_refused(void **state) {
-  (void)state;
   tw_text text = {0};
   tw_text_add_string(&text,
                      "void test(int8_t in[N][INP_ROWS][INP_COLS][C], int8_t w[R][S][C][K], int8_t out[N][P][Q][K]) {\n"
@@ -754,7 +724,6 @@ static void convolutions_are_run_and_impossible_ones_refused(void **state) {
 
 /* Every key of conv2d, missing, out of range, of the wrong kind, or at odds with the others. */
 static void bad_keys_of_conv2d_are_refused_with_one_line(void **state) {
-  (void)state;
 #define SIZES "n=1 h=6 w=5 c=3 k=4 r=3"
   static const struct {
     const char *words, *says;
@@ -808,14 +777,12 @@ static void bad_keys_of_conv2d_are_refused_with_one_line(void **state) {
 }
 
 static void missing_compiler_is_named(void **state) {
-  (void)state;
   write_kernel("good.c", "");
   expect_failure("PATH=/nowhere; $T run good.c " SMALL, 3, "apt-get install");
   expect_failure("PATH=/nowhere; $T tune " SMALL, 3, "apt-get install");
 }
 
 static void a_kernel_that_is_run_on_another_problem_says_so_first(void **state) {
-  (void)state;
   expect_failure("$T emit gemm m=128 n=128 k=128 a_transposed=1 -t trn2 >stated.py; $T run stated.py gemm m=128 n=128 "
                  "k=128 -t trn2",
                  1,
@@ -850,7 +817,6 @@ static void a_kernel_that_is_run_on_another_problem_says_so_first(void **state) 
 }
 
 static void schedules_are_emitted_and_bad_ones_refused(void **state) {
-  (void)state;
   write_text("misspelt.txt", "tils m=16 n=16 k=16\n");
   expect_failure("$T emit " SMALL " --schedule misspelt.txt", 2, "did you mean 'tile'");
   expect_output("$T emit " SMALL, "void test(");
@@ -897,7 +863,6 @@ static void expect_ladder(const char *path) {
 }
 
 static void tuning_gives_files_that_run_as_promised(void **state) {
-  (void)state;
   json_t *tuned = expect_json("$T tune " SMALL QUICK "--out out --json", 0), *best = json_object_get(tuned, "best");
   assert_true(number_of(best, "speedup") >= 1);
   assert_true(number_of(best, "cycles") <= number_of(json_object_get(tuned, "start"), "cycles"));
@@ -931,7 +896,6 @@ static void tuning_gives_files_that_run_as_promised(void **state) {
 
 /* A runner's word: what cannot be is refused, what was not confirmed is said to be so. */
 static void a_runner_is_not_trusted(void **state) {
-  (void)state;
 #define GPU "tune gemm m=64 n=64 k=64 a=bf16 b=bf16 c=bf16 -t cuda-h200 --no-wisdom --iterations 1 --jobs 1 --runner "
 #define SAYS(sed) "'" TW_LYING_RUNNER " 5e-4 \"" sed "\"' "
 #define IN_SECONDS "s/.cycles.:5e-4/\\\"cycles\\\":0/;s/.seconds.:0/\\\"seconds\\\":5e-4/"
@@ -949,7 +913,6 @@ static void a_runner_is_not_trusted(void **state) {
 
 /* The runner answers after the limit has passed, so no time is left for the timeline; an older one must not stay. */
 static void no_timeline_is_drawn_after_the_time_limit(void **state) {
-  (void)state;
 #define LATE "tune gemm m=32 n=32 k=32 a=i8 b=i8 -t xdna2 --no-wisdom --fresh --jobs 1 --out late "
   expect_output("$T " LATE "--samples 1 >/dev/null; ls late/timeline.json", "late/timeline.json");
   outcome o = run("$T " LATE "--seconds 0.01 --runner \"sleep 2.1; $T evaluate\"");
@@ -962,7 +925,6 @@ static void no_timeline_is_drawn_after_the_time_limit(void **state) {
 }
 
 static void tuning_does_not_depend_on_jobs(void **state) {
-  (void)state;
   json_t *one = expect_json("$T tune " SMALL QUICK "--seed 3 --jobs 1 --json --timeline best.svg", 0);
   json_t *four = expect_json("$T tune " SMALL QUICK "--seed 3 --jobs 4 --json", 0);
   json_object_del(one, "wall_seconds");
@@ -978,7 +940,6 @@ static void tuning_does_not_depend_on_jobs(void **state) {
 
 /* Without --out, too: it takes the same search to make it again. */
 static void a_rewritten_program_is_not_lost(void **state) {
-  (void)state;
 #define OWN " gemm m=32 n=32 k=32" ON
 #define REWRITE " tune --from plain.c" OWN " --rewrites-only "
   const char *set = "cd $F; export TILEWRIGHT_WISDOM=own.json; ";
@@ -1013,7 +974,6 @@ static size_t count_within_error(void) {
 }
 
 static void steps_within_the_error_are_shown_on_request(void **state) {
-  (void)state;
   size_t within = 0;
   for (int seed = 1; seed <= 12 && !within; seed++) {
     char words[200];
@@ -1035,7 +995,6 @@ static void steps_within_the_error_are_shown_on_request(void **state) {
 }
 
 static void columns_of_tables_do_not_collide(void **state) {
-  (void)state;
   const tw_op *op;
   for (size_t i = 0; (op = tw_op_at(i)); i++) {
     char words[100];
@@ -1058,7 +1017,6 @@ static void columns_of_tables_do_not_collide(void **state) {
 }
 
 static void wisdom_is_kept_and_carried_over(void **state) {
-  (void)state;
   expect_failure("$T wisdom show " SMALL, 1, "wisdom has no entry");
   expect_output("$T bench " SMALL, "not tuned yet");
   expect_output("$T tune " SMALL " --iterations 1 --plans 2 --kernels 1", "best");
@@ -1122,7 +1080,6 @@ static void wisdom_is_kept_and_carried_over(void **state) {
 /* Costs of two computers do not compare: a claim does not take the place of what was measured here. A model's costs
  * do. */
 static void claims_of_other_computers_do_not_win(void **state) {
-  (void)state;
   write_text("here.json", CLAIM("x86", "0.2"));
   write_text("there.json", CLAIM("x86", "0.1"));
   write_text("model_here.json", CLAIM("cdna3", "0.2"));
@@ -1139,7 +1096,6 @@ static void claims_of_other_computers_do_not_win(void **state) {
 
 /* Memory-bound kernels are compared with their bound, wherever a utilization is told. */
 static void utilization_is_of_what_limits(void **state) {
-  (void)state;
   if (system("command -v clang-22 >/dev/null") != 0) skip();
   json_t *object = expect_json("$T bench softmax rows=64 cols=256 -t cdna3 --no-wisdom --json", 0);
   const json_t *bound = json_object_get(object, "bound");
@@ -1167,7 +1123,6 @@ static void utilization_is_of_what_limits(void **state) {
 
 /* A limit on file size stands for a full disk: what was found is shown, and the missing file named. */
 static void full_disk_costs_the_files_only(void **state) {
-  (void)state;
   outcome o = run("trap '' XFSZ; mkdir -p full; ln -sf /dev/full full/kernel.c; $T tune " SMALL QUICK "--out full");
   assert_int_equal(o.status, 3);
   assert_non_null(strstr(o.err, "its disk is full"));
@@ -1180,7 +1135,6 @@ static void full_disk_costs_the_files_only(void **state) {
 static void a_limit_on_files_is_told(void **state) {
   static const char *const sizes[] = {"gemm m=64 n=64 k=64 -t gemmini-16x16-int8",
                                       "gemm m=512 n=512 k=512 -t gemmini-16x16-int8"};
-  (void)state;
   for (int i = 0; i < 2; i++) {
     tw_text words = {0};
     tw_text_add(&words, "ulimit -f 1; $T emit %s --out limited >/dev/null", sizes[i]);
@@ -1238,27 +1192,21 @@ static void expect_kept_after(int signal, int times, const char *name) {
   free(out);
 }
 
-static void ctrl_c_keeps_and_shows_what_was_found(void **state) {
-  (void)state;
-  expect_kept_after(SIGINT, 1, "broken_off");
-}
+static void ctrl_c_keeps_and_shows_what_was_found(void **state) { expect_kept_after(SIGINT, 1, "broken_off"); }
 
 /* A shell passes it on, so that it comes more than once. */
 static void the_loss_of_the_terminal_keeps_what_was_found(void **state) {
-  (void)state;
   expect_kept_after(SIGHUP, 3, "hung_up");
   /* nobody reads any more */
   expect_output("{ $T tune " SMALL QUICK "--out unread; } | true; sleep 2; cat unread/summary.json", "\"ladder\"");
 }
 
 static void a_small_stack_suffices(void **state) {
-  (void)state;
   expect_output("ulimit -s 100; $T tune " SMALL QUICK, "best");
   expect_output("ulimit -s 64; $T targets", "gemmini");
 }
 
 static int make_folder(void **state) {
-  (void)state;
   if (tw_directory_temporary(&folder, NULL) != TW_OK) return -1;
   char *wisdom = tw_path_join(folder, "wisdom.json");
   setenv("TILEWRIGHT_WISDOM", wisdom, 1);
@@ -1267,14 +1215,12 @@ static int make_folder(void **state) {
 }
 
 static int remove_folder(void **state) {
-  (void)state;
   tw_directory_remove(folder);
   free(folder);
   return 0;
 }
 
 static void library_is_timed(void **state) {
-  (void)state;
   static const char *const keys[] = {"seconds",          "gflops",      "weight_gb_s", "peak_gflops",
                                      "fraction_of_peak", "memory_gb_s", "threads"};
   json_t *object = expect_json("$T bench gemm m=33 n=40 k=50 threads=1 -t x86 --json", 0);
@@ -1294,7 +1240,6 @@ static void library_is_timed(void **state) {
 }
 
 static void views_answer_about_machines(void **state) {
-  (void)state;
   expect_output("$T view", "cdna4            layout banks swizzle grid occupancy");
   expect_output("$T view -t cdna3", "access     INSTRUCTION:LAYOUT");
   expect_output("$T view banks access=ds_read_b128:row16x32s8 -t cdna4", "2-way conflicts");
@@ -1328,7 +1273,6 @@ static void kinds_without_a_published_time_are_marked(void **state) {
       {"attention b=1 hq=1 hkv=1 sq=64 sk=64 d=32 a=bf16", false},
       {"softmax rows=64 cols=64", false},
   };
-  (void)state;
   if (system("command -v clang-22 >/dev/null 2>&1")) skip();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char words[300];
@@ -1363,7 +1307,6 @@ static void launches_without_an_op_have_no_timeline(void **state) {
   static const char launch[] =
       "$T run " TW_TEST_DATA "/cdna/vadd.gfx950.co --kernel vadd --grid 2 --block 256 -t cdna4";
   char words[400];
-  (void)state;
   snprintf(words, sizeof words, "%s --trace t.json", launch);
   expect_failure(words, 2, "--trace is unsupported for a launch without an op");
   snprintf(words, sizeof words, "%s --timeline t.svg", launch);
@@ -1372,7 +1315,6 @@ static void launches_without_an_op_have_no_timeline(void **state) {
 
 /* Launches without an op are timed on the machine of the file, too. */
 static void launches_use_the_machine_of_a_file(void **state) {
-  (void)state;
   expect_output(
       "printf 'base = cdna4\\nclock_mhz = 1200\\nmatrix_mhz = 1000\\n' >half.txt; $T run " TW_TEST_DATA
       "/cdna/vadd.gfx950.co --kernel vadd --grid 2 --block 256 --timing-only --arg out=sums:1200 --arg out=sums:1200 "
@@ -1390,7 +1332,6 @@ static void no_share_of_the_bound_is_above_100_percent(void **state) {
       "gemm m=64 n=64 k=64 a=i8 b=i8 -t xdna2",
       "gemm m=128 n=512 k=128 a=bf16 b=bf16 -t trn2",
   };
-  (void)state;
   size_t shares = 0;
   for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
     char words[200];

@@ -48,7 +48,6 @@ static void values_are_those_of_c(void **state) {
       {"-9223372036854775807 - 1", INT64_MIN},
       {"  m ", 1000},
   };
-  (void)state;
   const tw_scope s = small_scope();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     int64_t value = -1;
@@ -84,7 +83,6 @@ static void what_has_no_value_is_refused(void **state) {
       {"m = 3", "the expression ends"},
       {"m; n", "the expression ends"},
   };
-  (void)state;
   const tw_scope s = small_scope();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     int64_t value;
@@ -95,7 +93,6 @@ static void what_has_no_value_is_refused(void **state) {
 }
 
 static void depth_is_limited(void **state) {
-  (void)state;
   enum { DEEP = 100000 };
   const tw_scope s = small_scope();
   char *text = malloc(DEEP + 1);
@@ -126,7 +123,6 @@ static tw_status read_text(const char *text, tw_launch *out, tw_error *error) {
 }
 
 static void a_header_says_all_of_a_launch(void **state) {
-  (void)state;
   const char *text =
       "#include <stdint.h>\n"
       "//: kernel gemm_tiled\r\n"
@@ -179,7 +175,6 @@ static void a_header_says_all_of_a_launch(void **state) {
 }
 
 static void operands_in_order_are_the_default(void **state) {
-  (void)state;
   tw_launch o;
   tw_error error = {0};
   if (read_text("//: kernel k\n//: grid 1\n//: block 1", &o, &error) != TW_OK) fail_msg("%s", error.text);
@@ -190,7 +185,6 @@ static void operands_in_order_are_the_default(void **state) {
 }
 
 static void kernels_before_and_after_have_their_own_lines(void **state) {
-  (void)state;
   const char *text = "//: before split\n//: grid 7\n//: block 32\n//: args A, workspace(256)\n"
                      "//: kernel multiply\n//: grid 4\n//: cluster 2\n//: overlap\n//: block 256\n//: shared 1024\n"
                      "//: workspace 512 + 2 * m * k\n"
@@ -255,7 +249,6 @@ static void what_is_wrong_is_named_with_its_line(void **state) {
       {"//: compile a, b, c, d, e", "at most 4 options"},
       {"//: cluster 2", "blocks is not a multiple of clusters of"},
   };
-  (void)state;
   tw_launch o;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char text[512];

@@ -73,7 +73,6 @@ static void refused(const char *line, int code, const char *says) {
 }
 
 static void what_is_no_request_is_refused(void **state) {
-  (void)state;
   refused("{", -32700, "JSON");
   refused("\xff\xfe\n", -32700, "JSON");
   refused("[1]", -32600, "method");
@@ -100,7 +99,6 @@ static void what_is_no_request_is_refused(void **state) {
 
 /* A name is a resource as a whole or not at all. */
 static void a_name_with_more_words_is_no_resource(void **state) {
-  (void)state;
   static const char *const names[] = {"x86/gemm/kernel/../../../x",
                                       "x86/gemm/kernel/",
                                       "x86/gemm/kernel/x",
@@ -124,7 +122,6 @@ static void a_name_with_more_words_is_no_resource(void **state) {
 
 /* Calls that fail are answered; with AddressSanitizer the server also ends with an error if it lost memory. */
 static void calls_that_fail_are_answered_and_cost_no_memory(void **state) {
-  (void)state;
   static const char *const calls[] = {
       "{\"name\":\"targets\",\"arguments\":{\"target\":\"nothing\"}}",
       "{\"name\":\"ops\",\"arguments\":{\"op\":\"nothing\"}}",
@@ -149,7 +146,6 @@ static void calls_that_fail_are_answered_and_cost_no_memory(void **state) {
 }
 
 static void notifications_and_answers_are_not_answered(void **state) {
-  (void)state;
   const char input[] = "\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
                        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":99}}\n"
                        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/unheard-of\"}\n"
@@ -160,7 +156,6 @@ static void notifications_and_answers_are_not_answered(void **state) {
 }
 
 static void versions_are_agreed_on(void **state) {
-  (void)state;
   const char *const cases[][2] = {
       {"2024-11-05", "2024-11-05"}, {"2025-06-18", "2025-06-18"}, {"1999-01-01", "2025-06-18"}};
   for (size_t i = 0; i < 3; i++) {
@@ -178,7 +173,6 @@ static void versions_are_agreed_on(void **state) {
 
 /* A search of minutes: the client goes, and so does it. */
 static void the_end_of_the_input_ends_what_runs(void **state) {
-  (void)state;
   const char line[] =
       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"tune\",\"arguments\":"
       "{\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=4096 n=4096 k=4096\",\"wisdom\":false}}}\n";
@@ -195,7 +189,6 @@ static void the_end_of_the_input_ends_what_runs(void **state) {
 
 /* The client waits for no answer of a call that it cancelled, at the end of the input neither. */
 static void a_cancelled_call_has_no_answer_at_the_end(void **state) {
-  (void)state;
   const char lines[] =
       "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"tune\",\"arguments\":"
       "{\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=4096 n=4096 k=4096\",\"wisdom\":false}}}\n"
@@ -220,7 +213,6 @@ static json_t *called(const char *name, const char *arguments) {
 
 /* Each tool states what it returns and whether it changes anything. */
 static void tools_have_schemas_and_annotations(void **state) {
-  (void)state;
   json_t *answer = exchange("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}"), *t;
   json_t *list = json_object_get(json_object_get(answer, "result"), "tools");
   size_t i;
@@ -237,7 +229,6 @@ static void tools_have_schemas_and_annotations(void **state) {
 }
 
 static void prompts_are_listed_and_filled(void **state) {
-  (void)state;
   json_t *answer = exchange("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"prompts/list\"}");
   assert_int_equal(json_array_size(json_object_get(json_object_get(answer, "result"), "prompts")), 2);
   json_decref(answer);
@@ -262,7 +253,6 @@ static void prompts_are_listed_and_filled(void **state) {
 /* A run with its picture and the units of its counters; searches from a schedule and from a source; all steps of a
  * language. */
 static void calls_say_more_than_a_cost(void **state) {
-  (void)state;
 #define SMALL "\"target\":\"gemmini-16x16-int8\",\"problem\":\"gemm m=32 n=32 k=32\""
   json_t *o = called("model", "{" SMALL "}");
   assert_true(json_array_size(json_object_get(o, "step_list")) > 10);

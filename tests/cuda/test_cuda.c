@@ -40,7 +40,6 @@ static tw_problem problem_on(const tw_target *t, const char *text) {
 
 static void machines_are_described(void **state) {
   static const char *const names[] = {"a100-sxm", "h100-sxm", "h200", "l40s"};
-  (void)state;
   for (size_t i = 0; i < 4; i++) {
     const cuda_config *c = cuda_config_find(names[i]);
     assert_non_null(c);
@@ -69,7 +68,6 @@ static void a_wrong_description_is_refused(void **state) {
       {"speed = 3", "x:1: unknown key \"speed\""},
       {"name = a # all", "lacks the key summary"},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     cuda_config c;
     tw_error error = {0};
@@ -98,7 +96,6 @@ static void resources_are_read_from_the_log(void **state) {
       "ptxas info    : Function properties for kk\n"
       "    4 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\n";
   cuda_resources r;
-  (void)state;
   assert_true(cuda_resources_read(log, "k", &r));
   assert_int_equal(r.registers, 255);
   assert_int_equal(r.stack, 1520);
@@ -115,7 +112,6 @@ static void resources_are_read_from_the_log(void **state) {
 static void occupancy_follows_the_scarcest_resource(void **state) {
   const cuda_config *c = cuda_config_find("h200");
   cuda_kernel k = {.launch = {.kernel = {{.block = {128, 1, 1}}}}, .resources = {{.registers = 32}}};
-  (void)state;
   assert_int_equal(cuda_occupancy(c, &k), 16); /* threads */
   k.resources[0].registers = 168;
   assert_int_equal(cuda_occupancy(c, &k), 3); /* registers: 168 x 128 = 21504 */
@@ -151,7 +147,6 @@ static void every_machine_compiles_the_plainest_kernels(void **state) {
                                          "m=100 n=60 k=200 a=e4m3 b=e4m3 scales=block",
                                          "m=64 n=64 k=64 a=f16 b=f16 c=f16 a_transposed=1 b_transposed=1 scale=0.5"};
   const cuda_config *c;
-  (void)state;
   need_compiler();
   for (size_t m = 0; (c = cuda_config_at(m)); m++)
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
@@ -168,7 +163,6 @@ static void every_machine_compiles_the_plainest_kernels(void **state) {
 }
 
 static void kernels_by_hand_compile(void **state) {
-  (void)state;
   need_compiler();
   char *mma = file_of("gemm_mma.cu"), *maps = file_of("gemm_maps.cu");
   tw_error error = {0};
@@ -209,7 +203,6 @@ static void what_does_not_compile_is_named(void **state) {
       {HEADER "//: map t = A box(64, 8) swizzle(64)\nextern \"C\" __global__ void k(int *p) { p[0] = 1; }\n",
        "the innermost extent of its box has 128 bytes, which exceeds swizzle(64)"},
   };
-  (void)state;
   need_compiler();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tw_error error = {0};
@@ -219,7 +212,6 @@ static void what_does_not_compile_is_named(void **state) {
 }
 
 static void without_a_device_a_kernel_is_compiled_and_no_more(void **state) {
-  (void)state;
   need_compiler();
   const tw_target *t = tw_target_find("cuda");
   if (t->available(t, NULL) == TW_OK) skip(); /* there is one */
@@ -267,7 +259,6 @@ static void kernels_run_and_are_measured(void **state) {
                {"m=256 n=384 k=96", "gemm_mma.cu"},
                {"m=200 n=200 k=72 c=f32 ldc=208", "gemm_maps.cu"}};
   int failed = 0;
-  (void)state;
   const tw_target *t = device_target();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tw_problem p = problem_on(t, cases[i].problem);
@@ -324,7 +315,6 @@ static void what_hostile_code_tries_is_caught(void **state) {
       {"", "if (i < m && j < n) { C[i * n + j] = C[(i + m) * n + j]; return; }", "", "wrong result"},
   };
   int failed = 0;
-  (void)state;
   device_target();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char *source = hostile(cases[i].globals, cases[i].before, cases[i].behind);

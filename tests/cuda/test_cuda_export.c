@@ -40,7 +40,6 @@ static char *exported_backward(char **test) {
 }
 
 static void the_launch_is_in_the_file(void **state) {
-  (void)state;
   char *text = exported_backward(NULL);
   static const char *const parts[] = {
       "struct tilewright_operands {\n  const void *Q;",
@@ -57,7 +56,6 @@ static void the_launch_is_in_the_file(void **state) {
 }
 
 static void nvcc_alone_compiles_it(void **state) {
-  (void)state;
   if (!tw_process_find("nvcc")) {
     print_message("no nvcc\n");
     skip();

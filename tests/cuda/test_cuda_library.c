@@ -96,7 +96,6 @@ static void launch_by_all(work *with) {
 }
 
 static void what_wisdom_knows_is_launched_by_any_thread(void **state) {
-  (void)state;
   need_compiler();
   work w = {.plan = planned()};
   assert_int_equal(tw_device_plan_workspace(w.plan), 100);
@@ -106,7 +105,6 @@ static void what_wisdom_knows_is_launched_by_any_thread(void **state) {
 
 /* One call that looks up and launches: all threads get one plan, and other problems theirs. */
 static void one_call_plans_once(void **state) {
-  (void)state;
   need_compiler();
   tw_error error = {0};
   work w = {.problem = problem()};
@@ -133,7 +131,6 @@ static void one_call_plans_once(void **state) {
 }
 
 static void what_cannot_be_launched_is_told(void **state) {
-  (void)state;
   need_compiler();
   tw_device_plan *plan = planned();
   tw_error error = {0};
@@ -167,7 +164,6 @@ static void *release(void *argument) {
 }
 
 static void a_reserved_device_is_kept(void **state) {
-  (void)state;
   tw_error error = {0};
   pthread_t other;
   void *succeeded = NULL;
@@ -201,7 +197,6 @@ static void *reserve_often(void *argument) {
 }
 
 static void many_owners_reserve_a_device_in_turn(void **state) {
-  (void)state;
   enum { OWNERS = 4 };
   pthread_t owner[OWNERS];
   for (int i = 0; i < OWNERS; i++) assert_int_equal(pthread_create(&owner[i], NULL, reserve_often, NULL), 0);

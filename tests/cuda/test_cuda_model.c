@@ -85,7 +85,6 @@ static void the_model_ranks_kernels_at_sizes_it_was_not_fitted_to(void **state) 
     double correlation, error, of_best; /* of the best of the 8 that it would try first */
   } sizes[] = {{1024, 0.95, 0.06, 0.99}, {2048, 0.85, 0.10, 0.97}, {4096, 0.70, 0.08, 0.97}, {8192, 0.55, 0.09, 0.93}};
   static row all[ROWS_MAX], some[ROWS_MAX];
-  (void)state;
   const size_t n_all = read_rows(all);
   assert_true(n_all > 200);
   for (size_t s = 0; s < 4; s++) {
@@ -131,7 +130,6 @@ static size_t read_search(const char *path, size_t which, row out[ROWS_MAX]) {
 static void the_model_finds_the_best_of_thousands_on_another_device(void **state) {
   static const double correlations[] = {0.85, 0.88};
   static row all[ROWS_MAX];
-  (void)state;
   for (size_t i = 0; i < 2; i++) {
     const size_t n = read_search(TW_TEST_DATA "/cuda/gemm_search_h200.txt", i, all);
     assert_true(n > 150);
@@ -147,7 +145,6 @@ static void the_model_of_slices_ranks_shapes_it_was_not_fitted_to(void **state) 
   enum { PROBLEMS = 9 };
   static row all[ROWS_MAX];
   double error = 0, correlations = 0, worst = 1;
-  (void)state;
   for (size_t i = 0; i < PROBLEMS; i++) {
     const size_t n = read_search(TW_TEST_DATA "/cuda/slices_search_h200.txt", i, all);
     assert_true(n > 40);
@@ -164,7 +161,6 @@ static void the_model_of_slices_ranks_shapes_it_was_not_fitted_to(void **state) 
 
 /* The bound is no prediction: the baseline took 44 times as long as its bound on an H200. */
 static void the_baseline_has_no_prediction(void **state) {
-  (void)state;
   const tw_target *t = tw_target_find("cuda-h200");
   tw_problem p;
   tw_error error = {0};

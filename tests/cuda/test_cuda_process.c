@@ -76,7 +76,6 @@ static tw_status run_again(const char *kernel, const char *expected, tw_measurem
 }
 
 static void the_devices_are_listed(void **state) {
-  (void)state;
   target();
   const cuda_here *here = cuda_look();
   assert_int_equal(here->driver, 13000);
@@ -93,7 +92,6 @@ static void the_devices_are_listed(void **state) {
 
 static void a_right_kernel_is_right(void **state) {
   static const char *const kernels[] = {"right", "zeros", "transposed"};
-  (void)state;
   for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
     tw_measurement m = {0};
     tw_error error = {0};
@@ -104,7 +102,6 @@ static void a_right_kernel_is_right(void **state) {
 
 /* Slower than what is of use: few launches tell; whether it is right is found out when somebody asks. */
 static void what_is_much_too_slow_is_timed_briefly(void **state) {
-  (void)state;
   tw_measurement m = {0};
   tw_error error = {0};
   tw_status right = TW_FAILED;
@@ -121,7 +118,6 @@ static void what_is_much_too_slow_is_timed_briefly(void **state) {
 
 /* The stub computes for 20 ms, unless it finds its A among those that it met. */
 static void results_that_are_kept_are_of_no_use(void **state) {
-  (void)state;
   tw_measurement m = {0};
   tw_error error = {0};
   if (run_again("recalls", "nothing", &m, &error) != TW_OK) fail_msg("%s", error.text);
@@ -146,7 +142,6 @@ static void what_is_wrong_or_a_lie_is_told(void **state) {
       {"halves", "wrong when it is timed: in launch"},
       {"lies", "the wall clock"},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tw_measurement m = {0};
     tw_error error = {0};
@@ -161,7 +156,6 @@ static void a_run_ends_at_its_time_limit(void **state) {
   tw_run_options o = {.size = sizeof o, .seed = 1};
   char source[600];
   tw_problem p;
-  (void)state;
   write_source("spins", source);
   assert_int_equal(tw_problem_parse(NULL, PROBLEM, &p, NULL), TW_OK);
   for (int limited = 0; limited < 2; limited++) {
@@ -186,7 +180,6 @@ static void trusted_kernels_share_a_process_until_one_fails(void **state) {
   } steps[] = {
       {"later", "wrong"}, {"right", NULL}, {"later", NULL},  {"zeros", NULL}, {"faults", "memory that is not its own"},
       {"right", NULL},    {"later", NULL}, {"spoils", NULL}, {"right", NULL}};
-  (void)state;
   tw_measurement m = {0};
   tw_error error = {0};
   assert_int_equal(run("later", &m, &error), TW_FAILED);
@@ -214,7 +207,6 @@ static void weights_of_codes_are_timed_in_chains(void **state) {
   tw_artefact *artefact = NULL;
   tw_case data = {0};
   tw_measurement m = {0};
-  (void)state;
   assert_int_equal(
       tw_problem_parse(NULL, "gemm m=1 n=16 k=256 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", &p, &error), TW_OK);
   if (t->build(t, &p, source, strlen(source), &(tw_evaluation){.trust = true}, &artefact, &error) != TW_OK)
@@ -236,7 +228,6 @@ static void weights_of_codes_are_timed_in_chains(void **state) {
  * through. */
 static void a_process_that_is_taken_over_is_confined(void **state) {
   static const char *const kernels[] = {"opens", "writes", "connects", "signals", "execs", "forks"};
-  (void)state;
   for (int confined = 0; confined < 2; confined++) {
     setenv(CUDA_CONFINE, confined ? "1" : "0", 1);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {

@@ -45,15 +45,9 @@ static int exit_status_of(bool of_parent) {
   return WEXITSTATUS(status);
 }
 
-static void other_processes_cannot_be_looked_at(void **state) {
-  (void)state;
-  assert_int_equal(exit_status_of(true), 0);
-}
+static void other_processes_cannot_be_looked_at(void **state) { assert_int_equal(exit_status_of(true), 0); }
 
-static void its_own_process_can(void **state) {
-  (void)state;
-  assert_int_equal(exit_status_of(false), 1);
-}
+static void its_own_process_can(void **state) { assert_int_equal(exit_status_of(false), 1); }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(other_processes_cannot_be_looked_at),

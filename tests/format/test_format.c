@@ -70,7 +70,6 @@ static long double value_by_definition(const small *s, unsigned magnitude) {
 }
 
 static void every_code_has_the_value_of_its_definition(void **state) {
-  (void)state;
   for (const small *s = smalls; s < smalls + N_SMALLS; s++) {
     for (unsigned code = 0; code < 2 * sign_bit(s); code++) {
       unsigned magnitude = code & (sign_bit(s) - 1);
@@ -91,7 +90,6 @@ static void every_code_has_the_value_of_its_definition(void **state) {
 }
 
 static void every_code_survives_a_round_trip(void **state) {
-  (void)state;
   for (const small *s = smalls; s < smalls + N_SMALLS; s++) {
     for (unsigned code = 0; code < 2 * sign_bit(s); code++) {
       unsigned magnitude = code & (sign_bit(s) - 1);
@@ -151,7 +149,6 @@ static void check_around(const small *s, float x) {
 }
 
 static void roundings_go_to_the_nearest_code_at_every_boundary(void **state) {
-  (void)state;
   for (const small *s = smalls; s < smalls + N_SMALLS; s++) {
     for (unsigned magnitude = 0; magnitude <= s->finite; magnitude++) {
       long double here = value_by_definition(s, magnitude), next = value_by_definition(s, magnitude + 1);
@@ -165,7 +162,6 @@ static void roundings_go_to_the_nearest_code_at_every_boundary(void **state) {
 }
 
 static void roundings_of_random_bits_go_to_the_nearest_code(void **state) {
-  (void)state;
   tw_random random;
   tw_random_seed(&random, 7);
   for (const small *s = smalls; s < smalls + N_SMALLS; s++) {
@@ -177,7 +173,6 @@ static void roundings_of_random_bits_go_to_the_nearest_code(void **state) {
 }
 
 static void nan_and_infinity_become_what_the_header_says(void **state) {
-  (void)state;
   float nan = tw_float_of(0x7FC00000), negative_nan = tw_float_of(0xFF800001), infinity = tw_float_of(0x7F800000);
   assert_int_equal(tw_f32_to_f16(nan), 0x7E00);
   assert_int_equal(tw_f32_to_f16(negative_nan), 0xFE00);
@@ -305,7 +300,6 @@ static void check_mx_block(tw_format_id id, tw_scale_rule rule, const float x[32
 }
 
 static void mx_blocks_follow_the_four_rules(void **state) {
-  (void)state;
   tw_random random;
   tw_random_seed(&random, 11);
   float x[32];
@@ -328,7 +322,6 @@ static void mx_blocks_follow_the_four_rules(void **state) {
 }
 
 static void mx_special_blocks(void **state) {
-  (void)state;
   float x[32] = {0}, back[32];
   for (int id = TW_FORMAT_MXFP8_E4M3; id <= TW_FORMAT_MXINT8; id++) {
     tw_packing p = packing_of((tw_format_id)id);
@@ -361,7 +354,6 @@ static void mx_special_blocks(void **state) {
 }
 
 static void bfp16_blocks_follow_their_definition(void **state) {
-  (void)state;
   tw_random random;
   tw_random_seed(&random, 13);
   float x[8], back[8];
@@ -395,7 +387,6 @@ static void bfp16_blocks_follow_their_definition(void **state) {
 }
 
 static void integers_follow_their_definition(void **state) {
-  (void)state;
   tw_random random;
   tw_random_seed(&random, 17);
   enum { ROWS = 3, COLUMNS = 77 };
@@ -429,7 +420,6 @@ static void integers_follow_their_definition(void **state) {
 }
 
 static void a_group_with_a_fault_decodes_to_nan_and_others_do_not(void **state) {
-  (void)state;
   float x[64], back[64];
   for (int i = 0; i < 64; i++) x[i] = (float)i;
   x[40] = tw_float_of(0x7F800000);
@@ -483,7 +473,6 @@ static int trit_at(tw_format_id id, size_t i) {
 }
 
 static void ternary_values_lie_where_the_layouts_say(void **state) {
-  (void)state;
   tw_random random;
   tw_random_seed(&random, 19);
   enum { N = 1536 }; /* a multiple of every block */
@@ -504,7 +493,6 @@ static void ternary_values_lie_where_the_layouts_say(void **state) {
 }
 
 static void ternary_rules_round_halves_as_they_say(void **state) {
-  (void)state;
   float x[8] = {1, -0.5f, 0.5f, 0.49f, -0.25f, -1, 0.75f, 0}, back[8];
   tw_packing p = packing_of(TW_FORMAT_I2_S);
   encode(&p, 1, 8, x);
@@ -522,7 +510,6 @@ static void ternary_rules_round_halves_as_they_say(void **state) {
 /* ---- the interface ---- */
 
 static void tails_decode_like_whole_blocks(void **state) {
-  (void)state;
   tw_random random;
   tw_random_seed(&random, 23);
   static float x[600], back[600], padded[768], whole[768];
@@ -546,7 +533,6 @@ static void tails_decode_like_whole_blocks(void **state) {
 }
 
 static void parts_of_a_tensor_with_a_given_magnitude_equal_the_whole(void **state) {
-  (void)state;
   tw_random random;
   tw_random_seed(&random, 29);
   enum { ROWS = 8, COLUMNS = 384, N = ROWS * COLUMNS };
@@ -575,7 +561,6 @@ static void parts_of_a_tensor_with_a_given_magnitude_equal_the_whole(void **stat
 }
 
 static void wrong_arguments_are_refused_in_one_line(void **state) {
-  (void)state;
   float x[64] = {0};
   tw_error error;
   tw_packed_size size;
@@ -612,7 +597,6 @@ static void wrong_arguments_are_refused_in_one_line(void **state) {
 }
 
 static void the_table_is_consistent(void **state) {
-  (void)state;
   for (int id = 0; id < TW_FORMAT_COUNT; id++) {
     const tw_format *f = tw_format_at((tw_format_id)id);
     assert_int_equal(f->id, id);

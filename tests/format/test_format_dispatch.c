@@ -23,7 +23,6 @@ static bool cpu_has_all_of_avx2(void) {
 }
 
 static void vectors_need_avx2_fma_and_f16c(void **state) {
-  (void)state;
   if (cpu_has_all_of_avx2()) return;
   assert_null(format_kernels_named("avx2"));
   assert_null(format_kernels_named("avx512"));
@@ -31,14 +30,12 @@ static void vectors_need_avx2_fma_and_f16c(void **state) {
 }
 
 static void what_the_emulated_cpu_has_runs(void **state) {
-  (void)state;
   const char *isa = getenv("TW_TEST_FORMAT_ISA");
   if (isa) assert_string_equal(tw_format_isa(), isa);
 }
 
 /* An illegal instruction would end the test. */
 static void what_was_chosen_converts(void **state) {
-  (void)state;
   enum { N = 256 };
   float x[N], y[N];
   uint8_t codes[N * 4], scales[N * 4];

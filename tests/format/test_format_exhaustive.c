@@ -32,7 +32,6 @@ static void must_be(const char *name, unsigned code, unsigned scale, float got, 
 /* ---- numbers by themselves ---- */
 
 static void every_f16_and_bf16_of_a_matrix(void **state) {
-  (void)state;
   enum { ALL = 1 << 16 };
   uint16_t *codes = malloc(ALL * sizeof *codes), *back = malloc(ALL * sizeof *back);
   float *x = malloc(ALL * sizeof *x);
@@ -52,7 +51,6 @@ static void every_f16_and_bf16_of_a_matrix(void **state) {
 }
 
 static void every_fp8_of_a_matrix(void **state) {
-  (void)state;
   uint8_t codes[256], back[256];
   float x[256];
   for (int i = 0; i < 256; i++) codes[i] = (uint8_t)i;
@@ -95,7 +93,6 @@ static float element(tw_format_id id, unsigned code) {
 
 /* Row r has scale byte r and every code once (mxfp4: twice). */
 static void every_mx_code_at_every_scale(void **state) {
-  (void)state;
   enum { COLUMNS = 256, SCALES = 256 };
   static uint8_t codes[SCALES * COLUMNS], scales[SCALES * COLUMNS / 32];
   static float x[SCALES * COLUMNS];
@@ -122,7 +119,6 @@ static void every_mx_code_at_every_scale(void **state) {
 }
 
 static void every_bfp16_mantissa_at_every_exponent(void **state) {
-  (void)state;
   enum { BLOCKS = 256 * 32 }; /* exponents, and eight mantissas at a time */
   static uint8_t codes[BLOCKS * 9], back[BLOCKS * 9];
   static float x[BLOCKS * 8], y[BLOCKS * 8];
@@ -152,7 +148,6 @@ static void every_bfp16_mantissa_at_every_exponent(void **state) {
 }
 
 static void every_integer_code(void **state) {
-  (void)state;
   uint8_t codes[256];
   float x[512], scale = 0.5f;
   tw_packing p = packing_of(TW_FORMAT_I8);
@@ -186,7 +181,6 @@ static int trit(int combination, int digit) { /* -1, 0 or 1 */
 }
 
 static void every_combination_of_digits_comes_back(void **state) {
-  (void)state;
   enum { COMBINATIONS = 243, MOST = 256 };
   for (int id = TW_FORMAT_I2_S; id <= TW_FORMAT_TL2; id++) {
     tw_packing p = packing_of((tw_format_id)id);
@@ -204,7 +198,6 @@ static void every_combination_of_digits_comes_back(void **state) {
 }
 
 static void every_ternary_byte_decodes_to_its_formula(void **state) {
-  (void)state;
   static const unsigned power[5] = {1, 3, 9, 27, 81};
   const float one = 1;
   float x[256];

@@ -30,7 +30,6 @@ static guarded guard(void) {
 static guarded in, in_codes, in_scales, out_codes, out_scales, out;
 
 static int map_all(void **state) {
-  (void)state;
   in = guard(), in_codes = guard(), in_scales = guard(), out_codes = guard(), out_scales = guard(), out = guard();
   return 0;
 }
@@ -153,18 +152,11 @@ static void check_isa(const char *isa) {
   }
 }
 
-static void avx2_gives_the_bits_of_the_reference(void **state) {
-  (void)state;
-  check_isa("avx2");
-}
+static void avx2_gives_the_bits_of_the_reference(void **state) { check_isa("avx2"); }
 
-static void avx512_gives_the_bits_of_the_reference(void **state) {
-  (void)state;
-  check_isa("avx512");
-}
+static void avx512_gives_the_bits_of_the_reference(void **state) { check_isa("avx512"); }
 
 static void errors_are_summed_to_the_same_bits(void **state) {
-  (void)state;
   enum { VALUES = 4096 };
   static const char *const isas[] = {"avx2", "avx512"};
   float *x = (float *)(void *)place(in, VALUES * 4, true), *y = (float *)(void *)place(in_codes, VALUES * 4, true);
@@ -193,7 +185,6 @@ static void errors_are_summed_to_the_same_bits(void **state) {
 
 /* By the definition of a histogram of exponent fields, one by one; any number of values, few or all fields in use. */
 static void errors_are_counted_by_their_exponents(void **state) {
-  (void)state;
   static const char *const isas[] = {"reference", "avx2", "avx512"};
   static const size_t lengths[] = {0, 1, 15, 16, 63, 64, 1000, COUNT_MOST - 1, COUNT_MOST};
   tw_random random;
@@ -220,7 +211,6 @@ static void errors_are_counted_by_their_exponents(void **state) {
 }
 
 static void every_tail_and_every_alignment(void **state) {
-  (void)state;
   static const char *const isas[] = {"avx2", "avx512"};
   tw_random random;
   tw_packing list[64];
@@ -240,7 +230,6 @@ static void every_tail_and_every_alignment(void **state) {
 
 /* Outputs beyond STREAM_BYTES of encode.c take another way; so do strides. */
 static void large_outputs_and_strides_give_the_same(void **state) {
-  (void)state;
   enum { ROWS = 3, COLUMNS = 3 << 20, STRIDE = COLUMNS + 5 };
   static const tw_format_id ids[] = {TW_FORMAT_F16, TW_FORMAT_E4M3, TW_FORMAT_MXFP4, TW_FORMAT_BFP16,
                                      TW_FORMAT_I8,  TW_FORMAT_TL2,  TW_FORMAT_TQ1_0};
@@ -275,7 +264,6 @@ static void large_outputs_and_strides_give_the_same(void **state) {
 /* Kernels that send codes around the caches themselves give the same codes so: at every place in a line, and nothing
  * behind or before. */
 static void streamed_codes_are_the_same(void **state) {
-  (void)state;
   tw_random random;
   tw_random_seed(&random, 43);
   for (int id = 0; id < TW_FORMAT_COUNT; id++) {
@@ -305,7 +293,6 @@ static void streamed_codes_are_the_same(void **state) {
 }
 
 static void the_environment_chooses_the_instruction_set(void **state) {
-  (void)state;
   const char *wanted = getenv("TILEWRIGHT_FORMAT_ISA");
   if (wanted && format_kernels_named(wanted)) assert_string_equal(tw_format_isa(), wanted);
   assert_ptr_equal(format_kernels_named("reference"), &format_reference);

@@ -20,13 +20,9 @@
 
 static char *folder;
 
-static int make_folder(void **state) {
-  (void)state;
-  return tw_directory_temporary(&folder, NULL) != TW_OK;
-}
+static int make_folder(void **state) { return tw_directory_temporary(&folder, NULL) != TW_OK; }
 
 static int remove_folder(void **state) {
-  (void)state;
   tw_directory_remove(folder);
   free(folder);
   return 0;
@@ -128,7 +124,6 @@ static void check_file(const tw_packing *p, size_t rows, size_t columns, const f
 }
 
 static void files_hold_what_the_library_encodes(void **state) {
-  (void)state;
   enum { ROWS = 37, COLUMNS = 145 };
   float *x = numbers(ROWS * COLUMNS);
   write_npy("in.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (37, 145), }\n", x, ROWS * COLUMNS * 4);
@@ -146,7 +141,6 @@ static void files_hold_what_the_library_encodes(void **state) {
 
 /* Rows longer than a tile, whose parts share scales. */
 static void long_rows_are_cut_without_a_trace(void **state) {
-  (void)state;
   enum { ROWS = 2, COLUMNS = 600001 };
   float *x = numbers((size_t)ROWS * COLUMNS);
   x[COLUMNS - 1] = 3;
@@ -163,7 +157,6 @@ static void long_rows_are_cut_without_a_trace(void **state) {
 }
 
 static void other_tensors_are_copied_and_metadata_stays(void **state) {
-  (void)state;
   uint8_t data[4 * 2 * 40 + 2 * 3 + 5];
   float *x = numbers(80);
   size_t bytes;
@@ -197,7 +190,6 @@ static void other_tensors_are_copied_and_metadata_stays(void **state) {
 }
 
 static void statistics_are_those_of_the_definition(void **state) {
-  (void)state;
   float x[64] = {0};
   conversion result;
   tw_error error;
@@ -220,7 +212,6 @@ static void statistics_are_those_of_the_definition(void **state) {
 
 /* Five tiles and a rest, with sums whose last bits depend on the order of additions. */
 static void threads_do_not_change_the_result(void **state) {
-  (void)state;
   enum { ROWS = 11, COLUMNS = 120000 };
   static const int jobs[] = {1, 2, 3, 8};
   static const tw_format_id formats[] = {TW_FORMAT_MXFP4, TW_FORMAT_I8, TW_FORMAT_F16};
@@ -281,7 +272,6 @@ static void refused(const char *in, const char *part) {
 }
 
 static void malformed_safetensors_are_refused(void **state) {
-  (void)state;
   static const struct {
     const char *header, *says;
   } bad[] = {
@@ -336,7 +326,6 @@ static void malformed_safetensors_are_refused(void **state) {
 }
 
 static void malformed_npy_are_refused(void **state) {
-  (void)state;
   static const struct {
     const char *header, *says;
   } bad[] = {
@@ -367,7 +356,6 @@ static void malformed_npy_are_refused(void **state) {
 }
 
 static void every_shorter_file_is_refused(void **state) {
-  (void)state;
   char *data;
   size_t length;
   float *x = numbers(80);
@@ -387,7 +375,6 @@ static void every_shorter_file_is_refused(void **state) {
 }
 
 static void a_failure_leaves_the_old_file(void **state) {
-  (void)state;
   float *x = numbers(1 << 16);
   conversion result;
   tw_error error;
@@ -419,7 +406,6 @@ static void a_failure_leaves_the_old_file(void **state) {
 }
 
 static void memory_does_not_grow_with_the_file(void **state) {
-  (void)state;
   enum { COLUMNS = 1 << 16, ROWS = 1 << 10 };
   struct rusage before, after;
   write_npy("large.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1024, 65536)}\n", "", 0);
@@ -438,7 +424,6 @@ static void memory_does_not_grow_with_the_file(void **state) {
 
 /* Reading goes on from the open file while the new one is written beside it. */
 static void a_file_can_replace_itself(void **state) {
-  (void)state;
   enum { ROWS = 3, COLUMNS = 70 };
   size_t bytes, before;
   float *x = numbers((size_t)ROWS * COLUMNS), y[ROWS * COLUMNS];
@@ -478,7 +463,6 @@ static void command(const char *words, int status, const char *out_part, const c
 }
 
 static void the_command_says_what_it_did_or_what_is_wrong(void **state) {
-  (void)state;
   float *x = numbers(320);
   write_npy("c.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (10, 32)}", x, 1280);
   command("c.npy c.safetensors --to mxfp4 --scale-rule even", 0, "f32 -> mxfp4  4.25 bits a value", "");
@@ -515,7 +499,6 @@ static void the_command_says_what_it_did_or_what_is_wrong(void **state) {
 
 /* Ctrl-C in the middle: nothing stays behind, and the file that was there is as it was. */
 static void an_interrupted_command_leaves_nothing(void **state) {
-  (void)state;
   write_npy("large.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (8192, 65536)}\n", "", 0);
   tw_error error;
   char *data;

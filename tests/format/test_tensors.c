@@ -17,13 +17,9 @@ static const char *in_folder(const char *name) {
   return path;
 }
 
-static int make_folder(void **state) {
-  (void)state;
-  return mkdtemp(folder) ? 0 : -1;
-}
+static int make_folder(void **state) { return mkdtemp(folder) ? 0 : -1; }
 
 static int remove_folder(void **state) {
-  (void)state;
   char command[160];
   snprintf(command, sizeof command, "rm -rf %s", folder);
   return system(command);
@@ -33,7 +29,6 @@ static const float matrix[2][3] = {{1, -2, 3.5f}, {0, 1e30f, -0.0f}};
 static const uint16_t halves[4] = {0x3f80, 0, 0xbf80, 0x7f80};
 
 static void what_is_written_is_read_back(void **state) {
-  (void)state;
   const tw_tensor t[] = {{.name = "a.weight", .dtype = "F32", .rank = 2, .shape = {2, 3}, .bytes = sizeof matrix},
                          {.name = "none", .dtype = "I64", .rank = 1, .shape = {0}, .bytes = 0},
                          {.name = "b", .dtype = "BF16", .rank = 1, .shape = {4}, .bytes = sizeof halves}};
@@ -67,7 +62,6 @@ static void what_is_written_is_read_back(void **state) {
 }
 
 static void npy_holds_one_array(void **state) {
-  (void)state;
   const tw_tensor t[] = {{.name = "", .dtype = "F32", .rank = 2, .shape = {2, 3}, .bytes = sizeof matrix}};
   const void *const data[] = {matrix};
   tw_error error = {0};
@@ -91,7 +85,6 @@ static void refuse(const char *name, size_t n, const tw_tensor *t, const char *w
 }
 
 static void what_does_not_fit_is_refused(void **state) {
-  (void)state;
   tw_tensor t[2] = {{.name = "a", .dtype = "F32", .rank = 2, .shape = {2, 3}, .bytes = sizeof matrix}};
   t[1] = t[0];
   refuse("y.txt", 1, t, "expected NAME.npy or NAME.safetensors");
@@ -115,7 +108,6 @@ static void what_does_not_fit_is_refused(void **state) {
 }
 
 static void quantized_tensors_tell_their_packing(void **state) {
-  (void)state;
   static float w[5][64];
   for (int i = 0; i < 5 * 64; i++) w[i / 64][i % 64] = (float)(i % 17 - 8);
   const tw_tensor t[] = {{.name = "w", .dtype = "F32", .rank = 2, .shape = {5, 64}, .bytes = sizeof w}};

@@ -18,7 +18,6 @@
 static gm_config config;
 
 static int setup(void **state) {
-  (void)state;
   tw_error error = {0};
   const tw_embedded *file = tw_embedded_find("gemmini/configs/gemmini-4x4-fp32.txt");
   assert_non_null(file);
@@ -161,7 +160,6 @@ static void expect_right(const tw_problem *p, const tw_schedule *s, uint64_t see
 /* ---- right programs ---- */
 
 static void every_legal_step_keeps_the_program_right(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 17);
   int steps = 0;
@@ -192,7 +190,6 @@ static void every_legal_step_keeps_the_program_right(void **state) {
 }
 
 static void the_usual_sizes_are_right_all_the_way(void **state) {
-  (void)state;
   static const int sizes[][2] = {{12, 4}, {4, 1}, {32, 8}, {13, 5}, {1, 1}, {3, 7}};
   static const int horizons[] = {2, 3, 5, 10, 20};
   static const char forward[] = "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nclosed_loop\n",
@@ -257,7 +254,6 @@ static void expect_illegal(const gm_chain *c, const char *why) {
 
 /* Results go through memory: every fence of the plain programs but those that others stand in for is needed. */
 static void fences_stay_where_a_value_passes_through_memory(void **state) {
-  (void)state;
   tw_problem p = problem_of(true, 5, 12, 4);
   gm_chain plain = chain_of(&p, ""), thrifty = chain_of(&p, "unfence"),
            kept = chain_of(&p, "fuse\nhoist\nkeep_resident\nunfence");
@@ -280,7 +276,6 @@ static void fences_stay_where_a_value_passes_through_memory(void **state) {
 /* After the last step follow one sum for all results and one store. Without it, each of two groups of results is two
  * sums and a store. */
 static void premultiply_leaves_one_sum_for_each_result(void **state) {
-  (void)state;
 #define ROWS "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"
   tw_problem p = problem_of(false, 5, 12, 4);
   gm_chain two = chain_of(&p, ROWS), one = chain_of(&p, ROWS "\npremultiply");
@@ -300,7 +295,6 @@ static void premultiply_leaves_one_sum_for_each_result(void **state) {
 /* A config_ex replaces a fence before products that read rows which the machine does not wait for, and the check needs it.
  * What passes through memory keeps its fence. */
 static void drain_replaces_fences_of_products_alone(void **state) {
-  (void)state;
 #define KEPT "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident\nrow_vectors"
   tw_problem backward = problem_of(false, 5, 12, 4), forward = problem_of(true, 5, 12, 4);
   gm_chain fenced = chain_of(&backward, KEPT), drained = chain_of(&backward, KEPT "\ndrain"),
@@ -319,7 +313,6 @@ static void drain_replaces_fences_of_products_alone(void **state) {
 
 /* Any command taken away: the check notices if something was to be read from it, or nothing needs it. */
 static void what_nobody_wrote_is_not_read(void **state) {
-  (void)state;
   static const char *const schedules[] = {"", "fuse", "fuse\nhoist\nmerge\nunfence\nprune\nspread\nkeep_resident",
                                           "fuse\nhoist\nkeep_resident\nclosed_loop\nprune\nrow_vectors"};
   tw_problem p = problem_of(true, 4, 8, 4);
@@ -344,7 +337,6 @@ static void what_nobody_wrote_is_not_read(void **state) {
 }
 
 static void a_compute_does_not_read_the_accumulator(void **state) {
-  (void)state;
   tw_problem p = problem_of(true, 4, 8, 4);
   gm_chain c = chain_of(&p, "fuse");
   for (int i = 0; i < c.n; i++)
@@ -357,7 +349,6 @@ static void a_compute_does_not_read_the_accumulator(void **state) {
 }
 
 static void inputs_are_not_written(void **state) {
-  (void)state;
   tw_problem p = problem_of(true, 4, 8, 4);
   gm_chain c = chain_of(&p, "fuse");
   for (int i = 0; i < c.n; i++)
@@ -371,7 +362,6 @@ static void inputs_are_not_written(void **state) {
 
 /* A load leaves the loop only if nothing in the loop changes what it reads or where it goes. */
 static void only_what_stays_the_same_is_hoisted(void **state) {
-  (void)state;
   tw_problem p = problem_of(true, 4, 8, 4);
   gm_chain c = chain_of(&p, "fuse\nhoist");
   int in_loop = 0, outside = 0, depth = 0;
@@ -396,7 +386,6 @@ static void only_what_stays_the_same_is_hoisted(void **state) {
 }
 
 static void what_nothing_needs_is_dropped_and_no_more(void **state) {
-  (void)state;
   tw_problem p = problem_of(true, 5, 12, 4);
   gm_chain all = chain_of(&p, ""), pruned = chain_of(&p, "prune");
   /* x[5] is not computed: an iteration of u alone is left over. */
@@ -419,7 +408,6 @@ static void expect_refused(const tw_problem *p, const char *schedule, const char
 }
 
 static void bad_steps_are_refused_in_one_line(void **state) {
-  (void)state;
   tw_problem forward = problem_of(true, 5, 12, 4), backward = problem_of(false, 5, 12, 4),
              small = problem_of(true, 5, 4, 1);
   expect_refused(&forward, "tile m=4", "expected one of fuse, hoist");
@@ -449,7 +437,6 @@ static void bad_steps_are_refused_in_one_line(void **state) {
 }
 
 static void what_does_not_fit_is_refused(void **state) {
-  (void)state;
   tw_problem large = problem_of(true, 5, 512, 8), longer = problem_of(true, 10000, 200, 8),
              many = problem_of(true, 5000, 12, 4);
   expect_refused(&large, "", "choose fewer states");
@@ -548,7 +535,6 @@ static gm_chain with_reader_behind(const tw_problem *p, bool sums, int products_
 /* The array holds results for a while; the machine waits only for those whose first row is the one that is read. It is
  * asked itself: it knows what is on its way in each cycle, and refuses to go on. */
 static void results_are_not_read_before_they_have_left_the_array(void **state) {
-  (void)state;
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");
   const tw_problem p = problem_of(true, 2, 8, 4);
   tw_error error = {0};
@@ -588,7 +574,6 @@ static bool can_be_compared(const float *results, int n) {
 
 /* The claim of check.c, from the other side: a program, right or not, that passes does on the machine what it says. */
 static void damaged_programs_are_illegal_or_do_what_they_say(void **state) {
-  (void)state;
   static const struct {
     bool forward;
     const char *schedule;
@@ -633,7 +618,6 @@ static void damaged_programs_are_illegal_or_do_what_they_say(void **state) {
 }
 
 static void programs_are_right_on_the_simulated_machine(void **state) {
-  (void)state;
   static const struct {
     bool forward;
     int horizon, states, inputs;

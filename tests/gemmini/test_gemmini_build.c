@@ -22,7 +22,6 @@ static gm_config config;
 static tw_problem problem; /* 64 x 64 x 64 */
 
 static int use_own_cache(void **state) {
-  (void)state;
   strcpy(cache, "/tmp/tilewright-test-XXXXXX");
   assert_non_null(mkdtemp(cache));
   setenv("XDG_CACHE_HOME", cache, 1);
@@ -32,7 +31,6 @@ static int use_own_cache(void **state) {
 }
 
 static int remove_own_cache(void **state) {
-  (void)state;
   tw_directory_remove(cache);
   return 0;
 }
@@ -71,7 +69,6 @@ static const Elf64_Shdr *section(const char *elf, const char *name) {
 /* ---- Programs --------------------------------------------------------------------------------------------- */
 
 static void operands_lie_in_their_own_sections(void **state) {
-  (void)state;
   const char *source =
       "void test(int8_t A[100][37], int8_t B[37][40], int32_t D[1][40], int8_t C[100][48]) { fence(); }";
   tw_problem p = gemm_problem("m=100 n=40 k=37 bias=row ldc=48");
@@ -94,7 +91,6 @@ static void operands_lie_in_their_own_sections(void **state) {
 }
 
 static void public_styles_of_kernels_are_accepted(void **state) {
-  (void)state;
   /* the other name, the public harness's macros, the long names, includes of public programs */
   accepted("#include <stdint.h>\n#include \"include/gemmini_testutils.h\"\n#include <stdio.h>\n"
            "void solution(elem_t A[MAT_DIM_I][MAT_DIM_K], elem_t B[64][64], elem_t C[64][64]) {\n"
@@ -120,7 +116,6 @@ static void public_styles_of_kernels_are_accepted(void **state) {
 
 /* One macro in the source chooses between the library's two ways. */
 static void the_software_loop_of_the_library_is_another_program(void **state) {
-  (void)state;
   static const char *const library = "void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {\n"
                                      "  tiled_matmul_auto(64, 64, 64, (elem_t *)A, (elem_t *)B, NULL, (elem_t *)C, 64, "
                                      "64, 64, 64, 1, 1, 1, 0, 1, 0, false,\n"
@@ -146,7 +141,6 @@ static void the_software_loop_of_the_library_is_another_program(void **state) {
 }
 
 static void float_configuration_builds(void **state) {
-  (void)state;
   gm_config real = gemmini_config("gemmini-4x4-fp32");
   tw_problem p = gemm_problem("m=8 n=4 k=4 a=f32 b=f32 c=f32 acc=f32");
   const char *source =
@@ -163,7 +157,6 @@ static void float_configuration_builds(void **state) {
 /* ---- Messages --------------------------------------------------------------------------------------------- */
 
 static void compile_errors_carry_line_and_message(void **state) {
-  (void)state;
   refused(
       "void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {\n  int x = 1;\n  x = undefined_thing;\n}\n",
       "kernel.c:3:", "undefined_thing");
@@ -176,7 +169,6 @@ static void compile_errors_carry_line_and_message(void **state) {
 }
 
 static void parameters_must_be_the_operands(void **state) {
-  (void)state;
   refused("void test(int8_t A[64][64], int8_t C[64][64]) {}\n", "kernel.c:1", "2 parameters");
   refused("void test(void) {}\n", "kernel.c:1", "0 parameters");
   refused("void test(int8_t A[64][32], int8_t B[64][64], int8_t C[64][64]) {}\n", "kernel.c:1", "incompatible pointer");
@@ -185,7 +177,6 @@ static void parameters_must_be_the_operands(void **state) {
 }
 
 static void exactly_one_entry_point(void **state) {
-  (void)state;
   refused("void kernel(int8_t A[64][64]) {}\n",
           "kernel.c:1: error: the entry point is missing; define `void test(...)` or `void", "void test(...)");
   refused("void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]);\n",
@@ -197,7 +188,6 @@ static void exactly_one_entry_point(void **state) {
 }
 
 static void text_that_is_no_source_is_refused(void **state) {
-  (void)state;
   tw_error error = {0};
   char *elf;
   size_t size, huge = 100u << 20;
@@ -212,7 +202,6 @@ static void text_that_is_no_source_is_refused(void **state) {
 }
 
 static void missing_compiler_is_named_with_its_package(void **state) {
-  (void)state;
   char *path = strdup(getenv("PATH"));
   tw_error error = {0};
   setenv("PATH", "/nonexistent", 1);
@@ -254,7 +243,6 @@ static void expect_no_reading(const char *source) {
 }
 
 static void files_of_the_host_cannot_be_included(void **state) {
-  (void)state;
   static const char *const line[] = {
       "#include \"%s\"",
       "#include <%s>",
@@ -295,7 +283,6 @@ static void files_of_the_host_cannot_be_included(void **state) {
 }
 
 static void files_cannot_come_in_through_the_assembler(void **state) {
-  (void)state;
   static const char *const text[] = {
       ".incbin \\\"%s\\\"",
       ".include \\\"%s\\\"",
@@ -343,7 +330,6 @@ static void files_cannot_come_in_through_the_assembler(void **state) {
 
 /* What harms nobody is nobody's business. */
 static void honest_sources_of_unusual_looks_are_accepted(void **state) {
-  (void)state;
   accepted("/* # include \"what.h\" in a comment */ // #include <that.h>\n" KERNEL);
   accepted("asm(\".text\\n.rept 3\\nnop\\n.endr\\n.if 1\\nnop\\n.endif\");\n" KERNEL);
   accepted("#define main other\n#define int long\n#define NULL 0\n" KERNEL);
@@ -356,7 +342,6 @@ static void honest_sources_of_unusual_looks_are_accepted(void **state) {
 }
 
 static void enormous_data_is_refused(void **state) {
-  (void)state;
   refused("char big[1 << 30] = {1};\nvoid test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) { C[0][0] = "
           "big[5]; }\n",
           "initialised data", "64 MiB");
@@ -383,7 +368,6 @@ static void ends(const char *source, const char *words) {
 
 /* However the instruction got there: the machine takes the marks from the harness alone. */
 static void timing_marks_belong_to_the_harness(void **state) {
-  (void)state;
   ends(ASM("csrw 0x8c0, x0"), "kernels may not write control registers; 0x8c0 belongs to the harness");
   ends(ASM("csrrw x0, 0x8c1, x0"), "kernels may not write control registers; 0x8c1 belongs to the harness");
   ends(ASM(".insn i 0x73, 1, x0, x0, 0x8c1 - 4096"),
@@ -416,7 +400,6 @@ static int count_programs(void) {
 }
 
 static void what_was_built_is_not_built_again(void **state) {
-  (void)state;
   char *first = NULL, *second = NULL;
   size_t size1, size2;
   tw_error error = {0};
@@ -437,7 +420,6 @@ static void what_was_built_is_not_built_again(void **state) {
 }
 
 static void damaged_entries_are_rebuilt(void **state) {
-  (void)state;
   char path[400];
   accepted(KERNEL);
   snprintf(path, sizeof path, "%s/tilewright/gemmini-programs", cache);
@@ -458,7 +440,6 @@ static void damaged_entries_are_rebuilt(void **state) {
 }
 
 static void builds_without_a_place_for_the_cache(void **state) {
-  (void)state;
   setenv("XDG_CACHE_HOME", "/proc/nowhere", 1);
   accepted(KERNEL);
   accepted(KERNEL);
@@ -473,7 +454,6 @@ static void one_of_four(void *context, size_t index) {
 }
 
 static void concurrent_builders_agree(void **state) {
-  (void)state;
   char own[100];
   tw_status status[16];
   snprintf(own, sizeof own, "%s/concurrent", cache); /* even the runtime is built by all at once */
@@ -484,7 +464,6 @@ static void concurrent_builders_agree(void **state) {
 }
 
 static void the_cache_keeps_what_was_used_last(void **state) {
-  (void)state;
   char text[1000] = {0}, *data = NULL;
   size_t length;
   struct timespec pause = {.tv_nsec = 20000000};

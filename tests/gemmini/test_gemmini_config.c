@@ -34,7 +34,6 @@ static gm_config parsed(const char *name) {
 }
 
 static void int8_array_has_4096_row_banks_and_512_row_accumulator_banks(void **state) {
-  (void)state;
   gm_config c = parsed("gemmini-16x16-int8");
   assert_string_equal(c.name, "gemmini-16x16-int8");
   assert_int_equal(c.input_type, TW_I8);
@@ -46,7 +45,6 @@ static void int8_array_has_4096_row_banks_and_512_row_accumulator_banks(void **s
 }
 
 static void fp32_array_has_16_byte_rows_in_both_memories(void **state) {
-  (void)state;
   gm_config c = parsed("gemmini-4x4-fp32");
   assert_int_equal(c.dim * gm_input_bytes(&c), 16);
   assert_int_equal(c.dim * gm_acc_bytes(&c), 16);
@@ -76,7 +74,6 @@ static void refused(const char *key, const char *replacement, const char *extra,
 }
 
 static void wrong_files_are_refused_by_name(void **state) {
-  (void)state;
   refused("dim", NULL, "", "lacks the key dim");
   refused("dim", "dim = 12", "", "must be a power of two");
   refused("dim", "dim = 128", "", "must be from 2 to 64");

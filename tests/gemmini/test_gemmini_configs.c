@@ -86,7 +86,6 @@ static void kernels_of_all_configurations_are_right(void **state) {
                                      "gemm m=33 n=20 k=24 relu=1",
                                      "mpc_forward horizon=2 states=5 inputs=2"};
   size_t kernels = 0, walks = 0;
-  (void)state;
   if (compiler_is_missing()) skip();
   for (size_t i = 0; i < CONFIGURATIONS; i++) {
     const tw_target *t = target_of(&configurations[i]);
@@ -115,7 +114,6 @@ static void tinympc_is_right_on_larger_arrays(void **state) {
                                          {"mpc-32", true, "dim = 32\nspad_bytes = 1048576\n"},
                                          {"mpc-64", true, "dim = 64\nspad_bytes = 1048576\n"}};
   static const char *const steps[] = {"fuse", "hoist", "merge", "keep_resident", "unfence"};
-  (void)state;
   if (compiler_is_missing()) skip();
   for (size_t i = 0; i < sizeof larger / sizeof *larger; i++) {
     const tw_target *t = target_of(&larger[i]);
@@ -172,7 +170,6 @@ static const tw_target *target_of_file(const char *text) {
 
 static void the_default_header_makes_the_default_machine(void **state) {
   tw_error error = {0};
-  (void)state;
   char *text = file_of_header(NULL, NULL, &error);
   if (!text) fail_msg("%s", error.text);
   assert_non_null(strstr(text, "\ndim = 16 "));
@@ -196,7 +193,6 @@ static void the_default_header_makes_the_default_machine(void **state) {
 
 static void other_headers_say_what_they_say(void **state) {
   tw_error error = {0};
-  (void)state;
   char *text = file_of_header("#define DIM 16", "#define DIM 8", &error);
   const tw_target *t = target_of_file(text);
   char *changes = tw_machine_changes(t);

@@ -96,13 +96,9 @@ static void random_batches(uint64_t seed, int batches,
   }
 }
 
-static void any_legal_schedule_is_right(void **state) {
-  (void)state;
-  random_batches(1, is_thorough() ? 3 : 1, random_schedule);
-}
+static void any_legal_schedule_is_right(void **state) { random_batches(1, is_thorough() ? 3 : 1, random_schedule); }
 
 static void whatever_the_menu_offers_is_legal_and_right(void **state) {
-  (void)state;
   random_batches(2, is_thorough() ? 2 : 1, menu_schedule);
 }
 
@@ -137,19 +133,14 @@ static void all_shapes_after(const char *steps) {
   run(&b);
 }
 
-static void the_plain_kernel_runs_every_shape(void **state) {
-  (void)state;
-  all_shapes_after("");
-}
+static void the_plain_kernel_runs_every_shape(void **state) { all_shapes_after(""); }
 
 static void the_pipelined_kernel_runs_every_shape(void **state) {
-  (void)state;
   all_shapes_after("pipeline\nunroll runs\norder kp\n");
 }
 
 /* Few channels: columns of the kernel share blocks; all of them, all but some, and where the image is narrow. */
 static void the_packed_kernel_runs_shapes_of_few_channels(void **state) {
-  (void)state;
   static const char *const few[] = {
       "n=1 h=30 w=31 c=3 k=20 r=7 s=7 stride=2 pad=3 bias=row relu=1",
       "n=1 h=40 w=40 c=3 k=64 r=7 s=7 stride=2 pad=3 pool=3 pool_stride=2 pool_pad=1 relu=1",
@@ -177,7 +168,6 @@ static void the_packed_kernel_runs_shapes_of_few_channels(void **state) {
 /* Rows of results that join, of one image and of several: with and without padding, strides, steps of one row of the
  * kernel. */
 static void the_unfolded_kernel_runs_small_images(void **state) {
-  (void)state;
   static const struct {
     const char *shape, *steps;
   } cases[] = {
@@ -204,7 +194,6 @@ static void the_unfolded_kernel_runs_small_images(void **state) {
 
 /* The source is for people: no terms that add or multiply by nothing. */
 static void sources_have_no_neutral_terms(void **state) {
-  (void)state;
   const gm_config config = read_config(int8);
   tw_random random;
   tw_random_seed(&random, 5);
@@ -222,7 +211,6 @@ static void sources_have_no_neutral_terms(void **state) {
 }
 
 static void the_published_shapes_fit_the_goal_by_the_model(void **state) {
-  (void)state;
   static const struct {
     const char *shape, *steps;
   } cases[] = {
@@ -251,7 +239,6 @@ static void refused(const char *shape, const char *steps, const char *reason) {
 }
 
 static void illegal_steps_are_refused_with_the_reason(void **state) {
-  (void)state;
   static const char shape[] = "n=1 h=30 w=30 c=64 k=64 r=3 s=3";
   refused(shape, "fly", "unknown step");
   refused(shape, "tile p=0", "unsupported value 'p=0'");
@@ -289,7 +276,6 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
 }
 
 static void the_hardware_loop_refuses_what_it_cannot_do(void **state) {
-  (void)state;
   static const char loop[] = "hardware_loop p=4 q=4 k=16 c=16 r=1";
   refused("n=1 h=9 w=9 c=16 k=16 r=1 s=1", loop, "one row of pixels");
   refused("n=1 h=9 w=8 c=16 k=16 r=3 s=3", loop, "the hardware loop has one size for both sides; h=9 w=8 and r=");
@@ -306,7 +292,6 @@ static void the_hardware_loop_refuses_what_it_cannot_do(void **state) {
 }
 
 static void capacity_is_never_exceeded(void **state) {
-  (void)state;
   const gm_config config = read_config(int8);
   tw_random random;
   tw_random_seed(&random, 3);
@@ -324,7 +309,6 @@ static void capacity_is_never_exceeded(void **state) {
 }
 
 static void no_prediction_is_below_the_bound(void **state) {
-  (void)state;
   const gm_config config = read_config(int8);
   tw_random random;
   tw_random_seed(&random, 4);

@@ -51,7 +51,6 @@ static double share(const diagnosed *d, const char *what) {
 
 /* What share of its time the finding costs a program, at least; and its twin, at most. */
 static void each_kind_is_found_where_it_was_made(void **state) {
-  (void)state;
   static const struct {
     const char *what, *bad;
     double least;
@@ -93,7 +92,6 @@ static void each_kind_is_found_where_it_was_made(void **state) {
 
 /* Programs that differ in one thing: what the first says that it costs is what the second saves, to a tenth. */
 static void the_cycles_are_those_that_the_better_twin_saves(void **state) {
-  (void)state;
   static const char *const pairs[][3] = {
       {"from one scratchpad bank", "p01_naive_same_bank.c", "p02_naive_two_banks.c"},
       {"loads of zeros", "p02_naive_two_banks.c", "p03_naive_overwrite.c"},
@@ -114,7 +112,6 @@ static void the_cycles_are_those_that_the_better_twin_saves(void **state) {
 
 /* Sixteen rows of blocks, and B is loaded for each of them. */
 static void what_is_counted_is_what_is_there(void **state) {
-  (void)state;
   static const char source[] =
       "void test(int8_t A[256][16], int8_t B[16][16], int8_t C[256][16]) {\n"
       "  config_st(16); config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0);\n"
@@ -141,7 +138,6 @@ static void what_is_counted_is_what_is_there(void **state) {
 
 /* What holds weights in one turn holds activations in the next, all in one bank. */
 static void operands_of_one_bank_are_seen_where_they_change_places(void **state) {
-  (void)state;
   static const char source[] =
       "void test(int8_t A[512][16], int8_t B[16][16], int8_t C[512][16]) {\n"
       "  config_st(16); config_ex(WEIGHT_STATIONARY, NO_ACTIVATION, 1, 0, 0); config_ld(16, 1.0f, 16, 0);\n"
@@ -163,7 +159,6 @@ static void operands_of_one_bank_are_seen_where_they_change_places(void **state)
 
 /* A deadline that has passed does not thin out the diagnosis: what is left would be put down to other causes. */
 static void the_diagnosis_is_whole_or_missing(void **state) {
-  (void)state;
   const tw_stop past = {.deadline = 1};
   diagnosed whole, late;
   diagnose_program("p01_naive_same_bank.c", &whole);

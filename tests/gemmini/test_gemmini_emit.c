@@ -76,18 +76,11 @@ static void random_batches(const char *name, uint64_t seed, int batches) {
   }
 }
 
-static void any_legal_schedule_is_right_on_int8(void **state) {
-  (void)state;
-  random_batches("gemmini-16x16-int8", 1, 8);
-}
+static void any_legal_schedule_is_right_on_int8(void **state) { random_batches("gemmini-16x16-int8", 1, 8); }
 
-static void any_legal_schedule_is_right_on_fp32(void **state) {
-  (void)state;
-  random_batches("gemmini-4x4-fp32", 2, 4);
-}
+static void any_legal_schedule_is_right_on_fp32(void **state) { random_batches("gemmini-4x4-fp32", 2, 4); }
 
 static void the_plain_kernel_runs_every_shape(void **state) {
-  (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
   batch b = {.config = &config};
   static const char *const shapes[] = {"m=1 n=1 k=1",
@@ -106,7 +99,6 @@ static void the_plain_kernel_runs_every_shape(void **state) {
 }
 
 static void the_pipelined_kernel_runs_every_shape(void **state) {
-  (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
   tw_schedule schedule;
   assert_int_equal(
@@ -136,7 +128,6 @@ static void refused(const char *shape, const char *steps, const char *reason) {
 }
 
 static void illegal_steps_are_refused_with_the_reason(void **state) {
-  (void)state;
   refused("m=64 n=64 k=64", "fly", "unknown step");
   refused("m=64 n=64 k=64", "tile m=0", "unsupported value 'm=0'; usage: tile m=128 n=64 k=64");
   refused("m=64 n=64 k=64", "tile m=16 q=4", "unexpected 'q'");
@@ -156,7 +147,6 @@ static void illegal_steps_are_refused_with_the_reason(void **state) {
 }
 
 static void capacity_is_never_exceeded(void **state) {
-  (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
   tw_random random;
   tw_random_seed(&random, 3);
@@ -174,7 +164,6 @@ static void capacity_is_never_exceeded(void **state) {
 }
 
 static void the_hardware_loop_is_one_alternative(void **state) {
-  (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
   const tw_problem problem = problem_of(&config, "gemm", "m=100 n=64 k=304 bias=row", false);
   tw_schedule schedule;
@@ -188,7 +177,6 @@ static void the_hardware_loop_is_one_alternative(void **state) {
 }
 
 static void no_prediction_is_below_the_bound(void **state) {
-  (void)state;
   const gm_config config = read_config("gemmini-16x16-int8");
   tw_random random;
   tw_random_seed(&random, 4);

@@ -103,20 +103,17 @@ static void on_host(const char *target, const char *op, const char *words, bool 
 }
 
 static void test_gemm(void **state) {
-  (void)state;
   on_host("gemmini-16x16-int8", "gemm", "m=37 n=40 k=50 bias=row relu=1", false);
   on_host("gemmini-16x16-int8", "gemm", "m=20 n=33 k=17 ldc=40", true);
   on_host("gemmini-4x4-fp32", "gemm", "m=9 n=10 k=11 lda=12", false);
 }
 
 static void test_conv2d(void **state) {
-  (void)state;
   on_host("gemmini-16x16-int8", "conv2d", "n=1 h=9 w=8 c=17 k=18 r=3 s=3 pad=1 relu=1", false);
 }
 
 /* The chain is checked where its own op says what an element may be off; its inputs are read before. */
 static void test_chain(void **state) {
-  (void)state;
   const tw_target *t = tw_target_find("gemmini-4x4-fp32");
   const tw_problem p = problem_from(NULL, "mpc_forward horizon=5 states=6 inputs=3 type=f32");
   tw_error error = {0};
@@ -133,7 +130,6 @@ static void test_chain(void **state) {
 }
 
 static void test_public_header(void **state) {
-  (void)state;
   const char *spike = getenv("SPIKE");
   if (!getenv("GEMMINI_ROCC_TESTS")) skip();
   const tw_target *t = tw_target_find("gemmini-16x16-int8");

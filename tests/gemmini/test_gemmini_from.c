@@ -49,7 +49,6 @@ static void expect_no_rewrites(const char *source, const char *part) {
 }
 
 static void a_program_whose_commands_depend_on_its_data_is_not_rewritten(void **state) {
-  (void)state;
   expect_no_rewrites(
       ONE_TILE("if (A[0][0] & 1) config_ld(32, 1.0f, 16, 1);\nif (A[0][1] & 1) config_ld(32, 1.0f, 16, 1);\n"
                "if (A[0][2] & 1) config_ld(32, 1.0f, 16, 1);\nif (A[0][3] & 1) config_ld(32, 1.0f, 16, 1);\n",
@@ -58,7 +57,6 @@ static void a_program_whose_commands_depend_on_its_data_is_not_rewritten(void **
 }
 
 static void a_program_in_which_the_core_computes_is_not_rewritten(void **state) {
-  (void)state;
   expect_no_rewrites(
       "void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) {\n"
       "config_ld(16, 1.0f, 16, 0); mvin(&A[0][0], 0, 16, 16); fence();\n"
@@ -68,7 +66,6 @@ static void a_program_in_which_the_core_computes_is_not_rewritten(void **state) 
 }
 
 static void a_wrong_program_is_refused(void **state) {
-  (void)state;
   expect_refusal(ONE_TILE("", "mvout(&C[0][0], 0x80000010, 16, 16);"), "C[");
   expect_refusal("void test(int8_t A[16][16], int8_t B[16][16], int8_t C[16][16]) { fence(); }", "C[");
 }
@@ -107,7 +104,6 @@ static size_t changed_by(gm_pass *pass, const char *source) {
 
 /* Copies run on several threads at a time. A run writes outputs and marks bytes that are not written yet. */
 static void copies_of_a_stream_share_no_memory_that_a_run_changes(void **state) {
-  (void)state;
   const tw_problem p = gemm_problem("m=16 n=16 k=16");
   const char *source = ONE_TILE("", "");
   captured c;
@@ -133,7 +129,6 @@ static void copies_of_a_stream_share_no_memory_that_a_run_changes(void **state) 
 }
 
 static void a_fence_between_a_store_and_a_load_of_the_same_bytes_stays(void **state) {
-  (void)state;
   /* the program's own last fence comes right before the harness's: that one is not needed */
   assert_int_equal(changed_by(gm_remove_fences, ONE_TILE("", "")), 1);
   assert_int_equal(changed_by(gm_remove_fences, ONE_TILE("", "fence(); mvin(&A[0][0], 0, 16, 16);")), 2);
@@ -148,7 +143,6 @@ static void a_fence_between_a_store_and_a_load_of_the_same_bytes_stays(void **st
 }
 
 static void a_load_goes_only_if_nothing_has_changed(void **state) {
-  (void)state;
   assert_int_equal(changed_by(gm_remove_loads, ONE_TILE("", "mvin(&A[0][0], 0, 16, 16);")), 1);
   /* the rows were loaded with something else in between */
   assert_int_equal(changed_by(gm_remove_loads, ONE_TILE("", "mvin(&B[0][0], 0, 16, 16); mvin(&A[0][0], 0, 16, 16);")),
@@ -168,7 +162,6 @@ static void a_load_goes_only_if_nothing_has_changed(void **state) {
 }
 
 static void a_config_goes_only_if_it_sets_what_is_set(void **state) {
-  (void)state;
   assert_int_equal(changed_by(gm_remove_configs, ONE_TILE("", "config_ld(16, 1.0f, 16, 0);")), 1);
   assert_int_equal(changed_by(gm_remove_configs, ONE_TILE("", "config_ld(16, 1.0f, 16, 1);")), 0);
   assert_int_equal(changed_by(gm_remove_configs, ONE_TILE("", "config_st(32); config_st(16);")), 0);
@@ -182,7 +175,6 @@ static void a_config_goes_only_if_it_sets_what_is_set(void **state) {
   "mvout(&C[0][0], 0x80000000, 16, 16); fence(); }\n"
 
 static void zeros_go_where_the_first_product_can_overwrite(void **state) {
-  (void)state;
   assert_int_equal(changed_by(gm_remove_zero_fills, TWO_STEPS("mvin2(0, 0x80000000, 16, 16);", "0xc0000000")), 1);
   assert_int_equal(changed_by(gm_remove_zero_fills, TWO_STEPS("mvin2(0, 0x80000000, 64, 16);", "0xc0000000")), 1);
   /* only half of the rows are zeroed by it: the rest holds something, also zeros here */
@@ -244,7 +236,6 @@ static double rewritten(const yardstick *y, const char *last, double *start) {
 }
 
 static void rewritten_programs_are_right(void **state) {
-  (void)state;
   static const char *const names[] = {"p01_naive_same_bank.c", "p16_mvin48.c",     "p31_partial_all.c",
                                       "p37_config_step.c",     "p39_fence_step.c", "p41_a_transposed.c",
                                       "p43_bias_row.c"};
@@ -264,7 +255,6 @@ static void rewritten_programs_are_right(void **state) {
 }
 
 static void a_naive_program_becomes_a_fast_one(void **state) {
-  (void)state;
   size_t n;
   double start = 0, cycles = 0;
   yardstick *all = yardstick_load(&n);
@@ -296,7 +286,6 @@ static double best_single(const tw_problem *p, const char *source, size_t length
 }
 
 static void hardware_loops_are_taken_apart(void **state) {
-  (void)state;
   size_t n;
   yardstick *all = yardstick_load(&n);
   for (size_t i = 0; i < n; i++)
@@ -310,7 +299,6 @@ static void hardware_loops_are_taken_apart(void **state) {
 
 /* Partial sums stay in the array over four products; C leaves with the last. */
 static void output_stationary_products_keep_their_sums(void **state) {
-  (void)state;
   static const char source[] =
       "void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {\n"
       "config_st(64); gemmini_extended_config_ex(OUTPUT_STATIONARY, 0, 0, 1, 0, 0); config_ld(64, 1.0f, 16, 0);\n"
@@ -333,7 +321,6 @@ static void output_stationary_products_keep_their_sums(void **state) {
 
 /* Right or wrong by chance: it is refused, or right on all the inputs that it was tried on, but never kept as it is. */
 static void a_program_that_is_wrong_on_other_inputs_is_wrong(void **state) {
-  (void)state;
   const char *source = ONE_TILE("", "fence(); if (A[0][0] & 1) C[3][3] ^= 1;\n");
   const tw_problem p = gemm_problem("m=16 n=16 k=16");
   int refused_later = 0;

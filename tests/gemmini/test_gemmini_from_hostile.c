@@ -39,13 +39,11 @@ static void refuses(const char *source, size_t length, const char *part) {
 static void refuses_text(const char *source, const char *part) { refuses(source, strlen(source), part); }
 
 static void programs_without_an_end_are_refused(void **state) {
-  (void)state;
   refuses_text(HEAD "for (;;) {} }", "still running");
   refuses_text(HEAD "for (;;) config_ld(16, 1.0f, 16, 0); }", "still running");
 }
 
 static void programs_that_reach_where_they_must_not_are_refused(void **state) {
-  (void)state;
   refuses_text(HEAD "A[0][0] = 1; " PRODUCT "fence(); }", "read-only");
   refuses_text(HEAD PRODUCT "mvout(&A[0][0], 0x80000000, 16, 16); fence(); }", "not writable");
   refuses_text(HEAD PRODUCT "mvin(&A[0][0], 16380, 16, 16); fence(); }", "does not exist");
@@ -53,7 +51,6 @@ static void programs_that_reach_where_they_must_not_are_refused(void **state) {
 }
 
 static void what_is_no_program_is_refused(void **state) {
-  (void)state;
   static const char bytes[] = "\x7f\x45\x4c\x46\x00\x01\xff\xfe void test";
   refuses(bytes, sizeof bytes - 1, "not text");
   refuses_text("", "test");
@@ -63,7 +60,6 @@ static void what_is_no_program_is_refused(void **state) {
 
 /* Half a million commands that do nothing, each another; with sanitizers a quarter. */
 static void a_huge_program_is_handled(void **state) {
-  (void)state;
   char source[] =
       HEAD PRODUCT "for (int i = 0; i < 500000; i++) config_ld(16 + i * 7919 % 64, 1.0f, 16, 1); fence(); }";
   tw_search_result out = {0};
@@ -77,7 +73,6 @@ static void a_huge_program_is_handled(void **state) {
 
 /* Nothing repeats: a table is played, and the result is right. */
 static void a_program_without_loops_becomes_a_table(void **state) {
-  (void)state;
   static const char source[] =
       HEAD PRODUCT "unsigned r = 1; for (int i = 0; i < 4000; i++) { r = r * 1664525 + 1013904223;\n"
                    "if (r >> 31) mvin(&B[0][0], 5000 + (r >> 24), 16, 16);\n"
@@ -106,7 +101,6 @@ static void a_program_without_loops_becomes_a_table(void **state) {
 }
 
 static void memory_of_its_own_is_not_rewritten(void **state) {
-  (void)state;
   static const char source[] = HEAD "static int8_t T[16][16]; " PRODUCT
                                     "mvout(&T[0][0], 0x80000000, 16, 16); fence(); mvin(&T[0][0], 32, 16, 16);\n"
                                     "mvout(&C[0][0], 32, 16, 16); fence(); }";
@@ -139,24 +133,20 @@ static double gain(const char *target, const char *op, const char *keys) {
 }
 
 static void convolutions_are_rewritten(void **state) {
-  (void)state;
   assert_true(gain("gemmini-16x16-int8", "conv2d", "n=1 h=12 w=12 c=16 k=32 r=3 s=3 pad=1 bias=row relu=1") > 1.3);
   assert_true(gain("gemmini-16x16-int8", "conv2d", "n=1 h=11 w=11 c=20 k=16 r=3 s=3 stride=2") > 1);
 }
 
 static void stores_with_pooling_are_followed(void **state) {
-  (void)state;
   assert_true(gain("gemmini-16x16-int8", "conv2d", "n=1 h=16 w=16 c=16 k=32 r=3 s=3 pad=1 pool=2") > 1.3);
 }
 
 static void floating_point_keeps_its_order(void **state) {
-  (void)state;
   assert_true(gain("gemmini-4x4-fp32", "gemm", "m=20 n=12 k=36") > 1.2);
 }
 
 /* The start programs of the mpc ops compute on the core: they are measured and diagnosed. */
 static void programs_that_use_the_core_are_diagnosed(void **state) {
-  (void)state;
   assert_true(gain("gemmini-4x4-fp32", "mpc_forward", "horizon=3 states=4 inputs=1") == 1);
   assert_true(gain("gemmini-4x4-fp32", "mpc_backward", "horizon=3 states=4 inputs=1") == 1);
 }
@@ -191,7 +181,6 @@ static void improve_naive(const tw_search_options *options, tw_status expected) 
 }
 
 static void an_interrupt_keeps_what_was_found(void **state) {
-  (void)state;
   for (int after = 1; after < 6; after += 2) {
     cut c = {.after = after};
     const tw_search_options options = {
@@ -201,7 +190,6 @@ static void an_interrupt_keeps_what_was_found(void **state) {
 }
 
 static void a_limit_on_time_keeps_what_was_found(void **state) {
-  (void)state;
   const tw_search_options options = {.size = sizeof options, .jobs = 1, .seed = 1, .seconds = 1};
   improve_naive(&options, TW_OK);
 }

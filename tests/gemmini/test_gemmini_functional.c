@@ -174,7 +174,6 @@ static float real_at(const void *row, int col) { return ((const float *)row)[col
 /* ---- mvin ---- */
 
 static void mvin_copies_blocks_and_leaves_the_rest_of_a_row_alone(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   apply(m, config_ld(0, 100, 1, false, 20));
   int8_t before = spad_at(m, 25, 8);
@@ -191,7 +190,6 @@ static void mvin_copies_blocks_and_leaves_the_rest_of_a_row_alone(void **state) 
 }
 
 static void mvin_scale_rounds_ties_to_even_and_saturates(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   static const struct {
     int8_t in;
@@ -213,7 +211,6 @@ static void mvin_scale_rounds_ties_to_even_and_saturates(void **state) {
 }
 
 static void mvin_of_address_zero_writes_zeros_and_stride_zero_repeats_a_row(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   apply(m, config_ld(2, 0, 1, false, 16));
   apply(m, mvin(2, A_BASE + 64, 0, 16, 16));
@@ -229,7 +226,6 @@ static void mvin_of_address_zero_writes_zeros_and_stride_zero_repeats_a_row(void
 /* Pixels of 3 bytes, 5 to a row: row r gets pixels r to r + 4. Rows before the first, and before the middle, are left
  * out (PixelRepeater.scala). */
 static void repeated_pixels_fill_rows_with_their_neighbours(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   gm_command repeats = config_ld(1, 3, 1, false, 16);
   repeats.rs1 += 4 << 8;
@@ -252,7 +248,6 @@ static void repeated_pixels_fill_rows_with_their_neighbours(void **state) {
 }
 
 static void mvin_into_the_accumulator_takes_32_bits_unscaled_or_8_bits_scaled_and_may_add(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   int32_t big[3] = {INT32_MAX, -5, 7};
   memcpy(m->a, big, sizeof big);
@@ -275,7 +270,6 @@ static void mvin_into_the_accumulator_takes_32_bits_unscaled_or_8_bits_scaled_an
 }
 
 static void real_mvin_scales_knows_one_nan_and_no_negative_zero(void **state) {
-  (void)state;
   machine *m = new_machine(true);
   static const uint32_t in[4] = {0x80000000, 0xffc12345, 0x7f800000, 0x00000001}; /* -0, a NaN, infinity, denormal */
   static const uint32_t out[4] = {0x00000000, 0x7fc00000, 0x7f800000, 0x00000001};
@@ -296,7 +290,6 @@ static void real_mvin_scales_knows_one_nan_and_no_negative_zero(void **state) {
 /* ---- mvout ---- */
 
 static void mvout_applies_relu_before_the_scale_and_rounds_to_even(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   static const struct {
     int32_t in;
@@ -334,7 +327,6 @@ static void mvout_applies_relu_before_the_scale_and_rounds_to_even(void **state)
 }
 
 static void mvout_writes_its_columns_and_nothing_else(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   apply(m, config_ld(0, 64, 1, false, 16));
   apply(m, mvin(0, A_BASE, 100, 16, 64));
@@ -351,7 +343,6 @@ static void mvout_writes_its_columns_and_nothing_else(void **state) {
 }
 
 static void config_st_with_all_ones_keeps_the_scale(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   apply(m, config_st(16, 0, 0.25f));
   apply(m, config_st(32, 0, tw_float_of(0xffffffff)));
@@ -361,7 +352,6 @@ static void config_st_with_all_ones_keeps_the_scale(void **state) {
 }
 
 static void pooling_takes_the_largest_and_counts_the_padding_as_zero(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   enum { ROWS = 5, COLS = 6, CHANNELS = 3, OUT_DIM = 4, STRIDE = 7 };
   for (int i = 0; i < ROWS * COLS * 16; i++) m->a[i] = (uint8_t)(m->a[i] | 0x80); /* negative: the padding wins */
@@ -408,7 +398,6 @@ static void load_tiles(machine *m) { /* A at rows 0.., B at rows 64.. of the scr
 }
 
 static void weights_stay_until_the_next_preloaded_compute(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   load_tiles(m);
   apply(m, config_ex(true, 0, false, false, 1, 1, 0, 1));
@@ -430,7 +419,6 @@ static void weights_stay_until_the_next_preloaded_compute(void **state) {
 }
 
 static void output_stationary_sums_wrap_at_20_bits_and_round_to_even_when_shifted(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   memset(m->a, 127, 256);
   memset(m->b, 127, 256);
@@ -789,7 +777,6 @@ static void random_programs(bool real, int dim, bool portable, uint64_t seed) {
 
 /* Machines of the generator's parameter space, each with what it has. */
 static void all_configurations_agree_with_the_naive_model(void **state) {
-  (void)state;
   assert_true(CONFIGURATIONS >= 35);
   for (size_t i = 0; i < CONFIGURATIONS; i++) {
     const gm_config config = config_of(&configurations[i]);
@@ -800,7 +787,6 @@ static void all_configurations_agree_with_the_naive_model(void **state) {
 
 /* What a machine lacks ends the program, with the key of the machine file. */
 static void parts_that_are_not_there_are_refused(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   gm_config *c = &m->config;
   c->has_relu = c->has_max_pool = c->has_pixel_repeats = c->has_mvin_scale = false;
@@ -841,7 +827,6 @@ static void parts_that_are_not_there_are_refused(void **state) {
 }
 
 static void random_integer_programs_agree_with_the_naive_model(void **state) {
-  (void)state;
   for (uint64_t seed = 1; seed <= 3; seed++) {
     random_programs(false, 16, false, seed * 0x9e3779b97f4a7c15u);
     if (seed == 1) random_programs(false, 16, true, 0xbf58476d1ce4e5b9u); /* the loops of processors without AVX2 */
@@ -850,7 +835,6 @@ static void random_integer_programs_agree_with_the_naive_model(void **state) {
 }
 
 static void random_real_programs_agree_with_the_naive_model(void **state) {
-  (void)state;
   for (uint64_t seed = 1; seed <= 3; seed++) {
     random_programs(true, 4, false, seed * 0xd1b54a32d192ed03u);
     random_programs(true, 4, true, seed * 0xeb44accab455d165u);
@@ -860,7 +844,6 @@ static void random_real_programs_agree_with_the_naive_model(void **state) {
 
 /* Every form of a kernel that this processor can run gives the bits of the portable one, at every size. */
 static void all_forms_of_a_kernel_give_the_same_bits(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   for (int dim = 4; dim <= GM_MAX_DIM; dim *= 2) {
     const gm_kernels *portable = gm_choose_kernels(dim, true), *best = gm_choose_kernels(dim, false);
@@ -894,7 +877,6 @@ static void all_forms_of_a_kernel_give_the_same_bits(void **state) {
 /* ---- refusals ---- */
 
 static void what_reset_leaves_open_is_refused(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   refuses(m, mvin(0, A_BASE, 0, 1, 1), "mvin: requires a config_ld of its state before it");
   apply(m, config_ld(1, 16, 1, false, 16));
@@ -906,7 +888,6 @@ static void what_reset_leaves_open_is_refused(void **state) {
 }
 
 static void features_the_machine_lacks_are_refused_by_name(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   refuses(m, config_ex(true, GM_LAYERNORM, false, false, 1, 1, 0, 1), "config_ex: activation layer normalization");
   refuses(m, config_ex(true, GM_IGELU, false, false, 1, 1, 0, 1), "config_ex: activation I-GELU");
@@ -930,7 +911,6 @@ static void features_the_machine_lacks_are_refused_by_name(void **state) {
 }
 
 static void sizes_and_rows_out_of_range_are_refused(void **state) {
-  (void)state;
   machine *m = new_machine(false); /* 1024 scratchpad rows, 256 accumulator rows */
   apply(m, config_ld(0, 16, 1, false, 16));
   refuses(m, mvin(0, A_BASE, 0, 17, 1), "mvin: 17 rows: must be from 1 to 16");
@@ -978,7 +958,6 @@ static void sizes_and_rows_out_of_range_are_refused(void **state) {
 }
 
 static void what_the_array_leaves_to_chance_is_refused(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   uint64_t tile = local(0, 16, 16), to = local(ACC, 16, 16), garbage = local(GM_GARBAGE, 16, 16);
   load_tiles(m);
@@ -1018,7 +997,6 @@ static void what_the_array_leaves_to_chance_is_refused(void **state) {
 }
 
 static void dma_outside_an_array_names_the_array_and_the_distance(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   apply(m, config_ld(0, 16, 1, false, 16));
   apply(m, config_st(16, 0, 1));
@@ -1046,7 +1024,6 @@ static void dma_outside_an_array_names_the_array_and_the_distance(void **state) 
 }
 
 static void registers_follow_the_configuration_commands(void **state) {
-  (void)state;
   machine *m = new_machine(false);
   apply(m, config_ex(true, GM_RELU, true, false, 3, 5, 7, 2));
   gm_command strides = config_ex(false, 0, false, false, 8, 9, 1, 4);
@@ -1073,7 +1050,6 @@ static void registers_follow_the_configuration_commands(void **state) {
 
 /* Whatever a program sends, the machine does it or says why not; the sanitizers watch. */
 static void any_bits_are_done_or_refused(void **state) {
-  (void)state;
   static const uint8_t functs[] = {GM_CONFIG,
                                    GM_CONFIG,
                                    GM_MVIN,

@@ -34,7 +34,6 @@ static rv64_result run(const char *elf, size_t size, int *commands) {
 }
 
 static void instruction_counts_are_the_measured_ones(void **state) {
-  (void)state;
   size_t n, same = 0, close = 0;
   double sum = 0, worst = 0;
   yardstick *all = yardstick_load(&n);

@@ -278,7 +278,6 @@ static void the_stream_computes_the_convolution(void **state) {
       {"n=1 h=8 w=8 c=8 k=8 r=1 s=1 pool=2 pool_stride=2", {1, 2, 4, 8, 1, 1, 8}},
   };
   static const int quick[3] = {1, 1, 1}, slow[3] = {40, 20, 90};
-  (void)state;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     expect_right(&all[i], quick, 8);
     expect_right(&all[i], slow, 3);
@@ -334,7 +333,6 @@ static void a_loop_of_one_tile_takes_the_cycles_of_the_rtl(void **state) {
   driver *d = driver_new();
   const tw_conv2d v = small_convolution();
   const tile t = small_tile();
-  (void)state;
   feed_loop(d, &v, &t);
   run(d);
   assert_int_equal(d->traces, 9);
@@ -355,7 +353,6 @@ static void no_bias_and_no_output_make_no_commands(void **state) {
   driver *d = driver_new();
   const tw_conv2d v = small_convolution();
   tile t = small_tile();
-  (void)state;
   t.bias = t.output = 0;
   feed_loop(d, &v, &t);
   run(d);
@@ -372,7 +369,6 @@ static void weights_are_preloaded_once_for_all_pixels(void **state) {
   const tw_conv2d v = small_convolution();
   tile t = small_tile();
   int preloaded = 0, accumulated = 0;
-  (void)state;
   t.batches = 2, t.orows = 3, t.kchs = 32;
   feed_loop(d, &v, &t);
   run(d);
@@ -399,7 +395,6 @@ static void the_next_loop_loads_while_the_first_computes(void **state) {
   const tw_conv2d v = small_convolution();
   tile t = small_tile();
   int last_of_first = -1, first_of_second = -1, last_compute_of_first = -1;
-  (void)state;
   t.bias = 0, t.orows = 20;
   d->delay[EXECUTES] = 60;
   feed_loop(d, &v, &t);
@@ -428,7 +423,6 @@ static void sums_stay_in_their_half_until_they_are_stored(void **state) {
   driver *d = driver_new();
   const tw_conv2d v = small_convolution();
   tile whole = small_tile(), part = small_tile();
-  (void)state;
   part.output = 0;
   feed_loop(d, &v, &part);
   feed_loop(d, &v, &whole);
@@ -444,7 +438,6 @@ static void commands_in_flight_reach_the_limits_and_never_pass_them(void **state
   driver *d = driver_new();
   const tw_conv2d v = small_convolution();
   tile t = small_tile();
-  (void)state;
   t.orows = 20, t.batches = 2;
   d->delay[LOADS] = d->delay[EXECUTES] = d->delay[STORES] = 500;
   feed_loop(d, &v, &t);
@@ -462,7 +455,6 @@ static void other_commands_pass_only_between_loops(void **state) {
   gm_command mvin = {.funct = GM_MVIN, .rs1 = 1, .rs2 = 2}, out;
   bool take, from_loop;
   char why[256];
-  (void)state;
   assert_false(gm_loop_conv_step(&d->loop, &mvin, &take, false, 0, 0, 0, &out, &from_loop, why));
   assert_false(take);
   assert_true(gm_loop_conv_step(&d->loop, &mvin, &take, true, 0, 0, 0, &out, &from_loop, why));
@@ -509,7 +501,6 @@ static driver *lean_driver(void) {
 
 static void what_is_not_modelled_is_refused_by_name(void **state) {
   tile t = small_tile();
-  (void)state;
   refused(driver_new(), &t, 1 << 6, 0, "dw with kchs=16 and pochs=16");
   refused(driver_new(), &t, 5 << 8, 0, "max_pixels_per_row=5 of kchs=16");
   refused(driver_new(), &t, 0, 2 << 3, "activation 2");
@@ -523,7 +514,6 @@ static void what_is_not_modelled_is_refused_by_name(void **state) {
 
 static void absent_parts_are_refused_by_their_key(void **state) {
   tile t = small_tile();
-  (void)state;
   refused(lean_driver(), &t, 1 << 1, 0, "wrot180 is not in this machine (has_training_convs = 0)");
   refused(lean_driver(), &t, 1 << 2, 0, "trans_output_1203");
   refused(lean_driver(), &t, 1 << 3, 0, "trans_weight_1203");
@@ -538,7 +528,6 @@ static void completions_without_commands_are_an_error(void **state) {
   gm_command out;
   bool take, from_loop;
   char why[256];
-  (void)state;
   assert_false(gm_loop_conv_step(&d->loop, NULL, &take, true, 0, 0, 1, &out, &from_loop, why));
   assert_non_null(strstr(why, "more commands completed"));
   free(d);
@@ -546,7 +535,6 @@ static void completions_without_commands_are_an_error(void **state) {
 
 /* Whatever the registers hold: a refusal, or commands, for as long as one cares to watch. */
 static void any_registers_are_survived(void **state) {
-  (void)state;
   for (int loop = 0; loop < 300; loop++) {
     driver *d = driver_new();
     uint16_t mask = random_below(2) ? 0xffff : 0x0f;

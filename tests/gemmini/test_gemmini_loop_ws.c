@@ -363,7 +363,6 @@ static void check_limits(const driver *d, const gm_config *c) {
 
 static void the_stream_computes_the_product(void **state) {
   static const int delays[][3] = {{1, 1, 1}, {120, 40, 60}, {5, 300, 5}, {5, 5, 300}};
-  (void)state;
   for (int i = 0; i < PRODUCTS; i++)
     for (int j = 0; j < 4; j++) {
       gm_config c = config(products[i].config);
@@ -382,7 +381,6 @@ static void the_stream_computes_the_product(void **state) {
 }
 
 static void skipping_idle_cycles_changes_nothing(void **state) {
-  (void)state;
   for (int i = 0; i < PRODUCTS; i++) {
     gm_config c = config(products[i].config);
     driver *d[2];
@@ -437,7 +435,6 @@ static uint64_t operand(uint64_t rows, uint64_t cols, uint64_t address) { return
 static void a_loop_of_one_tile_takes_the_cycles_of_the_rtl(void **state) {
   gm_config c = config("gemmini-16x16-int8");
   driver *d = driver_new(&c, NULL);
-  (void)state;
   feed_bounds(d, 1, 1, 1, 0, 0x300000);
   run(d);
   assert_int_equal(d->traces, 5);
@@ -456,7 +453,6 @@ static void execute_walks_k_then_j_then_i_and_preloads_weights_once(void **state
   driver *d = driver_new(&c, NULL);
   uint32_t b_start = 8192 - K * J * 16;
   int at = 0;
-  (void)state;
   feed_bounds(d, I, J, K, 0, 0x300000);
   run(d);
   for (uint32_t k = 0; k < K; k++)
@@ -478,7 +474,6 @@ static void loads_of_a_and_b_take_turns_by_k(void **state) {
   gm_config c = config("gemmini-16x16-int8");
   driver *d = driver_new(&c, NULL);
   char order[64] = "";
-  (void)state;
   feed_bounds(d, 2, 2, 8, 0, 0);
   run(d);
   for (int i = 0; i < d->traces; i++)
@@ -491,7 +486,6 @@ static void wide_stores_leave_when_their_last_tile_is_computed(void **state) {
   gm_config c = config("gemmini-16x16-int8");
   driver *d = driver_new(&c, NULL);
   int stores = 0;
-  (void)state;
   feed_bounds(d, 2, 6, 3, 0, 0x300000);
   run(d);
   for (int t = 0, computed = 0; t < d->traces; t++) {
@@ -511,7 +505,6 @@ static void wide_stores_leave_when_their_last_tile_is_computed(void **state) {
 static void commands_in_flight_reach_the_limits_and_never_pass_them(void **state) {
   gm_config c = config("gemmini-16x16-int8");
   driver *d = driver_new(&c, NULL);
-  (void)state;
   for (int i = 0; i < 4; i++) feed_bounds(d, 8, 8, 4, 0x400000, 0x300000);
   d->delay[0] = 300, d->delay[1] = 100, d->delay[2] = 2000;
   run(d);
@@ -525,7 +518,6 @@ static void the_next_loop_loads_into_the_other_half_while_the_first_computes(voi
   gm_config c = config("gemmini-16x16-int8");
   driver *d = driver_new(&c, NULL);
   int first_load_of_second = -1, last_compute_of_first = -1, executes = 0;
-  (void)state;
   feed_bounds(d, 4, 4, 4, 0, 0x300000);
   feed_bounds(d, 4, 4, 4, 0, 0x380000);
   d->delay[1] = 100; /* a consumer that is always ready for execute would leave no cycle to the loads */
@@ -548,7 +540,6 @@ static void a_third_loop_waits_for_the_first_to_end(void **state) {
   bool take, from_loop;
   gm_command out;
   char why[256];
-  (void)state;
   for (int i = 0; i < 3; i++) feed_bounds(d, 1, 1, 1, 0, 0x300000);
   for (int i = 0; i < 12; i++) {
     gm_loop_ws_step(&d->loop, &d->input[i], &take, false, 0, 0, 0, &out, &from_loop, why);
@@ -568,7 +559,6 @@ static void other_commands_pass_only_between_loops(void **state) {
   gm_command mvin = {.funct = GM_MVIN, .rs1 = 1, .rs2 = 2}, out = {0};
   bool take, from_loop;
   char why[256];
-  (void)state;
   assert_false(gm_loop_ws_step(&d->loop, &mvin, &take, false, 0, 0, 0, &out, &from_loop, why));
   assert_false(take);
   assert_true(gm_loop_ws_step(&d->loop, &mvin, &take, true, 0, 0, 0, &out, &from_loop, why));
@@ -608,7 +598,6 @@ static void refused(uint64_t bounds, uint64_t rs1, uint64_t rs2, const char *mes
 
 static void what_this_machine_does_not_have_is_refused_by_name(void **state) {
   uint64_t one = 1ull << 32 | 1 << 16 | 1;
-  (void)state;
   refused(one, 3 << 18, 0, "a_spad_id=3");
   refused(one, 3 << 16, 0, "b_spad_id=3");
   refused(one, 0, 4, "is_resadd");
@@ -625,7 +614,6 @@ static void completions_without_commands_are_an_error(void **state) {
   gm_command out;
   bool take, from_loop;
   char why[256];
-  (void)state;
   gm_loop_ws_init(&l, &c);
   assert_false(gm_loop_ws_step(&l, NULL, &take, true, 1, 0, 0, &out, &from_loop, why));
   assert_non_null(strstr(why, "more commands completed"));

@@ -67,7 +67,6 @@ static size_t round_trip(const sequence *s) {
 }
 
 static void a_nest_is_found(void **state) {
-  (void)state;
   sequence *s = calloc(1, sizeof *s);
   for (int i = 0; i < 20; i++) {
     append(s, 0, 4096 * i, 0);
@@ -82,7 +81,6 @@ static void a_nest_is_found(void **state) {
 
 /* Two banks in turn: the body is two of the groups. */
 static void a_body_may_be_several_turns_of_the_program(void **state) {
-  (void)state;
   sequence *s = calloc(1, sizeof *s);
   for (int i = 0; i < 40; i++)
     for (int k = 0; k < 5; k++) append(s, k % 2, (i % 2) * 4096 + 16 * k, 64 * i);
@@ -91,7 +89,6 @@ static void a_body_may_be_several_turns_of_the_program(void **state) {
 }
 
 static void two_long_turns_are_a_loop(void **state) {
-  (void)state;
   sequence *s = calloc(1, sizeof *s);
   for (int i = 0; i < 2; i++)
     for (int k = 0; k < 60; k++) append(s, k * k % KINDS, 7 * i + (k * 37) % 101, k);
@@ -116,7 +113,6 @@ static void nest(sequence *s, tw_random *r, int depth, int64_t base) {
 }
 
 static void whatever_is_folded_unfolds_to_the_same(void **state) {
-  (void)state;
   sequence *s = calloc(1, sizeof *s);
   for (uint64_t seed = 0; seed < 300; seed++) {
     tw_random r;
@@ -138,7 +134,6 @@ static void whatever_is_folded_unfolds_to_the_same(void **state) {
 }
 
 static void a_deadline_ends_it(void **state) {
-  (void)state;
   gm_loops l = {0};
   const tw_stop past = {.deadline = tw_now() - 1};
   tw_error error = {0};

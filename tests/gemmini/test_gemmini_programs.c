@@ -186,7 +186,6 @@ static void calls_are_right_on(const place *p, const configuration *k) {
 static void own_programs_are_right(void **state) {
   static const char *const few[] = {"default", "2x2", "8x8-of-2x2-tiles", "fp32-chip", "bf16-8x8", "f16-16x16-ws"};
   size_t done = 0;
-  (void)state;
   if (compiler_is_missing()) skip();
   place p = new_place();
   for (size_t i = 0; i < CONFIGURATIONS; i++) {
@@ -201,7 +200,6 @@ static void own_programs_are_right(void **state) {
 /* One machine here, with GEMMINI_ROCC_TESTS all that have the parts. */
 static void convolutions_for_training_are_right(void **state) {
   size_t done = 0;
-  (void)state;
   if (compiler_is_missing()) skip();
   place p = new_place();
   for (size_t i = 0; i < CONFIGURATIONS; i++) {
@@ -290,7 +288,6 @@ static void run_public_program(const place *p, const gm_config *c, const char *c
 static void public_programs_are_right(void **state) {
   static const char *const machines[] = {"default", "8x8", "32x32-of-4x4-tiles-ws"};
   const char *checkout = getenv("GEMMINI_ROCC_TESTS");
-  (void)state;
   if (!checkout || compiler_is_missing()) skip();
   char *folder = tw_path_join(checkout, "bareMetalC");
   place p = new_place();

@@ -94,7 +94,6 @@ static const char no_bias[] = "int8_t A[A_ROWS][A_COLS], int8_t B[B_ROWS][B_COLS
 static const char with_bias[] = "int8_t A[A_ROWS][A_COLS], int8_t B[B_ROWS][B_COLS], int32_t *D, void *C";
 
 static void hardware_loop_of_the_library_is_right(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof int8_variants / sizeof *int8_variants; i++)
     is_right("gemmini-16x16-int8", &int8_variants[i], no_bias, "");
   for (size_t i = 0; i < sizeof biased_variants / sizeof *biased_variants; i++)
@@ -102,7 +101,6 @@ static void hardware_loop_of_the_library_is_right(void **state) {
 }
 
 static void software_loop_of_the_library_is_right(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof int8_variants / sizeof *int8_variants; i++)
     is_right("gemmini-16x16-int8", &int8_variants[i], no_bias, "#define GEMMINI_SOFTWARE_LOOP");
   for (size_t i = 0; i < sizeof biased_variants / sizeof *biased_variants; i++)
@@ -110,13 +108,11 @@ static void software_loop_of_the_library_is_right(void **state) {
 }
 
 static void output_stationary_library_is_right(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof output_stationary_variants / sizeof *output_stationary_variants; i++)
     is_right("gemmini-16x16-int8", &output_stationary_variants[i], no_bias, "");
 }
 
 static void library_is_right_in_floating_point(void **state) {
-  (void)state;
   static const variant v = {"m=10 n=10 k=30", /* two rows behind the end of B */
                             "10, 10, 30, (elem_t *)A, (elem_t *)B, NULL, C, 30, 10, 10, 10, " SCALES
                             ", NO_ACTIVATION, 1, 0, false, false, false, "
@@ -163,7 +159,6 @@ static const struct {
 };
 
 static void convolutions_of_the_library_are_right(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++)
     for (int software = 0; software < 2; software++)
       convolution_is_right(convolutions[i].sizes, convolutions[i].more, convolutions[i].bias, convolutions[i].arguments,
@@ -172,7 +167,6 @@ static void convolutions_of_the_library_are_right(void **state) {
 
 /* The hardware loop knows one size for both sides: single commands without being asked. */
 static void images_that_are_not_square_are_right(void **state) {
-  (void)state;
   convolution_is_right("n=2 h=9 w=30 c=20 k=40 r=3 s=3", "pad=1", true, "1, 1, 0, 0, 0", "");
   convolution_is_right("n=1 h=30 w=9 c=8 k=16 r=3 s=3", "pad=1 relu=1 pool=2 pool_stride=2", false, "1, 1, 2, 2, 0",
                        "");
@@ -180,7 +174,6 @@ static void images_that_are_not_square_are_right(void **state) {
 
 /* The sizes' names may be a kernel's own. */
 static void kernels_may_use_the_names_of_sizes(void **state) {
-  (void)state;
   source_is_right("gemmini-16x16-int8", "conv2d n=1 h=1 w=4 c=2 k=3 r=1 s=1",
                   "void test(int8_t N[1][1][4][2], int8_t K[1][1][2][3], int8_t C[1][1][4][3]) {\n"
                   "  for (int P = 0; P < Q; P++) for (int S = 0; S < 3; S++) {\n"
@@ -190,7 +183,6 @@ static void kernels_may_use_the_names_of_sizes(void **state) {
 
 /* Completions of a loop's last commands come while other commands pass the loop by; both loops in turn. */
 static void loops_and_single_commands_may_mix(void **state) {
-  (void)state;
   source_is_right(
       "gemmini-16x16-int8", "gemm m=64 n=64 k=64",
       "void test(int8_t A[64][64], int8_t B[64][64], int8_t C[64][64]) {\n"
@@ -207,7 +199,6 @@ static void loops_and_single_commands_may_mix(void **state) {
 /* B is loaded once, into the second half; the second loop finds it there, and loads its A, while the first computes,
  * beside it (into the first half it would come too early: the loops know nothing of each other's rows). */
 static void hardware_loops_name_their_halves(void **state) {
-  (void)state;
   source_is_right(
       "gemmini-16x16-int8", "gemm m=128 n=64 k=64",
       "void test(int8_t A[128][64], int8_t B[64][64], int8_t C[128][64]) {\n"
@@ -252,7 +243,6 @@ static void prints(const char *body, const char *expected) {
 }
 
 static void printf_formats_as_c_says(void **state) {
-  (void)state;
   prints("printf(\"%d|%5d|%-5d|%05d|%+d|%i\", 42, 42, 42, -42, 42, zero);", "42|   42|42   |-0042|+42|0");
   prints("printf(\"%u|%x|%X|%#x|%08x\", 4000000000u, 255, 255, 255, 0xabc);", "4000000000|ff|FF|0xff|00000abc");
   prints("printf(\"%ld|%lu|%lx|%zu|%hhd|%hd\", -1234567890123l, ~0ul, 1ul << 40, sizeof(int), 300, 70000);",
@@ -266,7 +256,6 @@ static void printf_formats_as_c_says(void **state) {
 }
 
 static void memory_and_text_functions_work(void **state) {
-  (void)state;
   prints("memset(big, 7, 99); memcpy(big + 3, \"abcdefghijklmnop\", 16); memmove(big + 4, big + 3, 16);\n"
          "printf(\"%d %d %.17s %d %d\", big[2], big[98], big + 3, memcmp(big, big, 100), big[99]);",
          "7 7 aabcdefghijklmnop 0 0");
@@ -282,7 +271,6 @@ static void memory_and_text_functions_work(void **state) {
 }
 
 static void assertions_and_exits_end_the_run(void **state) {
-  (void)state;
   prints("assert(zero == 0); assert(zero == 1); puts(\"not here\");", "kernel.c:5: assertion failed: zero == 1\n");
   prints("puts(\"before\"); exit(3); puts(\"not here\");", "before\n");
   prints("tiled_matmul(16, 16, 16, (elem_t *)A, (elem_t *)B, NULL, C, 16, 16, 16, 16, 1, 1, 1, 0, 1, 0, false, 100, 1, "

@@ -72,7 +72,6 @@ static void walks(const char *name, uint64_t seed, const char *const shapes[], s
 }
 
 static void walks_along_the_menu_are_right_on_int8(void **state) {
-  (void)state;
   static const char *const shapes[] = {
       "m=64 n=80 k=96",
       "m=50 n=37 k=67",
@@ -87,14 +86,12 @@ static void walks_along_the_menu_are_right_on_int8(void **state) {
 }
 
 static void walks_along_the_menu_are_right_on_fp32(void **state) {
-  (void)state;
   static const char *const shapes[] = {"m=32 n=32 k=32", "m=21 n=18 k=35 bias=row",
                                        "m=12 n=40 k=4 a_transposed=1 relu=1"};
   walks("gemmini-4x4-fp32", 12, shapes, sizeof shapes / sizeof *shapes);
 }
 
 static void the_hardware_loop_is_right(void **state) {
-  (void)state;
   const tw_target *target = find("gemmini-16x16-int8");
   static const char *const shapes[] = {"m=100 n=70 k=96", "m=100 n=64 k=96 bias=row",
                                        "m=90 n=64 k=96 bias=full relu=1 scale=0.5", "m=96 n=70 k=96 a_transposed=1",
@@ -105,7 +102,6 @@ static void the_hardware_loop_is_right(void **state) {
 
 /* The steps that the six shapes of the yardstick end with, in small. */
 static void the_pipeline_is_right(void **state) {
-  (void)state;
   const tw_target *target = find("gemmini-16x16-int8");
   after(target, "m=256 n=64 k=128",
         "pipeline m=128 n=64 k=64 loads=8 stores=8\norder ji\nkeep_resident b=panel\nunroll 2 ikj\ntaper");
@@ -133,7 +129,6 @@ static void the_pipeline_is_right(void **state) {
 }
 
 static void walks_along_the_menu_of_conv2d_are_right(void **state) {
-  (void)state;
   static const char *const shapes[] = {
       "conv2d n=2 h=10 w=18 c=32 k=48 r=3 s=3",
       "conv2d n=1 h=14 w=14 c=40 k=70 r=3 s=3 pad=1 bias=row relu=1 scale=0.1",
@@ -148,7 +143,6 @@ static void walks_along_the_menu_of_conv2d_are_right(void **state) {
 
 /* The steps that the published convolutions end with, in small; a pooled tile fills a bank. */
 static void the_pipeline_of_conv2d_is_right(void **state) {
-  (void)state;
   const tw_target *target = find("gemmini-16x16-int8");
   after(target, "conv2d n=2 h=18 w=58 c=32 k=64 r=3 s=3",
         "pipeline p=2 q=56 k=64 c=32 r=3 loads=8 stores=8\nloops krsc");
@@ -160,7 +154,6 @@ static void the_pipeline_of_conv2d_is_right(void **state) {
 
 /* Tiles of several images, of parts of an image, of parts of the kernel and of channels; paddings, strides, pooling. */
 static void the_hardware_loop_of_conv2d_is_right(void **state) {
-  (void)state;
   const tw_target *target = find("gemmini-16x16-int8");
   static const struct {
     const char *shape, *steps;
@@ -180,7 +173,6 @@ static void the_hardware_loop_of_conv2d_is_right(void **state) {
 
 /* Every op that has schedules is described to an agent in its own words. */
 static void prompts_are_of_the_op(void **state) {
-  (void)state;
   static const struct {
     const char *target, *problem, *topic, *says;
   } cases[] = {

@@ -240,7 +240,6 @@ static gm_counters mixture(uint64_t seed, bool looks_each_cycle) {
 /* What the storer settles in advance comes out as where it looks at the banks in each cycle, which it does once a load
  * has been about to add to them. */
 static void rows_settled_in_advance_come_at_the_same_time(void **state) {
-  (void)state;
   for (uint64_t seed = 0; seed < 40; seed++) {
     const gm_counters ahead = mixture(seed, false), stepped = mixture(seed, true);
     assert_memory_equal(&ahead, &stepped, sizeof ahead);

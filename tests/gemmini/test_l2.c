@@ -154,7 +154,6 @@ static answers run(uint64_t seed, bool lags, l2_cache *end, uint64_t *probes) {
 }
 
 static void lag_is_not_seen(void **state) {
-  (void)state;
   static l2_cache stepped, lagging;
   uint64_t answered = 0, replaced = 0, missed = 0, probed = 0, probed_stepped = 0;
   for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -190,7 +189,6 @@ static uint64_t answered_after(l2_cache *c, enum l2_client from, enum l2_kind ki
  * that the core has 8, has written 11, or 14 for data that is not its first), and the core the line, or the right to
  * write it. */
 static void lines_that_the_core_has(void **state) {
-  (void)state;
   enum { NOTHING, LOADED, WRITTEN, STATES };
   static const uint64_t cycles_more[STATES] = {0, 6, 9};
   static l2_cache c;

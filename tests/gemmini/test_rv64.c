@@ -97,7 +97,6 @@ static const uint64_t corners[] = {0,
 enum { N_CORNERS = sizeof corners / sizeof *corners, PAIRS = N_CORNERS * N_CORNERS + 100 };
 
 static void integer_instructions_agree_with_their_definition(void **state) {
-  (void)state;
   rv64_memory memory;
   char option[32];
   snprintf(option, sizeof option, "-DPAIRS=%d", PAIRS);
@@ -127,7 +126,6 @@ static void integer_instructions_agree_with_their_definition(void **state) {
 #include "data/rv64/algorithms.c"
 
 static void compiled_programs_compute_what_the_host_computes(void **state) {
-  (void)state;
   static const char *const options[] = {"-march=rv64gc", "-march=rv64g", "-O0", "-O3", "-Os"};
   uint64_t want[ALGORITHM_RESULTS] = {0};
   algorithms(want);
@@ -141,7 +139,6 @@ static void compiled_programs_compute_what_the_host_computes(void **state) {
 }
 
 static void loads_and_stores_extend_and_truncate(void **state) {
-  (void)state;
   rv64_memory memory;
   rv64_build_text("S",
                   ".globl main\n"
@@ -177,7 +174,6 @@ static void loads_and_stores_extend_and_truncate(void **state) {
 }
 
 static void atomics_return_the_old_value_and_store_the_new(void **state) {
-  (void)state;
   rv64_memory memory;
   rv64_build_text(
       "S",
@@ -340,7 +336,6 @@ static uint64_t random_float(tw_random *random) {
 }
 
 static void floating_point_agrees_with_the_host_in_every_rounding_mode(void **state) {
-  (void)state;
   static const struct {
     uint64_t riscv;
     int host;
@@ -395,7 +390,6 @@ static rv64_result run_c(const char *text, const rv64_options *options) {
 #define CSR_WRITE "#define put(csr, value) __asm__ volatile(\"csrw \" #csr \", %0\" :: \"r\"(value))\n"
 
 static void marks_time_what_is_between_them(void **state) {
-  (void)state;
   rv64_result r = run_c(CSR_WRITE "int main(void) { put(0x8c0, 0);\n"
                                   "__asm__ volatile(\".rept 10\\n nop\\n .endr\");\n put(0x8c1, 0); return 1; }",
                         NULL);
@@ -406,7 +400,6 @@ static void marks_time_what_is_between_them(void **state) {
 }
 
 static void the_console_prints_escaped_and_cut(void **state) {
-  (void)state;
   rv64_result r = run_c(
       CSR_WRITE "int main(void) { const char *s = \"hi\\n\\\\\\001\"; while (*s) put(0x8c2, *s++); return 0; }", NULL);
   assert_string_equal(r.console, "hi\n\\\\\\x01");
@@ -423,7 +416,6 @@ static void the_console_prints_escaped_and_cut(void **state) {
   "__attribute__((section(\".operand.out.C,\\\"aw\\\",@nobits#\"))) char C[100];\n"
 
 static void every_fault_is_one_line_with_its_place(void **state) {
-  (void)state;
   static const struct {
     const char *program, *why;
   } cases[] = {
@@ -471,7 +463,6 @@ static void every_fault_is_one_line_with_its_place(void **state) {
 }
 
 static void endless_programs_are_stopped(void **state) {
-  (void)state;
   static const char endless[] = "int main(void) {\n for (volatile int i = 0;; i++) ; }";
   rv64_options options = {.max_cycles = 1000000};
   rv64_result r = run_c(endless, &options);

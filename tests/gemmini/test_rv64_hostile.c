@@ -60,7 +60,6 @@ static bool survives(const void *elf, size_t size) {
 }
 
 static void damaged_files_are_refused_or_run(void **state) {
-  (void)state;
   char *elf;
   size_t size;
   build(&elf, &size);
@@ -97,7 +96,6 @@ static void damaged_files_are_refused_or_run(void **state) {
 }
 
 static void a_program_larger_than_the_memory_is_refused(void **state) {
-  (void)state;
   char *elf;
   size_t size;
   build(&elf, &size);
@@ -120,7 +118,6 @@ static void a_program_larger_than_the_memory_is_refused(void **state) {
 }
 
 static void what_is_no_program_is_refused_in_a_line(void **state) {
-  (void)state;
   rv64_memory memory;
   tw_error error;
   assert_int_equal(rv64_memory_load("", 0, "empty", &memory, &error), TW_USAGE);
@@ -155,7 +152,6 @@ static uint32_t random_instruction(tw_random *random) {
 }
 
 static void random_instructions_end_in_a_fault_or_at_a_limit(void **state) {
-  (void)state;
   char *elf;
   size_t size;
   tw_error error;

@@ -46,7 +46,6 @@ static uint64_t cycles(const char *setup, const char *body) { return cycles_with
 #define X16(text) X4(X4(text))
 
 static void integer_instructions_take_one_cycle(void **state) {
-  (void)state;
   assert_int_equal(cycles("", ""), 0);
   assert_int_equal(cycles("", X16("addi a0, a0, 1\n")), 16);
   assert_int_equal(cycles("", X16("slli a0, a1, 40\n xor a2, a0, a0\n")), 32);
@@ -55,7 +54,6 @@ static void integer_instructions_take_one_cycle(void **state) {
 
 /* The reader of a word waits one cycle, of a byte two. */
 static void dependent_loads(void **state) {
-  (void)state;
   const char *setup = "la a1, C+64; sd a1, 0(a1)\n";
   assert_int_equal(cycles(setup, X16("ld a1, 0(a1)\n") "mv a2, a1\n"), 33);
   assert_int_equal(cycles(setup, X4("ld a2, 0(a1)\n ld a3, 0(a1)\n ld a4, 0(a1)\n ld a5, 0(a1)\n") "mv a6, a5\n"), 18);
@@ -68,7 +66,6 @@ static void dependent_loads(void **state) {
 
 /* A load of bytes that a store has just written is replayed, unless the store had time to leave the buffer. */
 static void loads_behind_stores(void **state) {
-  (void)state;
   const char *setup = "la a1, C+64; ld a2, 0(a1)\n";
   assert_int_equal(cycles(setup, "sd a3, 0(a1)\n ld a4, 0(a1)\n"), 2 + 5);
   assert_int_equal(cycles(setup, "sd a3, 0(a1)\n nop\n lw a4, 4(a1)\n"), 3 + 5);
@@ -85,7 +82,6 @@ static void loads_behind_stores(void **state) {
 
 /* Eight bits a cycle, early out when the rest of rs1 is zero; the unit takes one operation at a time. */
 static void multiplies(void **state) {
-  (void)state;
   assert_int_equal(cycles("li a1, 200; li a2, -1", "mul a3, a1, a2\n mv a4, a3\n"), 4 + 1);
   assert_int_equal(cycles("li a1, 0x1234; li a2, 7", "mul a3, a1, a2\n mv a4, a3\n"), 5 + 1);
   assert_int_equal(cycles("li a1, -1; li a2, 7", "mul a3, a1, a2\n mv a4, a3\n"), 10 + 1);
@@ -99,7 +95,6 @@ static void multiplies(void **state) {
 /* The result waits while those in write-back write registers themselves: two instructions behind the multiply, WB two
  * and three cycles later, take the port that it wants in the fourth. */
 static void results_of_multiplies_wait_for_the_write_port(void **state) {
-  (void)state;
   const char *setup = "li a1, 200; li a2, 7";
   assert_int_equal(cycles(setup, "mul a3, a1, a2\n sd a2, 8(s10)\n sd a2, 16(s10)\n mv a4, a3\n"), 4 + 1);
   assert_int_equal(cycles(setup, "mul a3, a1, a2\n nop\n sd a2, 8(s10)\n mv a4, a3\n"), 5 + 1);
@@ -110,7 +105,6 @@ static void results_of_multiplies_wait_for_the_write_port(void **state) {
 
 /* A bit a cycle from the top bit of the dividend down to that of the divisor, and three more steps. */
 static void divisions(void **state) {
-  (void)state;
   assert_int_equal(cycles("li a1, 1000; li a2, 7", "divu a3, a1, a2\n mv a4, a3\n"), 2 + 3 + (9 - 2) + 1);
   assert_int_equal(cycles("li a1, 1000; li a2, 7", "div a3, a1, a2\n mv a4, a3\n"), 2 + 3 + (9 - 2) + 1);
   assert_int_equal(cycles("li a1, -1000; li a2, 7", "div a3, a1, a2\n mv a4, a3\n"), 2 + 3 + (9 - 2) + 2 + 1);
@@ -120,7 +114,6 @@ static void divisions(void **state) {
 }
 
 static void floating_point(void **state) {
-  (void)state;
   const char *setup = "li a1, 3; fcvt.d.l fa1, a1; fcvt.s.l fa2, a1; la a2, C+64; fsd fa1, 0(a2)\n";
   assert_int_equal(cycles(setup, "fadd.s fa3, fa2, fa2\n fadd.s fa4, fa3, fa2\n"), 4 + 1);
   assert_int_equal(cycles(setup, "fadd.d fa3, fa1, fa1\n fadd.d fa4, fa3, fa1\n"), 6 + 1);
@@ -133,7 +126,6 @@ static void floating_point(void **state) {
 }
 
 static void predicted_branches_are_free(void **state) {
-  (void)state;
   assert_int_equal(cycles("", "li a0, 50\n .p2align 2\n1: addi a0, a0, -1\n nop\n bnez a0, 1b\n nop\n") / 10,
                    (1 + 150 + 3 + 1) / 10); /* and one misprediction at the end */
   assert_int_equal(cycles("", ".option norvc\n j 1f\n nop\n1: j 2f\n nop\n2: nop\n"), 3);
@@ -143,7 +135,6 @@ static void predicted_branches_are_free(void **state) {
 
 /* A return goes where the stack of return addresses says; the link register of a jump-and-link is bypassed. */
 static void calls_and_returns_are_free(void **state) {
-  (void)state;
   assert_int_equal(cycles("j 9f\n.option norvc\n.p2align 2\nf: nop\n ret\n9: mv s7, ra\n",
                           ".option norvc\n call f\n nop\n mv ra, s7\n"),
                    2 + 2 + 2);
@@ -151,7 +142,6 @@ static void calls_and_returns_are_free(void **state) {
 
 /* Found in MEM, two cycles behind decode, and two cycles more to fetch: three bubbles. */
 static void mispredictions_cost_three_cycles(void **state) {
-  (void)state;
   /* an indirect jump that goes somewhere else each time */
   assert_int_equal(cycles("la a1, 1f; la a2, 2f\n",
                           ".option norvc\n xor a3, a1, a2\n xor a1, a1, a3\n xor a2, a2, a3\n jr a1\n"
@@ -162,7 +152,6 @@ static void mispredictions_cost_three_cycles(void **state) {
 /* A function whose return is in the first word is fetched before the call pushes its return address. So the predictor takes
  * the return address of the call before it. */
 static void returns_of_one_word_functions_go_wrong(void **state) {
-  (void)state;
   const char *setup = "j 9f\n.p2align 2\nf: c.nop\n ret\n.option norvc\n9: mv s7, ra\n";
   assert_int_equal(cycles(setup, ".option norvc\n call f\n nop\n call f\n nop\n mv ra, s7\n"), 2 * 4 + 1 + 2 * 3);
 }
@@ -171,7 +160,6 @@ static void returns_of_one_word_functions_go_wrong(void **state) {
  * instruction of 32 bits and the target buffer knows a jump, it forgets all targets. Nearly all of twenty jumps to the
  * next word then cost a cycle. */
 static void a_full_queue_can_forget_all_targets(void **state) {
-  (void)state;
   /* the last time through, decode waits ten cycles for the product, with five packets behind it */
   static const char text[] =
       ".option push\n.option norvc\n addi a3, s11, -1\n seqz a3, a3\n slli a3, a3, 62\n mul a2, a3, a4\n"
@@ -188,14 +176,12 @@ static void a_full_queue_can_forget_all_targets(void **state) {
 /* Results of an addition (3 cycles) and of a sign injection (2) behind it want the one port in the same cycle: the
  * second is fetched again. */
 static void floating_point_results_take_turns(void **state) {
-  (void)state;
   const char *setup = ".option norvc\n fmv.w.x fa0, zero\n fmv.w.x fa1, zero\n";
   assert_int_equal(cycles(setup, ".option norvc\n fadd.s fa2, fa0, fa1\n nop\n fmv.s fa3, fa0\n nop\n"), 4);
   assert_int_equal(cycles(setup, ".option norvc\n fadd.s fa2, fa0, fa1\n fmv.s fa3, fa0\n nop\n nop\n"), 4 + 5);
 }
 
 static void writes_of_csrs_flush_the_pipeline(void **state) {
-  (void)state;
   assert_int_equal(cycles("", "csrr a1, instret\n mv a2, a1\n"), 3 + 1);
   assert_int_equal(cycles("", "csrwi fflags, 0\n nop\n"), 5 + 1);
   assert_int_equal(cycles("", "csrwi 0x8c2, 0\n nop\n"), 1 + 1);
@@ -203,7 +189,6 @@ static void writes_of_csrs_flush_the_pipeline(void **state) {
 
 /* A four-byte instruction that straddles two fetch words at the target of a jump comes a cycle later. */
 static void straddling_targets_cost_a_bubble(void **state) {
-  (void)state;
   assert_int_equal(cycles("", ".option norvc\n j 1f\n .p2align 2\n .option rvc\n c.nop\n .option norvc\n1: lui a0, 1\n "
                               "nop\n .option rvc\n c.nop\n"),
                    1 + 1 + 3);
@@ -212,7 +197,6 @@ static void straddling_targets_cost_a_bubble(void **state) {
 /* However far fetch is ahead: the buffer in front of decode takes one packet a cycle, and the first half of such an
  * instruction is alone in its packet. It moves up unseen only beside a compressed jump that is in the buffer. */
 static void straddling_loops_lose_a_cycle_each_time(void **state) {
-  (void)state;
   static const char loop[] = "li a0, 50\n .option norvc\n .p2align 2\n .option rvc\n c.nop\n"
                              "1: .option norvc\n addi a0, a0, -1\n .option rvc\n c.nop\n c.nop\n c.nop\n c.nop\n";
   char body[256];
@@ -273,7 +257,6 @@ static const machine idle = {.latency = 30};
 #define COMMAND ".insn r 0x7b, 3, 5, x0, a1, a2\n"
 
 static void commands_leave_one_a_cycle(void **state) {
-  (void)state;
   machine m = idle;
   rv64_ports ports = PORTS(m);
   assert_int_equal(cycles_with("li a1, 1; li a2, 2", X16(COMMAND), &ports), 16);
@@ -288,7 +271,6 @@ static void commands_leave_one_a_cycle(void **state) {
 
 /* A fence waits until the last command has left the pipeline, then for the coprocessor. */
 static void fences_wait(void **state) {
-  (void)state;
   machine m = idle;
   rv64_ports ports = PORTS(m);
   assert_int_equal(cycles_with("li a1, 1; li a2, 2", COMMAND "fence\n", &ports), 1 + 3 + 20 + 1);
@@ -296,7 +278,6 @@ static void fences_wait(void **state) {
 }
 
 static void a_command_that_waits_is_replayed(void **state) {
-  (void)state;
   static const char program[] =
       ".globl main\nmain: li a1, 1; li a2, 2\n .p2align 6\n li t0, 2\n1: csrr s8, cycle\n" COMMAND "csrr s9, cycle\n"
       "addi t0, t0, -1; bnez t0, 1b\n sub a0, s9, s8; la a1, C; sd a0, 0(a1); sd s8, 8(a1); li a0, 0; ret\n"
@@ -325,7 +306,6 @@ static void a_command_that_waits_is_replayed(void **state) {
 }
 
 static void a_refused_command_is_a_fault(void **state) {
-  (void)state;
   machine m = idle;
   rv64_ports ports = PORTS(m);
   rv64_memory memory;
@@ -341,7 +321,6 @@ static void a_refused_command_is_a_fault(void **state) {
 }
 
 static void results_of_commands_are_written(void **state) {
-  (void)state;
   machine m = idle;
   rv64_ports ports = PORTS(m);
   rv64_memory memory;
@@ -357,7 +336,6 @@ static void results_of_commands_are_written(void **state) {
  * beat after 30 cycles, and 3 from there to s2, where the next line's miss shows after 16 packets, a line of 16
  * instructions takes 16 + 30 + 3 or one more. */
 static void cold_code_fetches_line_by_line(void **state) {
-  (void)state;
   rv64_memory memory;
   machine m = idle;
   rv64_ports ports = PORTS(m);
@@ -380,7 +358,6 @@ static void cold_code_fetches_line_by_line(void **state) {
 
 /* A load miss is asked for in WB and issues again with the last beat; a dirty line must leave first. */
 static void data_misses_block(void **state) {
-  (void)state;
   rv64_memory memory;
   machine m = idle;
   rv64_ports ports = PORTS(m);
@@ -420,7 +397,6 @@ static bool takes_the_first(void *context, uint64_t cycle, uint64_t *line, bool 
 /* A line that the memory system takes away is missed again; of one that may only be read the right to write is asked
  * for. */
 static void data_lines_can_be_taken_away(void **state) {
-  (void)state;
   static const struct {
     const char *body;
     bool stays;
@@ -462,7 +438,6 @@ static bool loses_nothing(void *context, uint64_t cycle, uint64_t *line, bool *s
   return false;
 }
 static void accesses_wait_while_lines_are_taken_away(void **state) {
-  (void)state;
   static const char *const body[] = {COMMAND "ld a0, 0(sp); nop; nop; nop; nop; fence\n",
                                      COMMAND "sd a0, 0(sp); nop; nop; nop; nop; fence\n"};
   const char *setup = "li a1, 1; li a2, 2; addi sp, sp, -64; sd zero, 0(sp)";
@@ -501,7 +476,6 @@ static uint64_t at_the_end_of_a_line(const char *tail, machine *m) {
  * line has been through the pipeline (5 cycles to its second fetch) is the next line asked for, had 3 cycles after its
  * last beat or one more. Were fetch to refill on speculation, both would be on their way at the same time. */
 static void fetch_does_not_refill_ahead_of_a_load_that_waits(void **state) {
-  (void)state;
   machine m = idle;
   assert_in_range(at_the_end_of_a_line("csrr s8, cycle\n ld a0, 0(a1)\n nop\n nop\n", &m), 4 + 30 + 3 + 5 + 30 + 3 - 1,
                   4 + 30 + 3 + 5 + 30 + 4);
@@ -511,7 +485,6 @@ static void fetch_does_not_refill_ahead_of_a_load_that_waits(void **state) {
  * the last pass, whose branch is predicted, finds it missing: csrr + 1 is the branch, + 2 the nop, + 3 the instruction
  * there. */
 static void fetch_on_the_wrong_path_does_not_refill(void **state) {
-  (void)state;
   machine m = idle;
   assert_in_range(at_the_end_of_a_line("1: addi a2, a2, -1\n csrr s8, cycle\n bnez a2, 1b\n nop\n", &m), 3 + 5 + 30 + 3,
                   3 + 5 + 30 + 4);
@@ -519,7 +492,6 @@ static void fetch_on_the_wrong_path_does_not_refill(void **state) {
 
 /* A cache of four ways of one line each: five stores to lines of one set write back at least one. */
 static void dirty_lines_are_written_back(void **state) {
-  (void)state;
   rv64_memory memory;
   machine m = idle;
   rv64_ports ports = PORTS(m);
@@ -541,7 +513,6 @@ static void dirty_lines_are_written_back(void **state) {
 /* A direct-mapped cache of four lines: the load takes the place of the line that was just written, 12 cycles later than
  * the place of a clean one. */
 static void a_dirty_line_leaves_first(void **state) {
-  (void)state;
   static const uint64_t expected[] = {2 + 3 + 30, 2 + 3 + 30 + 12}; /* a hit, WB, last beat; the dirty line */
   for (int dirty = 0; dirty < 2; dirty++) {
     rv64_memory memory;
@@ -566,7 +537,6 @@ static void a_dirty_line_leaves_first(void **state) {
 }
 
 static void impossible_caches_are_refused(void **state) {
-  (void)state;
   rv64_memory memory;
   rv64_result result;
   tw_error error;
@@ -580,7 +550,6 @@ static void impossible_caches_are_refused(void **state) {
 }
 
 static void the_same_program_takes_the_same_time(void **state) {
-  (void)state;
   rv64_result first = {0};
   for (int i = 0; i < 3; i++) {
     rv64_memory memory;

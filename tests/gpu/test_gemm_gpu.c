@@ -110,7 +110,6 @@ static void expect_plan(const char *text, kernel_plan plan, bool right) {
 }
 
 static void float8_with_every_kind_of_scales(void **state) {
-  (void)state;
   static const char *const turned[] = {"", " b_transposed=1", " a_transposed=1 b_transposed=1 bias=row scale=0.5"};
   static const char *const types[] = {" a=e4m3 b=e4m3 c=bf16 acc=f32", " a=e5m2 b=e4m3 c=f32 acc=f32"};
   static const char *const scales[] = {"tensor", "row", "block"};
@@ -130,7 +129,6 @@ static void float8_with_every_kind_of_scales(void **state) {
 }
 
 static void sums_in_14_bits_pass_where_they_are_allowed(void **state) {
-  (void)state;
   expect_plan("gemm m=9 n=20 k=2048 b_transposed=1 a=e4m3 b=e4m3 c=f32 acc=f32", CUT14, false);
   expect_plan("gemm m=9 n=20 k=2048 b_transposed=1 arithmetic=fast_accum a=e4m3 b=e4m3 c=f32 acc=f32", CUT14, true);
   expect_plan("gemm m=9 n=20 k=2048 arithmetic=fast_accum scales=row a=e4m3 b=e4m3 c=bf16 acc=f32", CUT14, true);
@@ -138,7 +136,6 @@ static void sums_in_14_bits_pass_where_they_are_allowed(void **state) {
 }
 
 static void tf32_passes_where_it_is_allowed(void **state) {
-  (void)state;
   expect_plan("gemm m=9 n=20 k=50 a=f32 b=f32 c=f32 acc=f32", TF32, false);
   expect_plan("gemm m=9 n=20 k=50 arithmetic=tf32 a=f32 b=f32 c=f32 acc=f32", TF32, true);
   expect_plan("gemm m=9 n=20 k=4000 arithmetic=tf32 a=f32 b=f32 c=f32 acc=f32", TF32, true);
@@ -146,7 +143,6 @@ static void tf32_passes_where_it_is_allowed(void **state) {
 }
 
 static void gelu_is_what_its_formulas_say(void **state) {
-  (void)state;
   const tw_gemm g = {.c = TW_F32, .scale = 1, .gelu = TW_GELU_ERF}, h = {.c = TW_F32, .scale = 1, .gelu = TW_GELU_TANH};
   assert_true(fabs(tw_gemm_finish(&g, 1) - 0.8413447460685429) < 1e-15); /* the normal distribution at 1 */
   assert_true(fabs(tw_gemm_finish(&g, -1) + 0.15865525393145707) < 1e-15);
@@ -160,7 +156,6 @@ static void gelu_is_what_its_formulas_say(void **state) {
 }
 
 static void gated_units_are_what_their_formulas_say(void **state) {
-  (void)state;
   assert_true(fabs(tw_gemm_act(TW_GLU_SILU, 1) - 0.7310585786300049) < 1e-15);
   assert_true(fabs(tw_gemm_act(TW_GLU_SILU, -2) + 0.2384058440442351) < 1e-15);
   assert_true(fabs(tw_gemm_act(TW_GLU_GELU_ERF, 1) - 0.8413447460685429) < 1e-15);
@@ -183,7 +178,6 @@ static void gated_units_are_what_their_formulas_say(void **state) {
 }
 
 static void pairs_are_rotated_by_their_positions(void **state) {
-  (void)state;
   static const char *const texts[] = {
       "gemm m=20 n=40 k=40 rotary=halves head=8 heads=4 positions=7 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
       "gemm m=9 n=48 k=300 rotary=interleaved head=6 heads=8 positions=9 scale=0.5 a=f32 b=f32 c=f32 acc=f32",
@@ -239,7 +233,6 @@ static void expect_quantized(const char *text, tw_type type, tw_scale_rule rule,
 }
 
 static void activations_are_quantized_to_the_bit(void **state) {
-  (void)state;
   static const struct {
     const char *text;
     tw_type type;
@@ -300,7 +293,6 @@ static void expect_packed(const char *text, int off, bool right) {
 }
 
 static void packed_weights_are_what_their_format_says(void **state) {
-  (void)state;
   static const char *const cases[] = {"gemm m=5 n=70 k=200 packed=1 a=bf16 b=mxfp4 c=f32 acc=f32",
                                       "gemm m=3 n=40 k=192 packed=1 group=64 bias=row a=bf16 b=i4 c=bf16 acc=f32",
                                       "gemm m=3 n=40 k=300 packed=1 a=f32 b=ternary c=f32 acc=f32"};
@@ -311,7 +303,6 @@ static void packed_weights_are_what_their_format_says(void **state) {
 }
 
 static void impossible_problems_are_refused(void **state) {
-  (void)state;
   op_expect_refused("gemm m=4 n=4 k=4 gelu=erf relu=1 a=f32 b=f32 c=f32 acc=f32", "exclude each other");
   op_expect_refused("gemm m=4 n=4 k=4 gelu=erf a=i8 b=i8 c=i8 acc=i32", "gelu needs c");
   op_expect_refused("gemm m=4 n=4 k=4 scales=row a=f32 b=f32 c=f32 acc=f32", "scales needs");

@@ -415,7 +415,6 @@ static void need_compiler(void) {
 }
 
 static void kernels_are_right(void **state) {
-  (void)state;
   need_compiler();
   for (int i = 0; i < CASES; i++) {
     tw_error error = {0};
@@ -425,7 +424,6 @@ static void kernels_are_right(void **state) {
 }
 
 static void pipelines_with_the_fewest_stages_end(void **state) {
-  (void)state;
   need_compiler();
   for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++) {
     tw_error error = {0};
@@ -465,7 +463,6 @@ static void a_missing_wait_or_barrier_is_found(void **state) {
       {swap_units, "full[then.slot].wait(then.parity);", "", ""},
       {"tile keys=64 consumers=1;stages 1", "k_empty[at_k.slot].arrive();", ";", deadlock},
   };
-  (void)state;
   need_compiler();
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     tw_error error = {0};
@@ -476,7 +473,6 @@ static void a_missing_wait_or_barrier_is_found(void **state) {
 }
 
 static int remove_machine(void **state) {
-  (void)state;
   if (machine) tw_directory_remove(machine);
   free(machine);
   return 0;

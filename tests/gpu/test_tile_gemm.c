@@ -81,7 +81,6 @@ static void check_map(const tw_launch_map *m, int64_t tile_bytes, int64_t row_by
 }
 
 static void launches_fit_their_plans(void **state) {
-  (void)state;
   int legal = 0;
   for (int i = 0; i < PROBLEMS; i++)
     for (int j = 0; j < SCHEDULES; j++) {
@@ -111,7 +110,6 @@ static void launches_fit_their_plans(void **state) {
 }
 
 static void a_new_tile_keeps_what_fits_any(void **state) {
-  (void)state;
   const tw_problem p = gemm_of("m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32");
   const tw_schedule s =
       schedule_of("tile m=64 n=64;products 6;rasterize n=4;epilogue_stages 2;stages 2;split_k 2;tile m=128 n=128");
@@ -123,7 +121,6 @@ static void a_new_tile_keeps_what_fits_any(void **state) {
 
 /* Every element of C belongs to one tile, whatever the band: place_of of tile_core.cuh, said again. */
 static void bands_visit_every_tile_once(void **state) {
-  (void)state;
   for (int rows = 1; rows < 12; rows++)
     for (int cols = 1; cols < 12; cols++)
       for (int band = -9; band <= 9; band++) {
@@ -142,7 +139,6 @@ static void bands_visit_every_tile_once(void **state) {
 }
 
 static void every_kernel_compiles(void **state) {
-  (void)state;
   tw_error error;
   if (cuda_need_compiler(&error) != TW_OK) {
     print_message("%s\n", error.text);
@@ -190,7 +186,6 @@ static void sums_and_factors_in_parts_compile(void **state) {
       {"m=1000 n=1288 k=720 a=e4m3 b=e4m3 c=bf16 acc=f32 a_transposed=1 arithmetic=fast_accum scales=block",
        "tile m=256 n=128;repack;cluster n=2", 3, 2},
   };
-  (void)state;
   tw_error error;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tw_problem p = gemm_of(cases[i].problem);
@@ -242,7 +237,6 @@ static void kernels_of_few_rows_compile(void **state) {
       {"m=21 n=300 k=1000 a=f16 b=f16 c=f32 acc=f32 b_transposed=1 relu=1",
        "skinny n=16 k=256 rows=16 warps=8;split_k 3", 64},
   };
-  (void)state;
   tw_error error;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tw_problem p = gemm_of(cases[i].problem);
@@ -275,7 +269,6 @@ static void kernels_of_slices_compile(void **state) {
       "m=1 n=1000 k=2816 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1",
       "m=2 n=1000 k=2816 a=bf16 b=ternary c=f32 acc=f32 packed=1",
   };
-  (void)state;
   tw_error error;
   char *source;
   tw_launch l;
@@ -328,7 +321,6 @@ static void kernels_of_swap_ab_compile(void **state) {
        "swap_ab n=64 k=1024 consumers=2"},
       {"m=8 n=8192 k=8192 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=mma", "swap_ab n=64 k=512 consumers=4"},
   };
-  (void)state;
   tw_error error;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tw_problem p = gemm_of(cases[i].problem);
@@ -359,7 +351,6 @@ static void refused(const tw_tile_family *family, const char *problem, const cha
 }
 
 static void what_few_rows_cannot_be_is_refused(void **state) {
-  (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   const char *i4 = "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=96";
   const char *groups = "m=4 n=512 k=4608 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=384";
@@ -402,7 +393,6 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
 }
 
 static void what_slices_cannot_be_is_refused(void **state) {
-  (void)state;
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   refused(&tw_tile_sliced_k, mx, "register_prefetch 2", "'sliced_k n=64 rows=16 warps=8' before it");
   refused(&tw_tile_sliced_k, mx, "sliced_k n=24", "multiples of 16");
@@ -428,7 +418,6 @@ static void what_slices_cannot_be_is_refused(void **state) {
 static void menus_offer_few_rows(void **state) {
   static const char *const problem[] = {"m=4 n=4096 k=4096 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
                                         "m=4 n=4096 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1"};
-  (void)state;
   for (int packed = 0; packed < 2; packed++)
     for (int begun = 0; begun < 2; begun++) {
       const tw_problem p = gemm_of(problem[packed]);
@@ -455,7 +444,6 @@ static void menus_offer_few_rows(void **state) {
 }
 
 static void the_example_compiles(void **state) {
-  (void)state;
   tw_error error;
   char *source;
   size_t length;
@@ -471,7 +459,6 @@ static void the_example_compiles(void **state) {
 }
 
 static void what_cannot_be_is_refused(void **state) {
-  (void)state;
   const tw_tile_family *gemm = &tw_tile_gemm;
   const char *nt = problems[0], *nn = problems[1], *odd = problems[4];
   refused(gemm, nt, "stages 4", "'tile m=128 n=256 k=64 consumers=2' before it");
@@ -511,7 +498,6 @@ static double predict(const void *with, const void *plan) {
 }
 
 static void the_menu_offers_what_is_legal(void **state) {
-  (void)state;
   const tw_problem p = gemm_of(problems[0]);
   const tw_schedule s = schedule_of("tile m=128 n=128");
   tw_menu menu;

@@ -93,7 +93,6 @@ static void read_launch(const char *source, const tw_problem *p, tw_launch *l) {
 
 /* Every element has a thread, and what barriers are told to expect is what the boxes of the maps bring. */
 static void launches_cover_their_problems(void **state) {
-  (void)state;
   for (int i = 0; i < CASES; i++) {
     const tw_problem p = problem_of(cases[i].problem);
     const tw_schedule s = schedule_of(cases[i].schedule);
@@ -159,7 +158,6 @@ static void launches_cover_their_problems(void **state) {
 }
 
 static void every_kernel_compiles(void **state) {
-  (void)state;
   tw_error error = {0};
   if (cuda_need_compiler(&error) != TW_OK) {
     print_message("%s\n", error.text);
@@ -192,7 +190,6 @@ static void refused(const char *problem, const char *schedule, const char *words
 }
 
 static void what_cannot_be_is_refused(void **state) {
-  (void)state;
   const char *attention = cases[0].problem, *backward = cases[7].problem, *rotary = cases[9].problem,
              *norm = cases[12].problem;
   refused(attention, "pingpong", "before it");
@@ -248,7 +245,6 @@ static void what_cannot_be_is_refused(void **state) {
 
 /* A search begins with the empty schedule: it has a kernel, and steps that lead on. */
 static void every_op_has_a_plainest_kernel(void **state) {
-  (void)state;
   const tw_target *t = tw_target_find("cuda-h100-sxm"), *old = tw_target_find("cuda-a100-sxm");
   const tw_schedule none = {0};
   for (int i = 0; i < CASES; i++) {
@@ -274,7 +270,6 @@ static void every_op_has_a_plainest_kernel(void **state) {
 }
 
 static void menus_offer_what_is_legal(void **state) {
-  (void)state;
   for (int i = 0; i < CASES; i += 4) {
     const tw_problem p = problem_of(cases[i].problem);
     const tw_schedule s = schedule_of(cases[i].schedule);
@@ -305,7 +300,6 @@ static void short_sums_are_not_offered_three_products(void **state) {
             {"conv2d n=2 c=128 h=20 w=33 k=24 r=3 s=3 a=f32 b=f32 out=f32 acc=f32", "tile x=8 y=8 n=32", true},
             {"gemm m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128", false},
             {"gemm m=512 n=512 k=2048 a=f32 b=f32 c=f32 acc=f32", "tile m=128 n=128;products 6", true}};
-  (void)state;
   for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
     const tw_problem p = problem_of(of[i].problem);
     const tw_schedule s = schedule_of(of[i].schedule);

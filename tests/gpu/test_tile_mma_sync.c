@@ -83,7 +83,6 @@ static void emit(const kernel_case *c, char **source, tw_launch *launch) {
 }
 
 static void launches_fit_their_plans(void **state) {
-  (void)state;
   for (int i = 0; i < CASES; i++) {
     const tw_problem p = problem_of(cases[i].problem);
     const tw_schedule s = schedule_of(cases[i].schedule);
@@ -172,7 +171,6 @@ static void to_ptx(const kernel_case *c, const char *directory) {
 }
 
 static void every_kernel_compiles(void **state) {
-  (void)state;
   tw_error error = {0};
   char *directory;
   if (cuda_need_compiler(&error) == TW_OK) {
@@ -212,7 +210,6 @@ static void refused(const cuda_config *c, const char *problem, const char *sched
 }
 
 static void what_cannot_be_is_refused(void **state) {
-  (void)state;
   refused(&a100, NT, "stages 4", "requires 'tile");
   refused(&a100, "gemm m=8 n=64 k=256 a=bf16 b=mxfp4 c=bf16 packed=1 b_transposed=1", "tile m=64 n=64",
           "packed weights require");
@@ -245,7 +242,6 @@ static void what_cannot_be_is_refused(void **state) {
 }
 
 static void menus_offer_what_is_legal(void **state) {
-  (void)state;
   for (int i = 0; i < CASES; i += 3) {
     const tw_problem p = problem_of(cases[i].problem);
     for (int begun = 0; begun <= 1; begun++) {

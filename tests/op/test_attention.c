@@ -175,7 +175,6 @@ static void backward(const op_run *r, kernel_plan plan) {
 }
 
 static void known_answers(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "attention b=1 hq=1 hkv=1 sq=1 sk=2 d=2 scale=1 a=f32", 1);
   memcpy(r.data.buffer[TW_ATTENTION_Q], (float[]){1, 0}, 8);
@@ -190,7 +189,6 @@ static void known_answers(void **state) {
 
 /* The gradient is what the forward pass's outputs change by: central differences of sum(dO O). */
 static void the_backward_pass_is_the_gradient_of_the_forward_pass(void **state) {
-  (void)state;
 #define SHAPE " b=1 hq=4 hkv=2 sq=3 sk=5 d=4 causal=1 a=f32"
   op_run f, g;
   op_run_make(&f, "attention" SHAPE, 3);
@@ -262,7 +260,6 @@ static void expect_plans(const char *text, void (*kernel)(const op_run *, kernel
 }
 
 static void honest_forward_kernels_pass_and_wrong_ones_do_not(void **state) {
-  (void)state;
   static const char *const texts[] = {
       "attention b=2 hq=4 hkv=2 sq=33 sk=70 d=64 a=bf16",
       "attention b=1 hq=2 hkv=2 sq=65 sk=65 d=128 causal=1 a=bf16",
@@ -283,7 +280,6 @@ static void honest_forward_kernels_pass_and_wrong_ones_do_not(void **state) {
 }
 
 static void honest_backward_kernels_pass_and_wrong_ones_do_not(void **state) {
-  (void)state;
   static const char *const texts[] = {
       "attention pass=backward b=1 hq=4 hkv=2 sq=33 sk=70 d=64 a=bf16",
       "attention pass=backward b=1 hq=1 hkv=1 sq=65 sk=65 d=128 causal=1 a=bf16",
@@ -298,7 +294,6 @@ static void honest_backward_kernels_pass_and_wrong_ones_do_not(void **state) {
 }
 
 static void a_sample_and_the_survey_find_wrong_blocks(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "attention b=2 hq=4 hkv=2 sq=256 sk=256 d=32 causal=1 a=bf16", 5);
   forward(&r, RIGHT);
@@ -338,7 +333,6 @@ static void a_sample_and_the_survey_find_wrong_blocks(void **state) {
 }
 
 static void cost_counts_what_is_seen(void **state) {
-  (void)state;
   tw_problem p = op_problem("attention b=2 hq=4 hkv=2 sq=3 sk=5 d=8 a=bf16");
   assert_true(p.op->operations(&p) == 2 * 2 * 4 * 3 * 5 * 8);
   assert_true(p.op->bytes(&p) == 2 * (2 * 2 * 4 * 3 * 8 + 2 * 2 * 2 * 5 * 8) + 4 * 2 * 4 * 3);
@@ -358,7 +352,6 @@ static void cost_counts_what_is_seen(void **state) {
 
 /* Lengths differ, are within sq and sk, and have the least sum that costs count; pages are a permutation. */
 static void lengths_and_pages_are_legal(void **state) {
-  (void)state;
   for (int seed = 1; seed < 40; seed++) {
     tw_error error = {0};
     tw_case c;
@@ -389,7 +382,6 @@ static void lengths_and_pages_are_legal(void **state) {
 }
 
 static void impossible_problems_are_refused(void **state) {
-  (void)state;
   op_expect_refused("attention b=1 hq=4 hkv=2 sq=3 sk=5 d=8 pitch=31 a=f32", "at least the 32 elements");
   op_expect_refused("attention b=1 hq=4 hkv=2 sq=3 sk=5 d=8 pitch=64 page=2 a=f32", "requires page=0");
   op_expect_refused("attention b=1 hq=4 hkv=2 sq=3 sk=5 d=8 pitch=64 pass=backward a=f32", "do not support pitch=64");

@@ -99,7 +99,6 @@ static bool matters(const op_run *r, kernel_plan plan) {
 }
 
 static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
-  (void)state;
 #define F32 " a=f32 b=f32 out=f32 acc=f32"
   static const char *const texts[] = {
       "conv2d n=2 h=13 w=11 c=3 k=5 r=5 s=3 stride=2 pad=2 bias=row image_layout=nchw weight_layout=kcrs" F32,
@@ -129,7 +128,6 @@ static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
 }
 
 static void large_outputs_are_sampled_and_surveyed(void **state) {
-  (void)state;
   static const char *const texts[] = {
       "conv2d n=2 h=40 w=40 c=8 k=64 r=3 s=3 image_layout=nchw weight_layout=kcrs" F32,
       "conv3d n=1 d=12 h=12 w=12 c=3 k=64 t=3 r=3 s=3 image_layout=ncdhw weight_layout=kctrs" F32,
@@ -153,7 +151,6 @@ static void large_outputs_are_sampled_and_surveyed(void **state) {
 
 /* The largest of each window of a convolution without pooling. */
 static void pooled_elements_are_the_largest_of_their_windows(void **state) {
-  (void)state;
 #define CONVOLUTION "conv2d n=2 h=9 w=11 c=3 k=5 r=3 s=2 pad=1 relu=1 image_layout=nchw weight_layout=kcrs" F32
   op_run plain, pooled;
   op_run_make(&plain, CONVOLUTION, 4);
@@ -180,7 +177,6 @@ static void pooled_elements_are_the_largest_of_their_windows(void **state) {
 
 /* int8 with pooling: single elements are those of the whole reference. */
 static void integers_are_exact_element_by_element(void **state) {
-  (void)state;
   static const char *const texts[] = {
       "conv2d n=1 h=12 w=12 c=8 k=9 r=3 s=3 pad=1 scale=0.05 bias=row relu=1 pool=2 a=i8 b=i8 out=i8 acc=i32",
       "conv2d n=2 h=9 w=9 c=8 k=9 r=3 s=3 stride=2 weight_layout=krsc a=i8 b=i8 out=i32 acc=i32"};
@@ -200,7 +196,6 @@ static void integers_are_exact_element_by_element(void **state) {
 }
 
 static void cost_and_refusals(void **state) {
-  (void)state;
   const tw_problem p = op_problem("conv3d n=16 d=64 h=64 w=64 c=3 k=64 t=3 r=3 s=3" F32);
   assert_true(p.op->operations(&p) == 16.0 * 62 * 62 * 62 * 64 * 81);
   op_expect_refused("conv3d n=1 d=2 h=6 w=7 c=4 k=3 t=3 r=2 s=3" F32, "larger than the input");

@@ -84,7 +84,6 @@ static void expect_plain_result(const char *text) {
 }
 
 static void reference_is_what_plain_loops_say(void **state) {
-  (void)state;
   static const char *const shapes[] = {"n=1 h=1 w=1 c=1 k=1 r=1 s=1",
                                        "n=2 h=9 w=7 c=5 k=3 r=3 s=3 pad=1",
                                        "n=1 h=12 w=40 c=17 k=66 r=1 s=1",
@@ -107,7 +106,6 @@ static void reference_is_what_plain_loops_say(void **state) {
 }
 
 static void pooling_takes_the_largest_of_each_window(void **state) {
-  (void)state;
   expect_plain_result("n=2 h=8 w=8 c=5 k=7 r=3 s=3 pad=1 pool=2" I8);
   expect_plain_result(
       "n=1 h=16 w=15 c=3 k=20 r=7 s=7 stride=2 pad=3 pool=3 pool_stride=2 pool_pad=1 relu=1 bias=row" I8);
@@ -117,7 +115,6 @@ static void pooling_takes_the_largest_of_each_window(void **state) {
 
 /* All results are negative: padding that won as 0 would show. */
 static void what_pools_outside_the_image_never_wins(void **state) {
-  (void)state;
   tw_problem problem = parse("n=1 h=4 w=4 c=1 k=1 r=1 s=1 pool=3 pool_stride=2 pool_pad=1" I8);
   tw_conv2d v = tw_conv2d_of(&problem);
   int8_t input[16], weights[1] = {-1}, output[4];
@@ -128,7 +125,6 @@ static void what_pools_outside_the_image_never_wins(void **state) {
 }
 
 static void sizes_of_the_output_follow_from_those_of_the_input(void **state) {
-  (void)state;
   tw_problem problem = parse("n=4 h=58 w=58 c=64 k=64 r=3 s=3" I8);
   tw_conv2d v = tw_conv2d_of(&problem);
   assert_int_equal(v.p, 56);
@@ -146,7 +142,6 @@ static void sizes_of_the_output_follow_from_those_of_the_input(void **state) {
 }
 
 static void result_does_not_depend_on_threads_and_only_on_the_seed(void **state) {
-  (void)state;
   tw_problem problem = parse("n=2 h=20 w=20 c=20 k=70 r=3 s=3 pad=1 bias=row" I8);
   tw_case one = make_case(&problem, 5, 1), four = make_case(&problem, 5, 4), other = make_case(&problem, 6, 1);
   for (size_t i = 0; i < one.n_operands; i++) {
@@ -174,7 +169,6 @@ static void expect_informative(const char *text) {
 }
 
 static void inputs_make_results_that_tell_much(void **state) {
-  (void)state;
   expect_informative("n=1 h=30 w=30 c=64 k=64 r=3 s=3" I8);
   expect_informative("n=1 h=14 w=14 c=256 k=64 r=3 s=3 pad=1 bias=row" I8);
   expect_informative("n=1 h=32 w=32 c=3 k=64 r=7 s=7 stride=2 pad=3" I8);
@@ -184,7 +178,6 @@ static void inputs_make_results_that_tell_much(void **state) {
 }
 
 static void comparison_finds_one_wrong_element(void **state) {
-  (void)state;
   tw_problem problem = parse("n=2 h=6 w=5 c=3 k=7 r=3 s=3" I8);
   tw_case c = make_case(&problem, 3, 1);
   tw_error error = {0};
@@ -220,7 +213,6 @@ static void expect_refused(const char *text, const char *message) {
 #define SHAPE "n=1 h=8 w=8 c=4 k=4 r=3 s=3"
 
 static void bad_values_of_every_key_are_refused(void **state) {
-  (void)state;
   static const char *const sizes[] = {"n", "h", "w", "c", "k", "r", "s"};
   for (size_t i = 0; i < 7; i++) {
     char text[256] = "", range[64];
@@ -253,7 +245,6 @@ static void bad_values_of_every_key_are_refused(void **state) {
 }
 
 static void impossible_problems_are_refused(void **state) {
-  (void)state;
   expect_refused(SHAPE, "conv2d does not support a=none");
   expect_refused(SHAPE " a=f32 b=f32 out=i8 acc=f32", "conv2d does not support a=f32 b=f32 out=i8");
   expect_refused("n=1 h=8 w=8 c=4 k=4 r=9 s=3" I8, "larger than the input");
@@ -270,7 +261,6 @@ static void impossible_problems_are_refused(void **state) {
 }
 
 static void cost_counts_multiply_accumulates_and_every_operand_once(void **state) {
-  (void)state;
   tw_problem problem = parse("n=2 h=10 w=9 c=3 k=5 r=3 s=3 bias=row" I8);
   assert_true(problem.op->operations(&problem) == 2 * 8 * 7 * 5 * 27);
   assert_true(problem.op->bytes(&problem) == 2 * 10 * 9 * 3 + 27 * 5 + 20 + 2 * 8 * 7 * 5);

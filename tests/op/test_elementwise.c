@@ -20,7 +20,6 @@ static void known_answers(void **state) {
       {"softsign", {0, 100.0 / 101, -100.0 / 101, 1.0 / 3}},
       {"scale alpha=-3", {0, -300, 300, -1.5}},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     op_run r;
     char text[100];
@@ -65,7 +64,6 @@ enum { FUNCTIONS = sizeof names / sizeof *names };
 
 static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
   static const char *const types[] = {"f32", "bf16", "f16"};
-  (void)state;
   for (int f = 0; f < FUNCTIONS; f++)
     for (int t = 0; t < 3; t++) {
       char text[120];
@@ -87,7 +85,6 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
 /* The divisor is an operand. */
 static void a_quotient_is_by_the_operand(void **state) {
   op_run r;
-  (void)state;
   op_run_make(&r, "elementwise rows=9 cols=70 f=divide a=f32", 7);
   const double s = op_get(&r, 1, 0);
   assert_true(fabs(s) > 0.25 && fabs(s) < 1.75);
@@ -99,7 +96,6 @@ static void a_quotient_is_by_the_operand(void **state) {
 }
 
 static void bad_keys_are_refused(void **state) {
-  (void)state;
   op_expect_refused("elementwise rows=4 cols=4 a=i8", "elementwise does not support a=i8; expected f32, f16 or bf16");
   op_expect_refused("elementwise rows=1073741824 cols=8000000 a=f32", "rows times cols must be at most 2^40");
   op_expect_refused("elementwise rows=4 cols=4 f=hard_tanh alpha=-2 a=f32", "hard_tanh requires beta <= alpha");

@@ -6,7 +6,6 @@
 enum { X, G };
 
 static void known_answers(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "gate rows=1 cols=3 a=f32", 1);
   const float x[6] = {0, 100, -100, 5, 3, 7};
@@ -27,7 +26,6 @@ static void known_answers(void **state) {
 
 /* Without limits for arguments whose square overflows. */
 static void a_slope_that_overflows_is_wrong(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "gate rows=9 cols=70 act=gelu_tanh pass=backward a=bf16", 7);
   op_run_reference(&r);
@@ -74,7 +72,6 @@ static void compute(const op_run *r, int kind, bool backward, plan how) {
 }
 
 static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
-  (void)state;
   static const char *const acts[] = {"silu", "gelu_erf", "gelu_tanh"}, *const types[] = {"f32", "bf16", "f16"};
   for (int kind = 0; kind < 3; kind++)
     for (int backward = 0; backward < 2; backward++) {
@@ -98,7 +95,6 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
 }
 
 static void bad_keys_are_refused(void **state) {
-  (void)state;
   op_expect_refused("gate rows=4 cols=4 a=i8", "gate does not support a=i8; expected f32, f16 or bf16");
   op_expect_refused("gate rows=1073741824 cols=8000000 a=f32", "rows times cols must be at most 2^40");
 }

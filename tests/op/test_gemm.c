@@ -79,7 +79,6 @@ static void expect_plain_result(const char *text) {
 #define F32 " a=f32 b=f32 c=f32 acc=f32"
 
 static void reference_is_what_plain_loops_say(void **state) {
-  (void)state;
   static const char *const shapes[] = {"m=1 n=1 k=1",       "m=33 n=65 k=17", "m=100 n=37 k=129",
                                        "m=64 n=128 k=1100", "m=1 n=70 k=5",   "m=70 n=1 k=2100"};
   static const char *const variants[] = {"", " a_transposed=1", " b_transposed=1 bias=row",
@@ -98,7 +97,6 @@ static void reference_is_what_plain_loops_say(void **state) {
 }
 
 static void narrow_weights_are_integers_of_their_range(void **state) {
-  (void)state;
   expect_plain_result("m=33 n=65 k=17 a=i8 b=i4 c=i32 acc=i32");
   expect_plain_result("m=33 n=65 k=17 a=i8 b=ternary c=i32 acc=i32 b_transposed=1");
   expect_plain_result("m=33 n=65 k=17 a=i8 b=ternary c=i8 acc=i32 scale=0.5");
@@ -116,7 +114,6 @@ static void narrow_weights_are_integers_of_their_range(void **state) {
 }
 
 static void rounding_is_to_nearest_even_and_saturates(void **state) {
-  (void)state;
   assert_int_equal(tw_round_i8(1, 0.5f, false), 0);
   assert_int_equal(tw_round_i8(3, 0.5f, false), 2);
   assert_int_equal(tw_round_i8(5, 0.5f, false), 2);
@@ -144,7 +141,6 @@ static void rounding_is_to_nearest_even_and_saturates(void **state) {
 }
 
 static void result_does_not_depend_on_threads_and_only_on_the_seed(void **state) {
-  (void)state;
   tw_problem problem = parse("m=130 n=150 k=90" I8);
   tw_case one = make_case(&problem, 5, 1), four = make_case(&problem, 5, 4), other = make_case(&problem, 6, 1);
   for (size_t i = 0; i < one.n_operands; i++) {
@@ -188,14 +184,12 @@ static void expect_informative_16(const char *text) {
 }
 
 static void results_of_16_bits_tell_much(void **state) {
-  (void)state;
   expect_informative_16("m=128 n=128 k=512" I16);
   expect_informative_16("m=128 n=128 k=512" I16_I16);
   expect_informative_16("m=128 n=128 k=512 scale=0.0078125 b_transposed=1" I16_I16);
 }
 
 static void inputs_make_results_that_tell_much(void **state) {
-  (void)state;
   expect_informative("m=64 n=64 k=1" I8);
   expect_informative("m=64 n=64 k=16" I8);
   expect_informative("m=128 n=128 k=512" I8);
@@ -238,7 +232,6 @@ static void damage_f32_much(const tw_gemm *g, void *C) { ((float *)C)[3 * g->ldc
 static void damage_f32_poison(const tw_gemm *g, void *C) { memset((float *)C + g->ldc, TW_POISON, 4 * (size_t)g->n); }
 
 static void comparison_finds_one_wrong_element(void **state) {
-  (void)state;
   expect_compare("m=20 n=30 k=40" I8, damage_nothing, NULL);
   expect_compare("m=20 n=30 k=40" I8, damage_one_i8, "C[7][9]");
   expect_compare("m=20 n=30 k=40" I8, damage_one_i8, "1 of 600 elements");
@@ -253,7 +246,6 @@ static void comparison_finds_one_wrong_element(void **state) {
 }
 
 static void comparison_finds_changed_inputs(void **state) {
-  (void)state;
   tw_problem problem = parse("m=4 n=4 k=4" I8);
   tw_case c = make_case(&problem, 3, 1);
   int8_t changed[16];
@@ -268,7 +260,6 @@ static void comparison_finds_changed_inputs(void **state) {
 
 /* The simplest f32 kernel there is must pass at every depth. */
 static void binary32_accumulation_is_within_the_bound(void **state) {
-  (void)state;
   static const char *const texts[] = {"m=9 n=9 k=1" F32, "m=9 n=9 k=100 bias=row" F32, "m=9 n=9 k=30000 scale=3" F32};
   for (size_t t = 0; t < 3; t++) {
     tw_problem problem = parse(texts[t]);
@@ -300,7 +291,6 @@ static void expect_refused(const char *text, const char *message) {
 }
 
 static void impossible_problems_are_refused(void **state) {
-  (void)state;
   expect_refused("m=4 n=4 k=4", "does not support");
   expect_refused("m=4 n=4 k=4 a=i8 b=u8 c=i8 acc=i32", "does not support");
   expect_refused("m=4 n=4 k=4 a=i8 b=ternary c=f32 acc=i32", "does not support");
@@ -316,7 +306,6 @@ static void impossible_problems_are_refused(void **state) {
 }
 
 static void cost_counts_multiply_accumulates_and_every_operand_once(void **state) {
-  (void)state;
   tw_problem problem = parse("m=10 n=20 k=30 bias=row lda=100" I8);
   assert_true(problem.op->operations(&problem) == 6000);
   assert_true(problem.op->bytes(&problem) == 300 + 600 + 80 + 200);
@@ -327,7 +316,6 @@ static void an_interrupt_ends_the_reference(void **state) {
   volatile int flag = 0;
   tw_case c;
   tw_error error;
-  (void)state;
   const tw_stop stop = {.interrupt = &flag};
   assert_null(tw_stop_by(&stop));
   assert_int_equal(tw_case_make(&p, 1, 1, &c, &error), TW_OK);

@@ -39,7 +39,6 @@ static void expect_exact(const char *text) {
 }
 
 static void exact_elements_are_those_of_the_reference(void **state) {
-  (void)state;
   expect_exact("gemm m=33 n=50 k=70 a=f32 b=f32 c=f32 acc=f32");
   expect_exact("gemm m=33 n=50 k=70 a=bf16 b=bf16 c=bf16 acc=f32 a_transposed=1 bias=full scale=-0.5");
   expect_exact("gemm m=33 n=50 k=70 a=f16 b=f16 c=f16 acc=f32 b_transposed=1 bias=row relu=1 lda=80 ldb=90 ldc=64");
@@ -112,7 +111,6 @@ static void expect_found(const char *text, double budget) {
 }
 
 static void sums_with_random_signs_find_what_is_wrong(void **state) {
-  (void)state;
   expect_found("gemm m=64 n=512 k=300 a=f32 b=f32 c=f32 acc=f32", 1e9);
   expect_found("gemm m=64 n=512 k=300 a=bf16 b=bf16 c=bf16 acc=f32", 1e9);
   expect_found("gemm m=64 n=512 k=300 a=f16 b=f16 c=f16 acc=f32", 64 * 300); /* one segment */
@@ -122,7 +120,6 @@ static void sums_with_random_signs_find_what_is_wrong(void **state) {
 
 /* An integer is wrong by 1 somewhere: every choice of signs tells. */
 static void integers_are_surveyed_exactly(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "gemm m=100 n=700 k=900 a=i8 b=i8 c=i32 acc=i32", 3);
   op_run_reference(&r);
@@ -133,7 +130,6 @@ static void integers_are_surveyed_exactly(void **state) {
 }
 
 static void a_result_says_what_was_looked_at(void **state) {
-  (void)state;
   op_run r;
   tw_coverage c;
   tw_error error;

@@ -53,7 +53,6 @@ static void the_order_is_that_of_aiter(void **state) {
   static double row[K], plain_row[K];
   static uint8_t codes[N * K / 2], scales[N * BLOCKS], expected[N * K / 2], expected_scales[PADDED * PADDED_BLOCKS],
       shuffled[N * K / 2], shuffled_scales[PADDED * PADDED_BLOCKS];
-  (void)state;
   fill(3, x);
   const tw_gemm_packed plain = planes_of("gemm m=4 n=48 k=320 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1");
   const tw_gemm_packed aiter = planes_of("gemm m=4 n=48 k=320 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=aiter");
@@ -121,7 +120,6 @@ static void expect_registers(const char *type, int bits, const char *keys) {
   }
 }
 static void the_order_of_registers_is_that_of_the_instruction(void **state) {
-  (void)state;
   expect_registers("i4", 4, "group=64");
   expect_registers("mxfp4", 4, "");
   expect_registers("ternary", 2, "");
@@ -132,7 +130,6 @@ static void codes_multiply_as_their_numbers(void **state) {
   op_run packed, plain;
   void *buffer[TW_OPERANDS_MAX];
   tw_error error = {0};
-  (void)state;
   op_run_make(&packed, "gemm m=20 n=64 k=256 a=mxfp4 b=mxfp4 c=f32 acc=f32 bias=row packed=1 shuffle=aiter", 5);
   op_run_make(&plain, "gemm m=20 n=64 k=256 a=mxfp4 b=mxfp4 c=f32 acc=f32 bias=row b_transposed=1", 5);
   const tw_gemm g = tw_gemm_of(&packed.problem);
@@ -156,7 +153,6 @@ static void codes_multiply_as_their_numbers(void **state) {
 }
 
 static void impossible_orders_are_refused(void **state) {
-  (void)state;
   op_expect_refused("gemm m=4 n=48 k=320 a=bf16 b=mxfp4 c=f32 acc=f32 shuffle=aiter", "requires packed=1");
   op_expect_refused("gemm m=4 n=48 k=320 a=bf16 b=mxfp8 c=f32 acc=f32 packed=1 shuffle=aiter",
                     "requires packed=1, b=mxfp4");

@@ -47,7 +47,6 @@ static double reach(const op_run *r, int64_t at, double direction) {
 static double reach_of(const op_run *r, int64_t at) { return fmax(reach(r, at, 1), reach(r, at, -1)); }
 
 static void no_tolerance_is_looser_than_it_was(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++) {
     op_run r;
     void *buffer[TW_OPERANDS_MAX];

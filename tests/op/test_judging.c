@@ -219,7 +219,6 @@ static int is_missing(const char *document, const char *types, int bits, int bit
 }
 
 static void the_table_is_true(void **state) {
-  (void)state;
   char *document;
   tw_error error;
   if (tw_file_read(TW_TEST_DATA "/../../docs/explain/judging.md", 1 << 20, &document, NULL, &error) != TW_OK)
@@ -282,7 +281,6 @@ static double judge(op_run *r, plan how, tw_status *status) {
 }
 
 static void right_sums_are_far_from_the_bound_and_wrong_ones_beyond(void **state) {
-  (void)state;
   static const int64_t sizes[] = {40, 1500, 49152};
   for (int i = 0; i < 3; i++)
     for (uint64_t seed = 1; seed <= 3; seed++) {
@@ -309,7 +307,6 @@ static void a_product_that_is_left_out_of_whole_inputs_is_seen(void **state) {
   static const char *const types[] = {"a=f32 b=f32 c=f32",   "a=f16 b=f16 c=f32",    "a=bf16 b=bf16 c=f32",
                                       "a=f16 b=f16 c=f16",   "a=bf16 b=bf16 c=bf16", "a=e4m3 b=e4m3 c=f32",
                                       "a=e4m3 b=e4m3 c=bf16"};
-  (void)state;
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
     for (size_t d = 0; d <= sizeof depths / sizeof *depths; d++) {
       char text[256];
@@ -341,7 +338,6 @@ static void a_product_that_is_left_out_of_whole_inputs_is_seen(void **state) {
 
 /* Few products that are not 0: weights of fewer bits than f32 has are seen in every element, whatever k is. */
 static void fewer_bits_of_weights_are_seen_in_few_inputs(void **state) {
-  (void)state;
   for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
     for (uint64_t seed = 1; seed <= 2; seed++) {
       char text[128];

@@ -7,7 +7,6 @@
 
 /* From the generator's own distribution (Random123 1.09, tests/kat_vectors). */
 static void philox_gives_its_known_answers(void **state) {
-  (void)state;
   static const struct {
     tw_philox counter;
     uint32_t key[2];
@@ -26,7 +25,6 @@ static void philox_gives_its_known_answers(void **state) {
 }
 
 static void known_answers(void **state) {
-  (void)state;
   static const struct {
     const char *text;
     double y[4];
@@ -49,7 +47,6 @@ static void known_answers(void **state) {
 
 /* Four rows of two groups; a group has two channels of two pixels. */
 static void known_groups(void **state) {
-  (void)state;
   const float x[16] = {1, 2, 3, 4, 4, 3, 2, 1, 1, 2, 3, 4, 4, 3, 2, 1}, weight[4] = {1, 2, 3, 4},
               bias[4] = {0, 1, 2, 3};
   const double z[4] = {-1.34164, -0.44721, 0.44721, 1.34164};
@@ -76,7 +73,6 @@ static void known_groups(void **state) {
 
 /* Vectors along the middle dimension: the weight is of the column, and the neighbours are of other vectors. */
 static void known_vectors_that_are_apart(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "layernorm rows=1 cols=4 inner=2 eps=0.0000001 a=f32", 1);
   memcpy(r.data.buffer[0], (float[]){1, 40, 2, 30, 3, 20, 4, 10}, 32);
@@ -170,7 +166,6 @@ static void normalize(const op_run *r, kernel_plan plan) {
 }
 
 static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
-  (void)state;
   static const struct {
     const char *text;
     unsigned wrong; /* bits of the plans that are wrong here; all others are right */
@@ -202,7 +197,6 @@ static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
 }
 
 static void half_of_the_elements_are_dropped(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "layernorm rows=64 cols=101 dropout=0.5 residual=1 a=f32", 3);
   const places p = places_of(&r);
@@ -215,7 +209,6 @@ static void half_of_the_elements_are_dropped(void **state) {
 }
 
 static void a_large_output_is_sampled(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "layernorm rows=4000 cols=64 dropout=0.5 residual=1 a=bf16", 3);
   const places p = places_of(&r);
@@ -229,7 +222,6 @@ static void a_large_output_is_sampled(void **state) {
 }
 
 static void impossible_problems_are_refused(void **state) {
-  (void)state;
   op_expect_refused("layernorm rows=4 cols=4", "expected f32, f16 or bf16");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 dropout=1", "dropout=1");
   op_expect_refused("layernorm rows=4 cols=4 a=f32 dropout=-0.5", "dropout=-0.5");

@@ -90,7 +90,6 @@ static void release(const tw_case *c, void *buffers[]) {
 }
 
 static void reference_is_what_the_equations_say(void **state) {
-  (void)state;
   for (int i = 0; i < PROBLEMS; i++) {
     tw_problem p = parse(problems[i]);
     tw_mpc m = tw_mpc_of(&p);
@@ -110,7 +109,6 @@ static void reference_is_what_the_equations_say(void **state) {
 }
 
 static void single_precision_passes(void **state) {
-  (void)state;
   for (int i = 0; i < PROBLEMS; i++)
     for (uint64_t seed = 1; seed <= 5; seed++) {
       tw_problem p = parse(problems[i]);
@@ -128,7 +126,6 @@ static void single_precision_passes(void **state) {
 
 /* Neither dies out nor blows up, over the whole horizon. */
 static void trajectories_stay_alive(void **state) {
-  (void)state;
   for (int i = 0; i < PROBLEMS; i++) {
     tw_problem p = parse(problems[i]);
     tw_mpc m = tw_mpc_of(&p);
@@ -151,7 +148,6 @@ static void trajectories_stay_alive(void **state) {
 
 /* An error of a hundredth in any state shows in what is compared, at once and to the end of a short horizon. */
 static void small_errors_are_found(void **state) {
-  (void)state;
   static const char *const texts[] = {"mpc_forward horizon=10 states=12 inputs=4",
                                       "mpc_backward horizon=10 states=12 inputs=4",
                                       "mpc_forward horizon=20 states=32 inputs=8"};
@@ -180,7 +176,6 @@ static void small_errors_are_found(void **state) {
 }
 
 static void what_was_not_written_is_found(void **state) {
-  (void)state;
   for (int i = 0; i < PROBLEMS; i++) {
     tw_problem p = parse(problems[i]);
     tw_case c = make(&p, 3);
@@ -195,7 +190,6 @@ static void what_was_not_written_is_found(void **state) {
 }
 
 static void changed_inputs_are_found(void **state) {
-  (void)state;
   static const char *const texts[] = {"mpc_forward horizon=3 states=4 inputs=2",
                                       "mpc_backward horizon=3 states=4 inputs=2"};
   for (int i = 0; i < 2; i++) {
@@ -219,7 +213,6 @@ static void changed_inputs_are_found(void **state) {
 }
 
 static void cost_is_counted_as_the_paper_counts(void **state) {
-  (void)state;
   tw_problem forward = parse("mpc_forward horizon=5 states=12 inputs=4");
   assert_true(forward.op->operations(&forward) == (12 * 4 + 12 * 4 + 12 * 12) * 5);
   assert_true(forward.op->bytes(&forward) == 4.0 * (144 + 48 + 48 + 12 + 5 * 4 + 5 * 4));
@@ -241,7 +234,6 @@ static void expect_refused(const char *op, const char *words, const char *messag
 }
 
 static void bad_keys_are_refused(void **state) {
-  (void)state;
   expect_refused("mpc_forward", "states=12 inputs=4", "requires horizon=");
   expect_refused("mpc_forward", "horizon=10 states=12", "mpc_forward horizon=10 states=12 inputs=4");
   expect_refused("mpc_forward", "horizon=0 states=12 inputs=4", "between 1 and");

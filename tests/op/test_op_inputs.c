@@ -288,7 +288,6 @@ static int blind_changes(const cases *c, size_t operand) {
 }
 
 static void other_operands_give_wrong_results(void **state) {
-  (void)state;
   int blind = 0;
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i += (size_t)example_stride()) {
     cases c;
@@ -370,7 +369,6 @@ static const struct {
 };
 
 static void other_keys_give_wrong_results(void **state) {
-  (void)state;
   int blind = 0;
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
     cases c;
@@ -402,7 +400,6 @@ static int8_t finished(finish f, double scaled) {
 
 /* Sums from the same problem with 32-bit results; a kernel's own step from there to 8 bits. */
 static void roundings_of_int8_results_are_told_apart(void **state) {
-  (void)state;
   static const char *const narrow[] = {"gemm m=32 n=32 k=64 a=i8 b=i8 c=i8 acc=i32 scale=0.0625",
                                        "conv2d n=2 h=8 w=8 c=8 k=8 r=3 s=3 a=i8 b=i8 out=i8 acc=i32 scale=0.0625"};
   for (int i = 0; i < 2; i++) {
@@ -434,7 +431,6 @@ static void roundings_of_int8_results_are_told_apart(void **state) {
 
 /* A kernel that pads with 0 before max pooling: results at the border are at least 0. */
 static void zeros_do_not_win_in_max_pooling(void **state) {
-  (void)state;
   cases c;
   make_cases(&c, "conv2d n=2 h=8 w=8 c=4 k=8 r=3 s=3 pad=1 pool=2 pool_stride=2 pool_pad=1 a=i8 b=i8 out=i8 acc=i32 "
                  "scale=0.02");
@@ -460,7 +456,6 @@ static void zeros_do_not_win_in_max_pooling(void **state) {
 
 /* A running maximum that begins at 0 loses rows whose elements are all so small that exp of them is 0 in binary32. */
 static void maxima_that_begin_at_0_are_wrong(void **state) {
-  (void)state;
   cases c;
   make_cases(&c, "attention b=2 hq=4 hkv=4 sq=16 sk=16 d=16 a=bf16");
   for (int seed = 0; seed < SEEDS; seed++) {
@@ -517,7 +512,6 @@ static void exact_values_do_not_depend_on_other_places(void **state) {
   static const char *const longer[] = {"gate rows=3 cols=5000 pass=backward a=bf16",
                                        "elementwise rows=2 cols=9001 f=tanh a=f32"};
   enum { PROBLEMS = sizeof problems / sizeof *problems, LONGER = sizeof longer / sizeof *longer };
-  (void)state;
   int compared = 0;
   for (int i = 0; i < PROBLEMS + LONGER; i++) {
     const char *text = i < PROBLEMS ? problems[i] : longer[i - PROBLEMS];

@@ -45,7 +45,6 @@ static void expect_every_byte_watched(const tw_operand *o) {
 }
 
 static void every_byte_is_an_element_or_a_gap(void **state) {
-  (void)state;
   const int64_t dims[] = {2, 3, 4};
   tw_operand o = tw_operand_dense("C", TW_I8, 3, dims);
   assert_int_equal(o.bytes, 24);
@@ -64,7 +63,6 @@ static void every_byte_is_an_element_or_a_gap(void **state) {
 }
 
 static void a_gap_is_told_by_the_index_that_is_too_large(void **state) {
-  (void)state;
   const tw_operand o = tw_operand_pitched("C", TW_I8, 3, (int64_t[]){2, 3, 4}, 7);
   int8_t *data = filled(&o);
   tw_mismatch found = {0};

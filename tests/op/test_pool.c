@@ -14,7 +14,6 @@ static void expect(const char *text, const float *x, int n, const double *y, int
 }
 
 static void known_answers(void **state) {
-  (void)state;
   const float line[] = {-5, -1, -3, -2, -4}, image[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, cube[] = {1, 2, 3, 4, 5, 6, 7, 8};
   expect("pool w=5 s=3 a=f32", line, 5, (double[]){-1, -1, -2}, 3);
   expect("pool w=5 s=2 stride=2 pad=1 a=f32", line, 5, (double[]){-5, -1, -2}, 3);
@@ -48,7 +47,6 @@ static double window(const op_run *r, int image, int i, int j, bool mean, plan w
 
 static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
   static const char *const types[] = {"f32", "bf16", "f16"};
-  (void)state;
   for (int t = 0; t < 3; t++)
     for (int mean = 0; mean < 2; mean++) {
       char text[120];
@@ -67,7 +65,6 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
 }
 
 static void bad_keys_are_refused(void **state) {
-  (void)state;
   op_expect_refused("pool w=9 s=3 a=i8", "pool does not support a=i8; expected f32, f16 or bf16");
   op_expect_refused("pool w=9 s=3 pad=2 a=f32", "pad=2 must be at most half of each window (found 3)");
   op_expect_refused("pool w=9 s=5 dilation=3 a=f32",

@@ -39,7 +39,6 @@ static void expect_round_trip(const char *text, const char *printed) {
 }
 
 static void what_is_printed_parses_back(void **state) {
-  (void)state;
   expect_round_trip("gemm m=1 n=2 k=3", "gemm m=1 n=2 k=3");
   expect_round_trip("gemm k=3 m=1 n=2 relu=0 bias=none scale=1.0", "gemm m=1 n=2 k=3");
   expect_round_trip("gemm m=1048576 n=2 k=3 bias=full relu=1 scale=0.1 a=i8 acc=i32 lda=7",
@@ -48,7 +47,6 @@ static void what_is_printed_parses_back(void **state) {
 }
 
 static void printing_says_how_much_room_it_needs(void **state) {
-  (void)state;
   tw_problem problem;
   char buffer[8];
   assert_int_equal(parse("gemm m=1 n=2 k=3", &problem, NULL), TW_OK);
@@ -58,7 +56,6 @@ static void printing_says_how_much_room_it_needs(void **state) {
 }
 
 static void defaults_are_filled_in_and_types_stay_open(void **state) {
-  (void)state;
   tw_problem problem;
   assert_int_equal(parse("gemm m=1 n=2 k=3 bias=row", &problem, NULL), TW_OK);
   assert_int_equal(tw_problem_int(&problem, "bias"), 1);
@@ -71,7 +68,6 @@ static void defaults_are_filled_in_and_types_stay_open(void **state) {
 }
 
 static void bad_words_are_refused_with_a_remedy(void **state) {
-  (void)state;
   expect_refused("", "unknown op");
   expect_refused("gem m=1 n=1 k=1", "did you mean 'gemm'");
   expect_refused("fft n=8", "tilewright ops");
@@ -97,7 +93,6 @@ static void bad_words_are_refused_with_a_remedy(void **state) {
 }
 
 static void type_names_go_both_ways(void **state) {
-  (void)state;
   for (int i = TW_TYPE_NONE + 1; i < TW_TYPE_COUNT; i++) {
     tw_type type;
     assert_true(tw_type_parse(tw_type_name((tw_type)i), &type));
@@ -112,7 +107,6 @@ static void type_names_go_both_ways(void **state) {
 /* Old commands, wisdom, journals and sources have old names: they mean the same, and are written with the current
  * ones. */
 static void old_names_mean_the_current_ones(void **state) {
-  (void)state;
   static const char *const pairs[][2] = {
       {"conv2d n=1 h=9 w=9 c=3 k=4 r=3 s=3 layout=kcrs images=nchw",
        "conv2d n=1 h=9 w=9 c=3 k=4 r=3 s=3 weight_layout=kcrs image_layout=nchw"},

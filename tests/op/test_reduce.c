@@ -21,7 +21,6 @@ static void known_answers(void **state) {
       {"sum of=smooth_l1", {1.5 + 0 + 3.5, 0.125 + 0.5 + 0}},
       {"sum of=hinge", {0 + 0 + 1, 0.5 + 0 + 0}},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     op_run r;
     char text[100];
@@ -82,7 +81,6 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
                                              {"sum", "hinge"},
                                              {"mean", "hinge shared=1"}};
   static const char *const types[] = {"f32", "bf16", "f16"};
-  (void)state;
   for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
     for (int t = 0; t < 3; t++) {
       char text[120];
@@ -109,7 +107,6 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
 /* The first of equals must be found. */
 static void the_last_place_of_an_extreme_is_wrong(void **state) {
   op_run r;
-  (void)state;
   op_run_make(&r, "reduce outer=5 n=67 inner=3 f=argmax a=f32", 7);
   int differ = 0;
   for (int line = 0; line < OUTER * INNER; line++) {
@@ -128,7 +125,6 @@ static void the_last_place_of_an_extreme_is_wrong(void **state) {
 }
 
 static void bad_keys_are_refused(void **state) {
-  (void)state;
   op_expect_refused("reduce outer=4 n=4 a=i8", "reduce does not support a=i8; expected f32, f16 or bf16");
   op_expect_refused("reduce outer=1073741824 n=1073741824 a=f32", "outer times n times inner must be at most 2^40");
   op_expect_refused("reduce outer=4 n=4 f=max of=abs a=f32", "of=abs requires f=sum or f=mean (found f=max)");

@@ -6,7 +6,6 @@
 enum { X, COS, SIN, Y };
 
 static void a_quarter_turn(void **state) {
-  (void)state;
   static const struct {
     const char *text;
     double y[4];
@@ -46,7 +45,6 @@ static void turn(const op_run *r, plan wrong) {
 }
 
 static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
-  (void)state;
   static const char *const texts[] = {"rotary b=2 h=3 s=17 d=64 a=f32", "rotary b=1 h=2 s=33 d=128 a=bf16",
                                       "rotary b=2 h=2 s=5 d=6 interleaved=1 a=f16",
                                       "rotary b=2 h=3 s=17 d=64 ldx=250 a=f32"};
@@ -62,7 +60,6 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
 }
 
 static void a_bit_too_much_is_found(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "rotary b=1 h=2 s=9 d=8 a=bf16", 3);
   op_run_reference(&r);
@@ -73,14 +70,12 @@ static void a_bit_too_much_is_found(void **state) {
 }
 
 static void cost_counts_every_operand_once(void **state) {
-  (void)state;
   const tw_problem p = op_problem("rotary b=2 h=3 s=5 d=8 a=bf16");
   assert_true(p.op->bytes(&p) == 2 * (2 * 2 * 3 * 5 * 8 + 2 * 5 * 4));
   assert_true(p.op->operations(&p) == 1.5 * 2 * 3 * 5 * 8);
 }
 
 static void impossible_problems_are_refused(void **state) {
-  (void)state;
   op_expect_refused("rotary b=1 h=1 s=1 d=3 a=f32", "d=3 must be even");
   op_expect_refused("rotary b=1 h=1 s=1 d=4", "expected f32, f16 or bf16");
   op_expect_refused("rotary b=1 h=2 s=3 d=4 ldx=7 a=f32", "at least h * d = 8 elements");

@@ -22,7 +22,6 @@ static void expect_answer(const char *text, size_t n_inputs, const double *const
 }
 
 static void answers_that_are_known(void **state) {
-  (void)state;
   expect_answer("cumsum rows=2 cols=3 a=f32", 1, (const double *[]){(double[]){1, 2, 3, -1, 0, 5}}, (int64_t[]){6},
                 (double[]){1, 3, 6, -1, -1, 4}, 6);
   expect_answer("cumsum rows=2 cols=3 reverse=1 a=f32", 1, (const double *[]){(double[]){1, 2, 3, -1, 0, 5}},
@@ -150,7 +149,6 @@ static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
                {"depthwise c=2 w=9 taps=4 a=bf16", filter},
                {"mamba b=2 c=3 s=100 n=16 a=f32", scan},
                {"mamba c=4 s=33 n=3 a=f16", scan}};
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (int wrong = RIGHT; wrong <= ONE_OFF; wrong++) {
       op_run r;
@@ -163,7 +161,6 @@ static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
 }
 
 static void impossible_problems_are_refused(void **state) {
-  (void)state;
   op_expect_refused("cumsum rows=1 cols=1", "expected f32, f16 or bf16");
   op_expect_refused("transpose rows=1 cols=1 a=i8", "a=i8");
   op_expect_refused("pool h=4 w=8 r=5 s=5 a=f32", "a window of 5 elements");

@@ -6,7 +6,6 @@
 enum { X, Y };
 
 static void known_logarithms(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "softmax rows=2 cols=4 log=1 a=f32", 1);
   const float x[8] = {1000, 0, 0, 0, logf(1), logf(2), logf(3), logf(4)};
@@ -21,7 +20,6 @@ static void known_logarithms(void **state) {
 }
 
 static void known_answers(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "softmax rows=3 cols=4 a=f32", 1);
   const float x[12] = {0, 0, 0, 0, 1000, 0, 0, 0, logf(1), logf(2), logf(3), logf(4)};
@@ -52,7 +50,6 @@ static void online(const op_run *r, bool subtract, int64_t last) {
 }
 
 static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
-  (void)state;
   static const char *const texts[] = {"softmax rows=40 cols=1 a=f32", "softmax rows=40 cols=1000 a=f32",
                                       "softmax rows=9 cols=5000 a=bf16", "softmax rows=9 cols=777 a=f16"};
   for (size_t t = 0; t < 4; t++) {
@@ -77,7 +74,6 @@ static void an_honest_kernel_passes_and_wrong_ones_do_not(void **state) {
 }
 
 static void what_was_not_written_is_found(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "softmax rows=50 cols=100 a=f32", 5);
   op_run_reference(&r);
@@ -87,7 +83,6 @@ static void what_was_not_written_is_found(void **state) {
 }
 
 static void a_sample_finds_wrong_blocks_and_everything_unwritten(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "softmax rows=4096 cols=64 a=bf16", 5);
   op_run_reference(&r);
@@ -105,7 +100,6 @@ static void a_sample_finds_wrong_blocks_and_everything_unwritten(void **state) {
 }
 
 static void inputs_reach_beyond_what_exp_can_take(void **state) {
-  (void)state;
   op_run r;
   op_run_make(&r, "softmax rows=64 cols=8 a=bf16", 9);
   int high = 0, low = 0;
@@ -116,7 +110,6 @@ static void inputs_reach_beyond_what_exp_can_take(void **state) {
 }
 
 static void types_are_checked(void **state) {
-  (void)state;
   op_expect_refused("softmax rows=4 cols=4", "expected f32, f16 or bf16");
   op_expect_refused("softmax rows=4 cols=4 a=i8", "a=i8");
 }

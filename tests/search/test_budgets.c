@@ -26,7 +26,6 @@ static bool is_for_gate[PROBLEMS_MOST];
 static size_t n_problems;
 
 static int read_problems(void **state) {
-  (void)state;
   char size[16], *rest = NULL;
   int begin;
   tw_error error;
@@ -41,7 +40,6 @@ static int read_problems(void **state) {
 }
 
 static int free_problems(void **state) {
-  (void)state;
   free(file_text);
   return 0;
 }
@@ -141,7 +139,6 @@ static bool is_wanted(const tw_target *t) {
 }
 
 static void no_pair_ends_worse_than_what_its_user_has(void **state) {
-  (void)state;
   size_t pairs = 0;
   bool met[64] = {false};
   const tw_target *t;
@@ -171,7 +168,6 @@ static void no_pair_ends_worse_than_what_its_user_has(void **state) {
 }
 
 static void every_op_has_a_problem(void **state) {
-  (void)state;
   const tw_op *op;
   for (size_t k = 0; (op = tw_op_at(k)); k++) {
     bool found = false;

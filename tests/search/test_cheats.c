@@ -222,35 +222,19 @@ static void judge_all(const char *machine, const char *target, bool has_device, 
   assert_int_equal(wrong, 0);
 }
 
-static void gemmini_is_not_fooled(void **state) {
-  (void)state;
-  judge_all("gemmini", "gemmini-16x16-int8", true, 108, 0);
-}
+static void gemmini_is_not_fooled(void **state) { judge_all("gemmini", "gemmini-16x16-int8", true, 108, 0); }
 
-static void x86_is_not_fooled(void **state) {
-  (void)state;
-  judge_all("x86", "x86", true, 150, 0);
-}
+static void x86_is_not_fooled(void **state) { judge_all("x86", "x86", true, 150, 0); }
 
-static void xdna2_is_not_fooled(void **state) {
-  (void)state;
-  judge_all("xdna2", "xdna2", true, 43, 0);
-}
+static void xdna2_is_not_fooled(void **state) { judge_all("xdna2", "xdna2", true, 43, 0); }
 
-static void cdna_is_not_fooled(void **state) {
-  (void)state;
-  judge_all("cdna", "cdna3", true, 102, 158);
-}
+static void cdna_is_not_fooled(void **state) { judge_all("cdna", "cdna3", true, 102, 158); }
 
-static void trainium_is_not_fooled(void **state) {
-  (void)state;
-  judge_all("trainium", "trn2", true, 30, 0);
-}
+static void trainium_is_not_fooled(void **state) { judge_all("trainium", "trn2", true, 30, 0); }
 
 static void cuda_is_not_fooled(void **state) {
   const tw_target *device = tw_target_find("cuda");
   const bool has_device = device->available(device, NULL) == TW_OK;
-  (void)state;
   judge_all("cuda", has_device ? "cuda" : "cuda-h200", has_device, 70, 158);
 }
 

@@ -179,12 +179,10 @@ static bool is_corpus(const char *name) {
 
 /* XDNA2's are of files beside the kernel: test_xdna2_kernel_cc.c has them. */
 static void every_template_of_a_kernel_is_filled(void **state) {
-  (void)state;
   expect_filled("xdna2/", true, "no entry of the corpus uses it; add one with test_corpus --add");
 }
 
 static void texts_and_costs_are_as_recorded(void **state) {
-  (void)state;
   int entries = 0, costs = 0, differences = 0;
   DIR *folder = opendir(TW_TEST_DATA "/corpus");
   assert_non_null(folder);

@@ -99,7 +99,6 @@ static void no_model_makes_it_worse(void **state) {
     int samples, iterations, plans, kernels, beam;
   } budget[] = {{0, 2, 1, 1, 1}, {0, 3, 2, 1, 2}, {0, 0, 0, 0, 0}, {7, 0, 0, 0, 0}, {25, 0, 0, 0, 0}};
   int better[MODELS] = {0}, ended_short = 0;
-  (void)state;
   for (uint64_t seed = 1; seed <= 12; seed++)
     for (size_t b = 0; b < sizeof budget / sizeof *budget; b++) {
       fake_reset();
@@ -139,7 +138,6 @@ static void no_model_makes_it_worse(void **state) {
 
 /* Models are asked as much as if they were alone, whatever `rules` used up. */
 static void models_have_a_budget_of_their_own(void **state) {
-  (void)state;
   fake_reset();
   tw_search_options o = fake_options(1, 1);
   o.samples = 10;
@@ -189,7 +187,6 @@ static void implement_ideas(tw_agent *a, size_t n, const tw_order order[], tw_ke
 }
 
 static void much_slower_kernels_take_no_place_and_few_questions(void **state) {
-  (void)state;
   fake_reset();
   tw_agent model = {.name = "llm:test",
                     .asks_models = true,
@@ -265,7 +262,6 @@ static void expect_parents(const char *const steps[4], const double cost[3]) {
 }
 
 static void another_first_step_keeps_a_place(void **state) {
-  (void)state;
   /* 12800, 13440, 13600, and 14560: 14% slower than the best */
   static const char *const near[] = {"order 1", "order 4", "order 2", "unroll 3"};
   expect_parents(near, (const double[]){12800, 13440, 14560});

@@ -21,7 +21,6 @@
 #include "search_fixture.h"
 
 static int start(void **state) {
-  (void)state;
   fake_reset();
   return 0;
 }
@@ -39,7 +38,6 @@ static tw_problem problem_of(const char *text) {
 }
 
 static void a_trial_reads_back(void **state) {
-  (void)state;
   const tw_problem p = problem_of("gemm m=16 n=16 k=16 scale=0.1 relu=1");
   const struct {
     const char *bytes;
@@ -100,7 +98,6 @@ static tw_outcome random_outcome(tw_random *dice) {
 }
 
 static void an_outcome_reads_back(void **state) {
-  (void)state;
   tw_random dice;
   tw_random_seed(&dice, 1);
   for (int round = 0; round < 300; round++) {
@@ -136,7 +133,6 @@ static void an_outcome_reads_back(void **state) {
 
 /* Each text with a part cut out, or a byte changed, is refused in a line or read: never a crash, never half a value. */
 static void damaged_messages_are_refused_or_whole(void **state) {
-  (void)state;
   const tw_problem p = problem_of("gemm m=16 n=16 k=16");
   const tw_trial t = {.target = gemmini(), .problem = &p, .source = "x\xff", .length = 2, .seed = 3};
   tw_random dice;
@@ -175,7 +171,6 @@ static void damaged_messages_are_refused_or_whole(void **state) {
 }
 
 static void what_is_read_does_not_fill_memory(void **state) {
-  (void)state;
   char name[32], longest[TW_INTERNED_LENGTH + 2];
   const char *first = tw_intern("array_busy");
   assert_ptr_equal(first, tw_intern("array_busy"));
@@ -216,7 +211,6 @@ static tw_outcome evaluate_with(tw_backend *b, const tw_problem *p, const char *
 }
 
 static void a_process_gives_what_a_thread_gives(void **state) {
-  (void)state;
   const tw_problem p = problem_of("gemm m=16 n=16 k=16");
   const tw_schedule plainest = {0};
   char *right;
@@ -242,7 +236,6 @@ static void a_process_gives_what_a_thread_gives(void **state) {
 }
 
 static void commands_that_do_not_answer_say_so_and_nothing_of_the_kernel(void **state) {
-  (void)state;
   const tw_problem p = problem_of("gemm m=16 n=16 k=16");
   const struct {
     const char *command, *says;
@@ -268,7 +261,6 @@ static void commands_that_do_not_answer_say_so_and_nothing_of_the_kernel(void **
 
 /* The first process dies over the first trial, as if its machine had; the next one answers. */
 static void what_died_is_started_once_more(void **state) {
-  (void)state;
   const tw_problem p = problem_of("gemm m=16 n=16 k=16");
   char *directory, command[1000];
   assert_int_equal(tw_directory_temporary(&directory, NULL), TW_OK);
@@ -282,7 +274,6 @@ static void what_died_is_started_once_more(void **state) {
 }
 
 static void an_interrupt_ends_a_command(void **state) {
-  (void)state;
   const tw_problem p = problem_of("gemm m=16 n=16 k=16");
   const volatile int now = 1;
   tw_outcome o;
@@ -297,7 +288,6 @@ static void an_interrupt_ends_a_command(void **state) {
 }
 
 static void a_search_ends_alike_wherever_it_evaluates(void **state) {
-  (void)state;
   const tw_problem p = problem_of("gemm m=32 n=32 k=64");
   tw_search_options o = {.size = sizeof o, .seed = 5, .jobs = 2, .iterations = 2, .dropout = -1};
   tw_search_result here = {0}, there = {0};
@@ -321,7 +311,6 @@ static void a_search_ends_alike_wherever_it_evaluates(void **state) {
 /* ---- runners that lie ---- */
 
 static void an_implausible_outcome_says_nothing_of_the_kernel(void **state) {
-  (void)state;
   const tw_problem p = problem_of("gemm m=16 n=16 k=16");
   const struct {
     const char *arguments, *says; /* NULL: believed */
@@ -367,7 +356,6 @@ static tw_status not_here(const tw_target *t, tw_error *error) {
 
 /* The plainest kernel of the fake machine takes 16000 cycles. */
 static void the_result_of_a_runner_is_evaluated_again_here(void **state) {
-  (void)state;
   const tw_problem p = fake_problem(16);
   for (int deterministic = 0; deterministic < 2; deterministic++)
     for (int here = 0; here < 2; here++)
@@ -400,7 +388,6 @@ static void the_result_of_a_runner_is_evaluated_again_here(void **state) {
 
 /* A runner that calls a wrong kernel correct. */
 static void a_wrong_result_of_a_runner_is_found(void **state) {
-  (void)state;
   const tw_problem p = fake_problem(16);
   tw_target t = fake_target;
   tw_search_options o = fake_options(3, 1);
@@ -421,7 +408,6 @@ static void a_wrong_result_of_a_runner_is_found(void **state) {
 
 /* Outcomes of a runner are recalled for searches by runners only. */
 static void a_journal_keeps_a_runner_apart(void **state) {
-  (void)state;
   const tw_problem p = fake_problem(16);
   char *directory, path[1000];
   assert_int_equal(tw_directory_temporary(&directory, NULL), TW_OK);
@@ -463,7 +449,6 @@ static tw_status measure_alone(const tw_target *t, tw_artefact *a, const tw_case
 }
 
 static void one_measurement_at_a_time_and_builds_beside_it(void **state) {
-  (void)state;
   const tw_problem p = fake_problem(16);
   tw_search_options o = fake_options(3, 4);
   o.iterations = 2;
@@ -487,7 +472,6 @@ static void one_measurement_at_a_time_and_builds_beside_it(void **state) {
 }
 
 static void a_device_is_held_between_processes(void **state) {
-  (void)state;
   int ready[2], lock, status;
   char byte = 0;
   snprintf(device, sizeof device, "test/%d", (int)getpid());
@@ -533,7 +517,6 @@ static void *take_turns(void *unused) {
 }
 
 static void a_waiting_thread_gets_the_device_next(void **state) {
-  (void)state;
   pthread_t greedy;
   int lock;
   turns = -1;
@@ -548,7 +531,6 @@ static void a_waiting_thread_gets_the_device_next(void **state) {
 }
 
 static int remove_locks(void **state) {
-  (void)state;
   char path[200];
   static const char *const folders[] = {"/run/lock", "/tmp"}, *const names[] = {"lock", "next"};
   for (int i = 0; i < 4; i++) {
@@ -566,7 +548,6 @@ static void a_trial_ends_at_its_deadline_and_when_interrupted(void **state) {
                                            {"trn2", "gemm m=128 n=512 k=128 a=bf16 b=bf16"},
                                            {"x86", "gemm m=32 n=32 k=32 threads=1"}};
   const volatile int set = 1;
-  (void)state;
   for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
     const tw_target *t = tw_target_find(machine[i][0]);
     tw_problem p;
@@ -601,7 +582,6 @@ static void simulators_look_at_the_clock(void **state) {
                                            {"cdna4", "gemm m=64 n=64 k=1024 a=bf16 b=bf16"},
                                            {"xdna2", "gemm m=256 n=256 k=256 a=i8 b=i8"}};
   const tw_stop stop = {.deadline = 1e-9};
-  (void)state;
   for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
     const tw_target *t = tw_target_find(machine[i][0]);
     tw_problem p;

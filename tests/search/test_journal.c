@@ -15,7 +15,6 @@
 static char *directory, *file;
 
 static int start(void **state) {
-  (void)state;
   fake_reset();
   if (tw_directory_temporary(&directory, NULL) != TW_OK) return -1;
   file = tw_path_join(directory, "journal.sqlite");
@@ -23,7 +22,6 @@ static int start(void **state) {
 }
 
 static int end(void **state) {
-  (void)state;
   tw_directory_remove(directory);
   free(directory);
   free(file);
@@ -76,7 +74,6 @@ static int64_t ask(const char *sql) {
 }
 
 static void every_candidate_is_in_the_journal_with_its_story(void **state) {
-  (void)state;
   tw_search_result r = search(file, 1);
   assert_int_equal(ask("SELECT count(*) FROM candidate WHERE verdict NOT IN ('duplicate', 'illegal schedule')"),
                    r.samples);
@@ -104,7 +101,6 @@ static void kill_at(void *context, const tw_progress *p) {
 }
 
 static void a_killed_search_goes_on_where_it_was_and_ends_alike(void **state) {
-  (void)state;
   tw_search_result whole = search(NULL, 3);
   for (int done = 1; done <= 101; done += 25) {
     pid_t child = fork();
@@ -138,7 +134,6 @@ static volatile int stop;
 static void stop_at(void *context, const tw_progress *p) { stop = p->done >= *(int *)context; }
 
 static void an_interrupted_search_goes_on_and_ends_alike(void **state) {
-  (void)state;
   tw_search_result whole = search(NULL, 3), part = {0};
   tw_search_options o = fake_options(3, 2);
   int done = 50;
@@ -159,7 +154,6 @@ static void an_interrupted_search_goes_on_and_ends_alike(void **state) {
 }
 
 static void a_finished_search_is_not_done_again(void **state) {
-  (void)state;
   tw_search_result once = search(file, 2);
   int64_t rows = ask("SELECT count(*) FROM candidate");
   tw_search_result again = search(file, 2);
@@ -171,7 +165,6 @@ static void a_finished_search_is_not_done_again(void **state) {
 }
 
 static void candidates_that_fail_on_fresh_inputs_fail_again_in_a_second_run(void **state) {
-  (void)state;
   fake.wrong_on_fresh_inputs = true;
   fake.first_seed = 2;
   tw_search_result once = search(file, 2);
@@ -183,7 +176,6 @@ static void candidates_that_fail_on_fresh_inputs_fail_again_in_a_second_run(void
 }
 
 static void another_seed_is_another_search_with_verdicts_of_its_own(void **state) {
-  (void)state;
   tw_search_result one = search(file, 1), two = search(file, 2);
   assert_int_equal(fake_builds, two.samples + 1);
   assert_int_equal(ask("SELECT count(*) FROM search"), 2);
@@ -192,7 +184,6 @@ static void another_seed_is_another_search_with_verdicts_of_its_own(void **state
 }
 
 static void other_options_recall_the_same_verdicts(void **state) {
-  (void)state;
   tw_search_result one = search(file, 1), two = {0};
   tw_search_options o = fake_options(1, 2);
   o.journal = file;
@@ -219,7 +210,6 @@ static void assert_refused(int64_t size, const char *word) {
 }
 
 static void a_journal_of_another_problem_is_refused(void **state) {
-  (void)state;
   tw_search_result r = search(file, 1);
   int64_t rows = ask("SELECT count(*) FROM candidate");
   assert_refused(17, "problem");
@@ -229,7 +219,6 @@ static void a_journal_of_another_problem_is_refused(void **state) {
 
 /* A journal with old names of keys goes on under the current ones. */
 static void old_names_of_keys_are_replaced(void **state) {
-  (void)state;
   static const char *const problems[] = {"gemm m=4 n=8 k=64 quantize=mxfp4 rule=even",
                                          "gemm m=4 n=8 k=64 quantize=mxfp4 scale_rule=even",
                                          "gemm m=4 n=8 k=64 quantize=mxfp4 scale_rule=up"};
@@ -244,7 +233,6 @@ static void old_names_of_keys_are_replaced(void **state) {
 }
 
 static void a_journal_of_another_version_or_machine_is_refused(void **state) {
-  (void)state;
   tw_search_result r = search(file, 1);
   const char *keys[] = {"version", "machine", "target", "unit"};
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
@@ -259,7 +247,6 @@ static void a_journal_of_another_version_or_machine_is_refused(void **state) {
 }
 
 static void a_journal_of_another_build_of_the_simulator_is_refused(void **state) {
-  (void)state;
   tw_search_result r = search(file, 1);
   fake.plainest_factor = 1.5;
   assert_refused(16, "build");
@@ -268,7 +255,6 @@ static void a_journal_of_another_build_of_the_simulator_is_refused(void **state)
 
 /* Whether costs vary is a trait of the target, whatever their unit is. */
 static void costs_are_compared_where_they_do_not_vary(void **state) {
-  (void)state;
   tw_target clock = fake_target;
   clock.unit = "seconds";
   const tw_problem problem = fake_problem(16);
@@ -290,7 +276,6 @@ static void costs_are_compared_where_they_do_not_vary(void **state) {
 }
 
 static void a_file_that_is_no_journal_is_refused_and_left_as_it_is(void **state) {
-  (void)state;
   char garbage[5000];
   memset(garbage, 'g', sizeof garbage);
   const size_t sizes[] = {1, 20, 100, 5000};
@@ -307,7 +292,6 @@ static void a_file_that_is_no_journal_is_refused_and_left_as_it_is(void **state)
 }
 
 static void a_database_of_something_else_is_refused(void **state) {
-  (void)state;
   sqlite3 *db;
   sqlite3_open(file, &db);
   sqlite3_exec(db, "CREATE TABLE songs (name TEXT); INSERT INTO songs VALUES ('one')", NULL, NULL, NULL);
@@ -317,7 +301,6 @@ static void a_database_of_something_else_is_refused(void **state) {
 }
 
 static void a_damaged_journal_is_refused_or_of_no_consequence(void **state) {
-  (void)state;
   tw_search_result whole = search(file, 1);
   char *data;
   size_t length;
@@ -342,7 +325,6 @@ static void a_damaged_journal_is_refused_or_of_no_consequence(void **state) {
 }
 
 static void a_place_that_cannot_be_written_is_refused(void **state) {
-  (void)state;
   free(file);
   file = tw_path_join(directory, "none/journal.sqlite");
   assert_refused(16, "cannot open");
@@ -351,7 +333,6 @@ static void a_place_that_cannot_be_written_is_refused(void **state) {
 /* ---- a full disk ---- */
 
 static void a_full_disk_is_told_once_and_costs_nothing_but_the_journal(void **state) {
-  (void)state;
   tw_search_result whole = search(NULL, 1);
   pid_t child = fork();
   if (child == 0) {

@@ -137,7 +137,6 @@ static double measured(const tw_target *t) {
 static void each_machine_of_the_program_is_the_same_as_a_file(void **state) {
   const tw_target *t;
   size_t n = 0;
-  (void)state;
   for (; (t = known_machine(n)); n++) {
     char *template = template_of(t), *full = uncommented(template);
     const tw_target *file = read_machine(template), *whole = read_machine(full);
@@ -160,7 +159,6 @@ static void each_machine_of_the_program_is_the_same_as_a_file(void **state) {
 /* ---- names and errors ---- */
 
 static void values_make_the_name_and_words_do_not(void **state) {
-  (void)state;
   const tw_target *a = read_machine("base = gemmini-16x16-int8\nl2_ways = 4\nllc_hit = 20\n");
   const tw_target *b =
       read_machine("# mine\nbase = gemmini-16x16-int8 # that\n\nllc_hit = 20\nl2_ways = 4\nsummary = other words\n");
@@ -185,7 +183,6 @@ static void values_make_the_name_and_words_do_not(void **state) {
 }
 
 static void the_stated_error_is_of_the_machine_that_was_measured(void **state) {
-  (void)state;
   const tw_target *t = tw_target_find("gemmini-16x16-int8"), *own;
   own = read_machine("base = gemmini-16x16-int8\nsummary = the same in other words\n");
   assert_true(own->traits.error == t->traits.error && own->traits.error > 0);
@@ -209,7 +206,6 @@ static void files_are_found_by_name(void **state) {
   char *directory = NULL, *path;
   const tw_target *t = NULL;
   tw_error error = {0};
-  (void)state;
   assert_int_equal(tw_directory_temporary(&directory, NULL), TW_OK);
   path = tw_path_join(directory, "shelf.machine");
   const char text[] = "base = trn2\n[dma]\nengines = 8\n";
@@ -235,7 +231,6 @@ static void files_are_found_by_name(void **state) {
 
 /* A runner does not need the file. */
 static void a_trial_carries_its_machine(void **state) {
-  (void)state;
   const tw_target *t = read_machine("base = gemmini-4x4-fp32\nl2_latency = 12\n");
   tw_problem p;
   assert_true(problem_for(t, &p));
@@ -281,7 +276,6 @@ static void wrong_files_say_where(void **state) {
       {"base = xdna2\n[kernel]\nname = atb\nvmac_cycles = 0\n", "kernel atb has cluster_cycles, but lacks vmac_cycles"},
       {"base = gemmini-16x16-int8\nname = a name\n", "must have 1 to 31 letters"},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char *problems = problems_of(cases[i].text);
     if (!strstr(problems, cases[i].says)) fail_msg("%s\n%s", cases[i].text, problems);
@@ -291,7 +285,6 @@ static void wrong_files_say_where(void **state) {
 }
 
 static void all_problems_are_listed(void **state) {
-  (void)state;
   char *problems =
       problems_of("base = gemmini-16x16-int8\ndimm = 8\nspad_banks = 3\nacc_latency = 1\ndim = 64\ndim = 32\nfoo\n");
   size_t n = 0;
@@ -307,7 +300,6 @@ static void all_problems_are_listed(void **state) {
 
 /* Values that contradict each other are found beside wrong lines, unless a wrong line is one of theirs. */
 static void contradictions_are_found_beside_wrong_lines(void **state) {
-  (void)state;
   char *problems = problems_of("base = gemmini-16x16-int8\ndimm = 8\n\nacc_banks = 32\nacc_bytes = 8192\n");
   assert_non_null(strstr(problems, ":2: unknown key"));
   assert_non_null(strstr(problems, ":5: an accumulator bank holds fewer rows (4) than dim = 16"));
@@ -326,7 +318,6 @@ static void contradictions_are_found_beside_wrong_lines(void **state) {
 static void the_error_of_a_text_counts_its_problems(void **state) {
   const tw_target *t = NULL;
   tw_error error = {0};
-  (void)state;
   assert_int_equal(tw_machine_read("base = cdna4\none = 1\ntwo = 2\n", "mine", "mine", &t, &error), TW_USAGE);
   if (!strstr(error.text, "mine:2: ") || !strstr(error.text, "1 more problem")) fail_msg("%s", error.text);
 }
@@ -376,7 +367,6 @@ static void mutated_files_never_crash(void **state) {
   size_t machines = 0, right = 0;
   tw_random r;
   tw_random_seed(&r, 38);
-  (void)state;
   while (known_machine(machines)) machines++;
   for (size_t i = 0; i < files; i++) {
     char *template = template_of(known_machine(i % machines)), *full = i & 1 ? uncommented(template) : strdup(template);

@@ -226,7 +226,6 @@ static void what_is_accepted_is_right(void **state) {
   tw_random r;
   const uint64_t seed = seconds > 0 ? tw_random_system() : 1;
   const double end = tw_now() + seconds;
-  (void)state;
   tw_random_seed(&r, seed);
   if (seconds > 0) print_message("seed %" PRIu64 "\n", seed);
   for (int round = 0; seconds > 0 ? tw_now() < end : round < FEW; round++)

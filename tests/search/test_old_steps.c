@@ -104,7 +104,6 @@ static void an_old_schedule_makes_the_kernel_of_the_current_one(void **state) {
   static corpus c;
   char line[LINE];
   FILE *f = fopen(TW_TEST_DATA "/old_schedules.txt", "r");
-  (void)state;
   assert_non_null(f);
   while (fgets(line, sizeof line, f)) {
     line[strcspn(line, "\n")] = '\0';
@@ -126,7 +125,6 @@ static void the_menu_has_current_names_only(void **state) {
                                             {"cdna4", "gemm m=512 n=512 k=512 a=bf16 b=bf16"},
                                             {"gemmini-16x16-int8", "gemm m=64 n=64 k=64"},
                                             {"gemmini-4x4-fp32", "mpc_forward horizon=10 states=12 inputs=4"}};
-  (void)state;
   for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
     const tw_target *t = tw_target_find(subjects[i][0]);
     tw_problem p;

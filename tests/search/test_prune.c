@@ -60,7 +60,6 @@ static tw_schedule walk(const tw_target *t, const tw_problem *p, tw_random *rand
 static const char gemm[] = "gemm m=256 n=256 k=256";
 
 static void no_target_keeps_a_dead_step(void **state) {
-  (void)state;
   enum { WALKS = 6, STEPS = 7 };
   size_t removed = 0, targets = 0;
   tw_problem p;
@@ -84,7 +83,6 @@ static void no_target_keeps_a_dead_step(void **state) {
 }
 
 static void of_two_equal_steps_the_first_stays(void **state) {
-  (void)state;
   const tw_problem p = fake_problem(16);
   tw_schedule s;
   assert_int_equal(tw_schedule_parse("tile 3\ndepth 1\ntile 3\n", &s, NULL), TW_OK);
@@ -95,7 +93,6 @@ static void of_two_equal_steps_the_first_stays(void **state) {
 }
 
 static void an_illegal_schedule_is_left_as_it_is(void **state) {
-  (void)state;
   const tw_problem p = fake_problem(16);
   tw_schedule s;
   assert_int_equal(tw_schedule_parse("tile 3\ntile 3\ntile 77\n", &s, NULL), TW_OK);
@@ -130,7 +127,6 @@ static tw_search_result search(tw_search_options o, tw_status expected) {
 }
 
 static void a_search_shows_no_dead_step_however_it_ends(void **state) {
-  (void)state;
   tw_search_options o = fake_options(1, 1);
   tw_search_result whole = search(o, TW_OK);
   tw_search_result_clear(&whole);
@@ -158,7 +154,6 @@ static void a_search_shows_no_dead_step_however_it_ends(void **state) {
 }
 
 static void wisdom_stores_no_dead_step(void **state) {
-  (void)state;
   char *directory = NULL;
   assert_int_equal(tw_directory_temporary(&directory, NULL), TW_OK);
   char *file = tw_path_join(directory, "wisdom.json");

@@ -14,12 +14,10 @@
 static char *folder;
 
 static int start(void **state) {
-  (void)state;
   fake_reset();
   return tw_directory_temporary(&folder, NULL) == TW_OK ? 0 : -1;
 }
 static int end(void **state) {
-  (void)state;
   tw_directory_remove(folder);
   free(folder);
   return 0;
@@ -63,7 +61,6 @@ static double cost_with(const char *recording, uint64_t seed, int samples, int j
 /* ---- steps ---- */
 
 static void a_recorded_search_is_repeated_in_a_few_samples(void **state) {
-  (void)state;
   char *journal = path_of("journal.sqlite");
   tw_search_options o = fake_options(3, 2);
   o.journal = journal;
@@ -82,7 +79,6 @@ static void a_recorded_search_is_repeated_in_a_few_samples(void **state) {
 
 /* "tile 9" and "order 7" are no steps here: steps of the same verb take their place. */
 static void an_illegal_step_gives_way_to_the_menus_steps_of_its_verb(void **state) {
-  (void)state;
   char *steps = write_file("steps", "depth 2\ntile 9\norder 7\nbank 2\n");
   tw_search_options o = fake_options(1, 2);
   const char *recording = steps;
@@ -100,7 +96,6 @@ static void an_illegal_step_gives_way_to_the_menus_steps_of_its_verb(void **stat
 
 /* "order 5" is legal here, but slow. The second kernel has the first steps of the menu with the recorded verbs. */
 static void steps_with_values_of_another_shape_are_also_offered_with_the_menus_values(void **state) {
-  (void)state;
   char *steps = write_file("steps", "depth 1\ntile 1\norder 5\n");
   tw_search_options o = fake_options(1, 2);
   const char *recording = steps;
@@ -117,7 +112,6 @@ static void steps_with_values_of_another_shape_are_also_offered_with_the_menus_v
 
 /* A start of another shape. */
 static void steps_of_wisdom_that_are_illegal_here_are_replaced_too(void **state) {
-  (void)state;
   tw_schedule known;
   assert_int_equal(tw_schedule_parse("depth 2\ntile 9\norder 7\nbank 2\n", &known, NULL), TW_OK);
   tw_search_options o = fake_options(1, 2);
@@ -130,7 +124,6 @@ static void steps_of_wisdom_that_are_illegal_here_are_replaced_too(void **state)
 }
 
 static void the_full_search_follows_and_any_jobs_lead_to_the_same(void **state) {
-  (void)state;
   char *steps = write_file("steps", "hoist 1\nunroll 1\n");
   for (uint64_t seed = 1; seed <= 4; seed++) {
     assert_true(cost_with(steps, seed, 400, 1) == fake_optimum());
@@ -155,7 +148,6 @@ static tw_search_result ask(const char *script, const char *recording, const cha
 }
 
 static void recorded_plans_are_offered_to_a_model_without_a_question_for_a_plan(void **state) {
-  (void)state;
   char *journal = path_of("journal.sqlite"), *log = path_of("log"), *text = NULL;
   tw_search_result r =
       ask("case \"$p\" in *'Now you plan'*) printf 'OPTION: tile\\nWHY: larger\\nPLAN:\\nTHE RECORDED WORDS\\n';;"
@@ -181,7 +173,6 @@ static void recorded_plans_are_offered_to_a_model_without_a_question_for_a_plan(
 }
 
 static void plans_without_a_model_are_an_error(void **state) {
-  (void)state;
   char *journal = path_of("journal.sqlite");
   tw_search_result r = ask("case \"$p\" in *'Now you plan'*) printf 'OPTION: tile\\nPLAN: x\\n';;"
                            " *) printf '```c\\nkernel 2 1 0 5 0 0 0\\n```\\n';; esac",
@@ -204,7 +195,6 @@ static void change(const char *journal, const char *sql) {
 }
 
 static void bad_recordings_are_refused_in_a_line(void **state) {
-  (void)state;
   const struct {
     const char *text, *part;
   } bad[] = {{"# nothing\n", "it has no steps"}, {"SQLite format 3", "not text"}, {"a\n\x01", "steps"}};

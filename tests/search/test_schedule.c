@@ -8,7 +8,6 @@
 #include "tilewright/schedule.h"
 
 static void a_step_has_one_form_whatever_its_blanks(void **state) {
-  (void)state;
   tw_schedule s = {0};
   assert_int_equal(tw_schedule_add(&s, "  tile \t m=128  n=64 ", NULL), TW_OK);
   assert_int_equal(s.n, 1);
@@ -16,7 +15,6 @@ static void a_step_has_one_form_whatever_its_blanks(void **state) {
 }
 
 static void what_is_printed_parses_back(void **state) {
-  (void)state;
   const char *text = "tile m=128\n\n  # a comment\ndouble_buffer a # another\r\n unroll 4";
   tw_schedule s, t;
   char printed[1024], again[1024];
@@ -31,7 +29,6 @@ static void what_is_printed_parses_back(void **state) {
 }
 
 static void the_empty_schedule_is_a_schedule(void **state) {
-  (void)state;
   tw_schedule s = {.n = 7};
   char text[4] = "x";
   assert_int_equal(tw_schedule_parse(" \n# nothing\n", &s, NULL), TW_OK);
@@ -41,7 +38,6 @@ static void the_empty_schedule_is_a_schedule(void **state) {
 }
 
 static void files_of_other_kinds_are_refused(void **state) {
-  (void)state;
   char many[70 * 6 + 1] = "";
   for (int i = 0; i < 70; i++) strcat(many, "tile\n");
   const char *const bad[] = {"{\"steps\": 1}",
@@ -71,7 +67,6 @@ static void files_of_other_kinds_are_refused(void **state) {
 }
 
 static void printing_says_how_much_room_it_needs_and_never_exceeds_what_it_has(void **state) {
-  (void)state;
   tw_schedule s = {0};
   tw_schedule_add(&s, "tile 1", NULL);
   tw_schedule_add(&s, "unroll 2", NULL);
@@ -89,7 +84,6 @@ static void printing_says_how_much_room_it_needs_and_never_exceeds_what_it_has(v
 }
 
 static void bad_steps_are_refused_in_a_line(void **state) {
-  (void)state;
   char longest[TW_STEP_MAX + 1];
   memset(longest, 'x', sizeof longest);
   longest[TW_STEP_MAX] = '\0';
@@ -108,7 +102,6 @@ static void bad_steps_are_refused_in_a_line(void **state) {
 }
 
 static void a_parse_error_names_the_line_and_leaves_nothing(void **state) {
-  (void)state;
   tw_schedule s;
   tw_error error;
   assert_int_equal(tw_schedule_parse("tile 1\n\nbell \a\n", &s, &error), TW_USAGE);
@@ -117,7 +110,6 @@ static void a_parse_error_names_the_line_and_leaves_nothing(void **state) {
 }
 
 static void a_full_schedule_takes_no_more(void **state) {
-  (void)state;
   tw_schedule s = {0};
   tw_error error;
   for (int i = 0; i < TW_STEPS_MAX; i++) assert_int_equal(tw_schedule_add(&s, "tile", NULL), TW_OK);

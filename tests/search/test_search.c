@@ -10,7 +10,6 @@
 #include "search_fixture.h"
 
 static int start(void **state) {
-  (void)state;
   fake_reset();
   return 0;
 }
@@ -49,7 +48,6 @@ static void assert_same_result(const tw_search_result *a, const tw_search_result
 }
 
 static void finds_the_optimum_whatever_the_seed(void **state) {
-  (void)state;
   for (uint64_t seed = 0; seed < 20; seed++) {
     tw_search_options o = fake_options(seed, 2);
     tw_search_result r = search(&o);
@@ -61,7 +59,6 @@ static void finds_the_optimum_whatever_the_seed(void **state) {
 
 /* Every kernel of the menu, or the first ones; more threads make the same candidates. */
 static void exhaustive_is_the_same_for_any_jobs(void **state) {
-  (void)state;
   const int samples[] = {100000, 1, 7, 100};
   for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
     tw_search_options o = fake_options(3, 1);
@@ -84,7 +81,6 @@ static void exhaustive_is_the_same_for_any_jobs(void **state) {
 }
 
 static void the_result_is_the_same_for_any_jobs(void **state) {
-  (void)state;
   fake.delay_ms = 1;
   tw_search_options o = fake_options(3, 1);
   o.iterations = 4;
@@ -116,7 +112,6 @@ static void evaluate_away(tw_backend *b, size_t slot, const tw_trial *trial, con
 }
 
 static void kernels_are_evaluated_elsewhere_while_others_are_made_and_the_result_is_the_same(void **state) {
-  (void)state;
   atomic_bool overlaps = false;
   tw_backend away = {.name = "away", .is_own = true, .is_elsewhere = true, .own = &overlaps, .evaluate = evaluate_away};
   tw_search_options o = fake_options(3, 4);
@@ -140,7 +135,6 @@ static void kernels_are_evaluated_elsewhere_while_others_are_made_and_the_result
 }
 
 static void seeds_take_different_ways(void **state) {
-  (void)state;
   tw_search_options o = fake_options(1, 2);
   o.iterations = 2;
   tw_search_result a = search(&o);
@@ -152,7 +146,6 @@ static void seeds_take_different_ways(void **state) {
 }
 
 static void every_kernel_is_built_once(void **state) {
-  (void)state;
   tw_search_options o = fake_options(5, 2);
   tw_search_result r = search(&o);
   /* Once each, and the best once more on fresh inputs. */
@@ -161,7 +154,6 @@ static void every_kernel_is_built_once(void **state) {
 }
 
 static void wrong_kernels_never_win(void **state) {
-  (void)state;
   fake.all_wrong = true;
   tw_search_options o = fake_options(5, 2);
   tw_search_result r = search(&o);
@@ -173,7 +165,6 @@ static void wrong_kernels_never_win(void **state) {
 }
 
 static void a_kernel_that_fails_on_fresh_inputs_gives_way_to_the_next(void **state) {
-  (void)state;
   tw_search_options o = fake_options(5, 2);
   fake.wrong_on_fresh_inputs = true;
   fake.first_seed = 5;
@@ -185,7 +176,6 @@ static void a_kernel_that_fails_on_fresh_inputs_gives_way_to_the_next(void **sta
 }
 
 static void the_ladder_goes_from_the_plainest_kernel_to_the_best_step_by_step(void **state) {
-  (void)state;
   tw_search_options o = fake_options(7, 2);
   tw_search_result r = search(&o);
   assert_int_equal(r.n_rungs, r.schedule.n + 1);
@@ -205,7 +195,6 @@ static void the_ladder_goes_from_the_plainest_kernel_to_the_best_step_by_step(vo
 }
 
 static void the_schedule_has_no_step_that_it_can_do_without(void **state) {
-  (void)state;
   for (uint64_t seed = 0; seed < 5; seed++) {
     tw_search_options o = fake_options(seed, 2);
     tw_search_result r = search(&o);
@@ -228,7 +217,6 @@ static double predict(const tw_schedule *schedule) {
 }
 
 static void steps_come_in_the_order_of_what_the_model_expects_of_them(void **state) {
-  (void)state;
   for (uint64_t seed = 0; seed < 5; seed++) {
     tw_search_options o = fake_options(seed, 2);
     tw_search_result r = search(&o);
@@ -247,7 +235,6 @@ static void steps_come_in_the_order_of_what_the_model_expects_of_them(void **sta
 static void remember_iteration(void *context, const tw_progress *p) { *(int *)context = p->iteration; }
 
 static void a_search_that_gains_nothing_more_ends_before_its_iterations_are_spent(void **state) {
-  (void)state;
   tw_search_options o = fake_options(1, 2);
   int last = 0;
   o.iterations = 1000;
@@ -260,7 +247,6 @@ static void a_search_that_gains_nothing_more_ends_before_its_iterations_are_spen
 }
 
 static void wisdom_is_replayed_and_illegal_steps_are_left_out_with_a_note(void **state) {
-  (void)state;
   tw_schedule known;
   assert_int_equal(tw_schedule_parse("depth 2\ntile 77\ntile 4\nbank 2\n", &known, NULL), TW_OK);
   tw_search_options o = fake_options(1, 2);
@@ -289,7 +275,6 @@ static void stop_when_done(void *context, const tw_progress *p) {
 }
 
 static void an_interrupted_search_returns_the_best_so_far(void **state) {
-  (void)state;
   fake.delay_ms = 2;
   int calls = 0;
   tw_search_options o = fake_options(1, 2);
@@ -311,7 +296,6 @@ static void an_interrupted_search_returns_the_best_so_far(void **state) {
 }
 
 static void an_interrupt_before_the_first_kernel_leaves_nothing(void **state) {
-  (void)state;
   tw_search_options o = fake_options(1, 2);
   tw_problem p = fake_problem(16);
   tw_search_result r = {0};
@@ -324,7 +308,6 @@ static void an_interrupt_before_the_first_kernel_leaves_nothing(void **state) {
 
 /* The bound is 1000: nothing is below nine tenths of it. */
 static void what_is_faster_than_the_machine_can_be_is_no_result(void **state) {
-  (void)state;
   fake.plainest_factor = 0.01;
   tw_search_options o = fake_options(1, 2);
   tw_problem p = fake_problem(16);
@@ -336,7 +319,6 @@ static void what_is_faster_than_the_machine_can_be_is_no_result(void **state) {
 }
 
 static void a_time_limit_ends_the_search_with_what_it_has(void **state) {
-  (void)state;
   fake.delay_ms = 20;
   tw_search_options o = fake_options(1, 1);
   o.seconds = 0.2;
@@ -347,7 +329,6 @@ static void a_time_limit_ends_the_search_with_what_it_has(void **state) {
 }
 
 static void the_time_before_the_search_counts(void **state) {
-  (void)state;
   tw_search_options o = fake_options(1, 1);
   o.seconds = 100;
   o.began = tw_now() - 101;
@@ -358,7 +339,6 @@ static void the_time_before_the_search_counts(void **state) {
 }
 
 static void when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note(void **state) {
-  (void)state;
   fake.unavailable = true;
   tw_search_options o = fake_options(1, 2);
   tw_search_result r = search(&o);
@@ -369,7 +349,6 @@ static void when_nothing_can_be_evaluated_any_more_the_search_ends_with_a_note(v
 }
 
 static void bad_options_and_problems_are_refused_in_a_line(void **state) {
-  (void)state;
   struct {
     tw_search_options options;
     const char *word;
@@ -430,7 +409,6 @@ static size_t plan_once(double dropout, size_t plans, uint64_t seed, tw_agent_pl
 }
 
 static void dropout_never_hides_all_levers(void **state) {
-  (void)state;
   for (uint64_t seed = 0; seed < 200; seed++) {
     tw_agent_plan plan[4];
     size_t n = plan_once(0.9999, 4, seed, plan);
@@ -440,7 +418,6 @@ static void dropout_never_hides_all_levers(void **state) {
 }
 
 static void without_dropout_the_first_plan_is_what_the_model_likes_best_and_all_plans_differ(void **state) {
-  (void)state;
   for (uint64_t seed = 0; seed < 50; seed++) {
     tw_agent_plan plan[6];
     size_t n = plan_once(0, 6, seed, plan);
@@ -455,7 +432,6 @@ static void without_dropout_the_first_plan_is_what_the_model_likes_best_and_all_
 }
 
 static void every_lever_gets_its_turn_also_those_that_the_model_dislikes(void **state) {
-  (void)state;
   int seen[LEVERS] = {0};
   for (uint64_t seed = 0; seed < 300; seed++) {
     tw_agent_plan plan[2];
@@ -476,7 +452,6 @@ static bool has_cheat(const void *context, const char *source) {
 }
 
 static void a_chain_is_cut_until_its_kernel_is_new(void **state) {
-  (void)state;
   tw_problem p = fake_problem(16);
   size_t longest = 0;
   tw_agent *rules;
@@ -512,7 +487,6 @@ static bool are_same(const char *a, const char *b, const char *line_comment) {
 static bool same(const char *a, const char *b) { return are_same(a, b, NULL); }
 
 static void comments_are_no_part_of_a_kernel(void **state) {
-  (void)state;
   assert_true(same("/* one */\nint x;\n", "/* another\n * two */\n\nint x;"));
   assert_true(same("// one\nint x;\n", "int x;  \n  // more\n"));
   assert_false(same("//: let N = 1\nint x[N];\n", "//: let N = 2\nint x[N];\n")); /* a launch is a part of it */
@@ -525,7 +499,6 @@ static void comments_are_no_part_of_a_kernel(void **state) {
 }
 
 static void python_has_its_own_comments(void **state) {
-  (void)state;
   assert_true(are_same("# one\nx = 1\n", "x = 1\n  # more\n", "#"));
   assert_false(are_same("x = (a\n  // 2)\n", "x = (a\n  // 3)\n", "#")); /* a division */
   assert_false(are_same("f(a /*b)\ng(c */ d)", "f(a /*c)\ng(c */ d)", "#"));
@@ -533,7 +506,6 @@ static void python_has_its_own_comments(void **state) {
 }
 
 static void an_index_keeps_the_first_number_of_each_key(void **state) {
-  (void)state;
   tw_index index = {0};
   tw_digest d;
   char text[16];

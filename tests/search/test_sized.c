@@ -64,7 +64,6 @@ static tw_status execute(const void *operands, tw_error *error) {
 }
 
 static void products_of_programs_with_other_headers(void **state) {
-  (void)state;
   const tw_gemm_spec spec = {.size = sizeof spec, .m = 1, .n = 1, .k = 2, .threads = 1};
   const float a[] = {2, 3}, b[] = {5, 7}, bias[] = {100};
   float c = 0;
@@ -121,7 +120,6 @@ static tw_status run(const void *options, tw_error *error) {
 }
 
 static void searches_of_programs_with_other_headers(void **state) {
-  (void)state;
   tw_search_options o = fake_options(1, 1);
   const tw_model_options model = {.size = sizeof model};
   const tw_run_options once = {.size = sizeof once, .seed = 1, .jobs = 1};
@@ -159,13 +157,11 @@ static tw_status add_op(const void *op, tw_error *error) {
 }
 
 static void ops_of_programs_with_other_headers(void **state) {
-  (void)state;
   takes(add_op, "tw_op", &fake_op, sizeof fake_op, offsetof(tw_op, exact));
 }
 
 /* A target without what came last works as one that has not. */
 static void a_target_of_a_program_with_an_older_header(void **state) {
-  (void)state;
   const tw_problem p = fake_problem(16);
   tw_search_options o = fake_options(1, 1);
   tw_search_result r = {0};
@@ -183,7 +179,6 @@ static void a_target_of_a_program_with_an_older_header(void **state) {
 /* ---- mistakes in calls ---- */
 
 static void missing_arguments_are_named(void **state) {
-  (void)state;
   const tw_problem p = fake_problem(16), none = {0};
   const tw_search_options search_options = fake_options(1, 1);
   const tw_tune_options bad_size = {.size = 3},
@@ -228,7 +223,6 @@ static void missing_arguments_are_named(void **state) {
 /* ---- results are read by functions ---- */
 
 static void a_result_is_read_by_functions(void **state) {
-  (void)state;
   const tw_problem p = fake_problem(16);
   tw_search_options o = fake_options(1, 1);
   tw_search_result *r, whole;

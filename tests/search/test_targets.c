@@ -16,7 +16,6 @@ static const tw_key *key_of(const tw_op *op, const char *name, size_t length) {
 
 static void every_target_could_be_registered(void **state) {
   const tw_target *t;
-  (void)state;
   for (size_t i = 0; (t = tw_target_at(i)); i++) {
     tw_error error = {0};
     tw_target again = *t;
@@ -28,7 +27,6 @@ static void every_target_could_be_registered(void **state) {
 
 static void families_honour_keys_that_their_op_has(void **state) {
   const tw_target *t;
-  (void)state;
   for (size_t i = 0; (t = tw_target_at(i)); i++)
     for (const tw_family *f = t->family; f < t->family + t->n_families; f++) {
       if (strcmp(f->op, "*") == 0) continue;
@@ -48,7 +46,6 @@ static void families_honour_keys_that_their_op_has(void **state) {
 
 static void optional_tables_are_complete(void **state) {
   const tw_target *t;
-  (void)state;
   for (size_t i = 0; (t = tw_target_at(i)); i++) {
     if (t->explainer)
       assert_true(t->explainer->keys && *t->explainer->keys && t->explainer->explain && t->explainer->draw);
@@ -70,7 +67,6 @@ static void optional_tables_are_complete(void **state) {
 static void options_of_a_machine_are_no_keys_of_the_op_and_are_known_where_it_is(void **state) {
   const tw_target *t;
   size_t options = 0;
-  (void)state;
   for (size_t i = 0; (t = tw_target_at(i)); i++)
     for (const tw_family *f = t->family; f < t->family + t->n_families; f++)
       for (size_t j = 0; j < f->n_options; j++, options++) {
@@ -127,7 +123,6 @@ static void other_value_of(const tw_key *k, char text[64]) {
 static void keys_that_are_not_honoured_are_refused_by_name_and_their_defaults_are_not(void **state) {
   const tw_target *t;
   int refused = 0;
-  (void)state;
   for (size_t i = 0; (t = tw_target_at(i)); i++)
     for (const tw_family *f = t->family; f < t->family + t->n_families; f++) {
       const tw_op *op = tw_op_find(f->op);
@@ -154,7 +149,6 @@ static void keys_that_are_not_honoured_are_refused_by_name_and_their_defaults_ar
 }
 
 static void an_op_that_a_machine_does_not_run_is_refused_with_those_that_it_runs(void **state) {
-  (void)state;
   tw_problem p = fake_problem(4);
   tw_error error = {0};
   assert_int_equal(tw_target_supports(tw_target_find("xdna2"), &p, &error), TW_UNSUPPORTED);
@@ -162,7 +156,6 @@ static void an_op_that_a_machine_does_not_run_is_refused_with_those_that_it_runs
 }
 
 static void a_family_of_any_op_comes_after_those_with_a_name(void **state) {
-  (void)state;
   static const tw_family both[] = {{.op = "fake", .keys = "size", .settle = fake_settle, .bound = fake_bound},
                                    {.op = "*", .keys = "*", .settle = fake_settle, .bound = fake_bound}};
   tw_target t = fake_target;
@@ -174,7 +167,6 @@ static void a_family_of_any_op_comes_after_those_with_a_name(void **state) {
 }
 
 static void a_family_may_do_without_schedules(void **state) {
-  (void)state;
   static const tw_family bare = {.op = "fake", .keys = "size", .settle = fake_settle, .bound = fake_bound};
   tw_target t = fake_target;
   t.family = &bare;
@@ -190,7 +182,6 @@ static void a_family_may_do_without_schedules(void **state) {
 /* ---- adding ---- */
 
 static void what_is_incomplete_is_not_added(void **state) {
-  (void)state;
   tw_target t = fake_target;
   tw_op op = fake_op;
   tw_family family = fake_families[0];
@@ -230,7 +221,6 @@ static void *add_some(void *context) {
 }
 
 static void threads_add_targets_and_all_are_found_once(void **state) {
-  (void)state;
   pthread_t thread[THREADS];
   size_t before = 0, after = 0;
   while (tw_target_at(before)) before++;

@@ -112,7 +112,6 @@ static tw_target noisy_target(void) {
 }
 
 static int start(void **state) {
-  (void)state;
   fake_reset();
   memset(&noisy, 0, sizeof noisy);
   return 0;
@@ -133,7 +132,6 @@ static double cost_of(const tw_schedule *schedule) {
 }
 
 static void a_search_starts_from_the_targets_baseline(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   tw_search_options o = fake_options(1, 1);
   o.samples = 1;
@@ -146,7 +144,6 @@ static void a_search_starts_from_the_targets_baseline(void **state) {
 }
 
 static void a_kernel_that_was_measured_at_a_good_moment_does_not_win(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   const int samples[] = {0, 1, 2, 5};
   noisy.all_slower = true;
@@ -165,7 +162,6 @@ static void a_kernel_that_was_measured_at_a_good_moment_does_not_win(void **stat
 
 /* On a busy computer a measurement can be off by much. */
 static void a_baseline_that_was_measured_at_a_bad_moment_does_not_lose(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   noisy.all_slower = true;
   noisy.bad_moment = 20;
@@ -178,7 +174,6 @@ static void a_baseline_that_was_measured_at_a_bad_moment_does_not_lose(void **st
 
 /* The best kernel is wrong on the inputs of the confirmation. The next best was lucky, and must not take its place. */
 static void the_next_best_is_compared_with_the_baseline_too(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   tw_search_options o = fake_options(2, 1);
   noisy.all_slower = noisy.bank_pays = true;
@@ -193,7 +188,6 @@ static void the_next_best_is_compared_with_the_baseline_too(void **state) {
 
 /* A kernel that was lucky loses to the baseline. Then the next best, which is really faster, is compared. */
 static void after_a_lost_duel_the_next_best_challenges(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   tw_search_options o = fake_options(2, 1);
   noisy.all_slower = noisy.bank_pays = true;
@@ -207,7 +201,6 @@ static void after_a_lost_duel_the_next_best_challenges(void **state) {
 
 /* The kernel of fewer steps cannot be compared in time. The winner of the first comparison stays. */
 static void a_winner_stays_if_its_shorter_form_cannot_be_compared(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   enum { BEFORE = 4 }; /* measurements of the baseline: the search's, and three rounds */
   tw_search_options o = fake_options(2, 1);
@@ -226,7 +219,6 @@ static void a_winner_stays_if_its_shorter_form_cannot_be_compared(void **state) 
 /* The first measurements of a comparison take three times as long as the search's first one. They must leave time for
  * the last one, otherwise the result of the search is lost. */
 static void the_measurements_of_a_comparison_share_its_time(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   tw_search_options o = fake_options(2, 4);
   o.seconds = 1;
@@ -245,7 +237,6 @@ static void stop_when_better(void *context, const tw_search_status *now) {
 
 /* The rounds against the baseline follow an interrupt. Rounds that would take long do not. */
 static void an_interrupted_search_compares_its_best_with_the_baseline(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   const tw_problem p = fake_problem(10);
   for (int is_long = 0; is_long < 2; is_long++) {
@@ -266,7 +257,6 @@ static void an_interrupted_search_compares_its_best_with_the_baseline(void **sta
 
 /* How long a trial takes decides when the last one may begin: the wait for others is not part of it. */
 static void waits_do_not_count_as_time_of_a_trial(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   const tw_problem p = fake_problem(10);
   tw_schedule schedule;
@@ -284,7 +274,6 @@ static void waits_do_not_count_as_time_of_a_trial(void **state) {
 }
 
 static void a_gain_below_the_noise_is_no_gain(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   tw_search_options o = fake_options(3, 1);
   noisy.noise = 0.5; /* the best kernel is some 40% better than the baseline */
@@ -319,7 +308,6 @@ static char *source_of(const tw_target *t, const tw_schedule *schedule) {
 
 /* The empty schedule is the plainest kernel, which is slower than the baseline: earlier versions stored it. */
 static void a_known_kernel_that_is_slower_than_the_baseline_is_dropped(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   const tw_schedule known = {0};
   char *source = source_of(&t, &known);
@@ -337,7 +325,6 @@ static void a_known_kernel_that_is_slower_than_the_baseline_is_dropped(void **st
 }
 
 static void a_known_source_that_is_wrong_is_dropped(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   tw_search_options o = fake_options(7, 1);
   o.start_source = "kernel 4 2 2 1 3 0 1\n"; /* cheats */
@@ -351,7 +338,6 @@ static void a_known_source_that_is_wrong_is_dropped(void **state) {
 
 /* What its user has is the better of both. */
 static void of_a_known_schedule_and_a_known_source_the_faster_one_is_kept(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   tw_schedule good = {0}, better = {0};
   const char *steps[] = {"tile 4", "depth 2", "bank 2", "order 1", "unroll 3"};
@@ -375,7 +361,6 @@ static void of_a_known_schedule_and_a_known_source_the_faster_one_is_kept(void *
 }
 
 static void a_known_kernel_that_holds_is_kept_against_luck(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   tw_schedule known = {0};
   const char *steps[] = {"tile 4", "depth 2", "bank 2", "order 1", "unroll 3"};
@@ -419,7 +404,6 @@ static tw_status large_exact(const tw_problem *p, void *const buffers[], size_t 
 }
 
 static void the_result_of_a_large_problem_is_compared_in_full_if_time_permits(void **state) {
-  (void)state;
   tw_target t = noisy_target();
   tw_op op = fake_op;
   op.operations = large_operations;
@@ -442,7 +426,6 @@ static void the_result_of_a_large_problem_is_compared_in_full_if_time_permits(vo
 }
 
 static void a_search_ends_in_its_time(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   const struct { double seconds, build, check; } cases[] = {{1, 0.05, 0.05}, {1, 0.02, 0.3}, {2, 0.2, 0.1}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -461,7 +444,6 @@ static void a_search_ends_in_its_time(void **state) {
 }
 
 static void where_the_baseline_takes_all_of_the_time_the_search_says_so_and_ends(void **state) {
-  (void)state;
   const tw_target t = noisy_target();
   tw_search_options o = fake_options(6, 2);
   o.seconds = 0.1;
@@ -477,7 +459,6 @@ static void where_the_baseline_takes_all_of_the_time_the_search_says_so_and_ends
 
 /* The baseline of x86 is the library's plan: the same kernel, blocks and parts. */
 static void the_baseline_of_x86_is_what_the_library_runs(void **state) {
-  (void)state;
   static const char *const problems[] = {
       "gemm m=512 n=512 k=512",
       "gemm m=100 n=3000 k=77 a=bf16 b=bf16",

@@ -76,7 +76,6 @@ static void old_names_are_read_and_replaced(void **state) {
                {"copy registers", NULL},
                {"copy direct_to_lds", NULL},
                {"gangs m=2", NULL}};
-  (void)state;
   for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
     const char *current = steps[i].current ? steps[i].current : steps[i].old;
     char out[TW_STEP_MAX];
@@ -97,7 +96,6 @@ static void old_names_are_read_and_replaced(void **state) {
 static void a_current_name_comes_before_an_old_one(void **state) {
   plan p = {0};
   tw_error error = {0};
-  (void)state;
   assert_int_equal(tw_step_apply(&renamed, NULL, "copy registers", &p, &error), TW_OK);
   assert_int_equal(p.order, COLUMNS);
 }
@@ -105,7 +103,6 @@ static void a_current_name_comes_before_an_old_one(void **state) {
 static void messages_have_current_names_only(void **state) {
   plan p = {0};
   tw_error error = {0};
-  (void)state;
   assert_int_equal(tw_step_apply(&renamed, NULL, "copy sideways", &p, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "expected one of direct_to_lds|registers; usage"));
   assert_int_equal(tw_step_apply(&renamed, NULL, "clusterr m=2", &p, &error), TW_USAGE);
@@ -117,7 +114,6 @@ static void messages_have_current_names_only(void **state) {
 }
 
 static void values_go_where_the_table_says(void **state) {
-  (void)state;
   const plan p = applied("tile n=8 m=1099511627776\norder columns\nunroll 3 ji");
   assert_int_equal(p.m, 1LL << 40);
   assert_int_equal(p.n, 8);
@@ -128,7 +124,6 @@ static void values_go_where_the_table_says(void **state) {
 }
 
 static void of_two_steps_about_the_same_the_later_counts_and_what_a_step_leaves_out_stays(void **state) {
-  (void)state;
   const plan p = applied("tile m=4 n=8\ntile m=5\nunroll 2 ij\nunroll 1");
   assert_int_equal(p.m, 5);
   assert_int_equal(p.n, 8);
@@ -137,7 +132,6 @@ static void of_two_steps_about_the_same_the_later_counts_and_what_a_step_leaves_
 }
 
 static void arguments_count_more_than_what_a_verb_sets_by_itself(void **state) {
-  (void)state;
   assert_int_equal(applied("pack").n, 64);
   assert_false(applied("pack").is_even);
   const plan p = applied("pack n=12");
@@ -147,7 +141,6 @@ static void arguments_count_more_than_what_a_verb_sets_by_itself(void **state) {
 }
 
 static void what_is_wrong_is_said_in_one_line_with_the_word(void **state) {
-  (void)state;
   static const struct {
     const char *step, *part;
   } wrong[] = {
@@ -190,7 +183,6 @@ static tw_status at_most_100(const void *context, const void *looked_at, tw_erro
 }
 
 static void the_step_that_makes_a_plan_illegal_is_named(void **state) {
-  (void)state;
   plan p = {0};
   tw_schedule s;
   tw_error error = {0};
@@ -206,7 +198,6 @@ static double judge(const void *context, const void *looked_at) {
 }
 
 static void a_menu_holds_what_is_legal_and_new_the_best_first_and_once(void **state) {
-  (void)state;
   const tw_schedule none = {0};
   const plan now = {.m = 4, .n = 4};
   plan next;
@@ -241,7 +232,6 @@ static double equal(const void *context, const void *any) {
 }
 
 static void after_a_full_schedule_comes_nothing(void **state) {
-  (void)state;
   tw_schedule full = {0};
   const plan now = {.m = 1, .n = 1};
   plan next;
@@ -267,7 +257,6 @@ static void rows_offer_their_steps(void **state) {
   static const tw_language offered = {TW_LANGUAGE("a test of offers", rows), .begun = TW_FIELD(plan, m)};
   static const char *const expected[2] = {"tile m=2;tile m=4;", "pack;tile m=2;unroll 1;unroll 2;"};
   const tw_schedule none = {0};
-  (void)state;
   for (int begun = 0; begun < 2; begun++) {
     const plan now = {.m = begun ? 4 : 0, .n = 1};
     plan next;

@@ -20,14 +20,12 @@
 static char *directory, *file;
 
 static int start(void **state) {
-  (void)state;
   if (tw_directory_temporary(&directory, NULL) != TW_OK) return -1;
   file = tw_path_join(directory, "wisdom.json");
   return 0;
 }
 
 static int end(void **state) {
-  (void)state;
   tw_directory_remove(directory);
   free(directory);
   free(file);
@@ -68,7 +66,6 @@ static size_t load_count(void) {
 static tw_problem gemm(const char *keys) { return problem_from(NULL, "gemm %s", keys); }
 
 static void a_missing_file_is_empty_wisdom(void **state) {
-  (void)state;
   tw_wisdom *w = load();
   assert_int_equal(w->n, 0);
   tw_problem p = gemm("m=1 n=1 k=1");
@@ -77,7 +74,6 @@ static void a_missing_file_is_empty_wisdom(void **state) {
 }
 
 static void another_order_of_keys_is_the_same_problem(void **state) {
-  (void)state;
   tw_wisdom_entry e = entry("gemm k=16 m=64 n=32", 123, "tile m=16");
   assert_int_equal(keep_entry(file, &e, NULL), TW_OK);
   tw_wisdom *w = load();
@@ -92,7 +88,6 @@ static void another_order_of_keys_is_the_same_problem(void **state) {
 
 /* A machine file that is renamed keeps its wisdom: the digits say what machine it is. */
 static void a_renamed_machine_keeps_its_wisdom(void **state) {
-  (void)state;
   tw_wisdom_entry e = entry("gemm m=64 n=32 k=16", 120, "tile m=16");
   snprintf(e.target, sizeof e.target, "mine@1a2b3c4d");
   assert_int_equal(keep_entry(file, &e, NULL), TW_OK);
@@ -115,7 +110,6 @@ static void a_renamed_machine_keeps_its_wisdom(void **state) {
 }
 
 static void old_names_of_steps_are_replaced(void **state) {
-  (void)state;
   tw_wisdom_entry e = entry("gemm m=512 n=512 k=512 a=bf16 b=bf16", 1e-6, "tile m=128 n=128 groups=2 turns");
   snprintf(e.target, sizeof e.target, "cuda-h200");
   snprintf(e.unit, sizeof e.unit, "seconds");
@@ -129,7 +123,6 @@ static void old_names_of_steps_are_replaced(void **state) {
 }
 
 static void what_is_kept_is_found_again(void **state) {
-  (void)state;
   tw_wisdom_entry e = entry("gemm m=64 n=32 k=16", 123.456, "tile m=16");
   tw_schedule_add(&e.schedule, "unroll 4", NULL);
   assert_int_equal(keep_entry(file, &e, NULL), TW_OK);
@@ -150,7 +143,6 @@ static void what_is_kept_is_found_again(void **state) {
 
 /* Of another machine, compiler or version, a lower cost says nothing: the later measurement stays. */
 static void costs_of_different_machines_are_not_compared(void **state) {
-  (void)state;
   static const struct {
     double cost;
     int64_t found;
@@ -178,7 +170,6 @@ static void costs_of_different_machines_are_not_compared(void **state) {
 }
 
 static void only_a_better_schedule_or_the_same_one_measured_again_replaces(void **state) {
-  (void)state;
   keep("gemm m=1 n=1 k=1", 100, "tile 1");
   keep("gemm m=1 n=1 k=1", 110, "tile 2");
   tw_wisdom *w = load();
@@ -194,7 +185,6 @@ static void only_a_better_schedule_or_the_same_one_measured_again_replaces(void 
 }
 
 static void without_the_very_problem_the_nearest_shape_of_the_same_types_is_found(void **state) {
-  (void)state;
   keep("gemm m=512 n=512 k=512 a=i8 b=i8 c=i8 acc=i32", 1, "near");
   keep("gemm m=64 n=64 k=64 a=i8 b=i8 c=i8 acc=i32", 1, "small");
   keep("gemm m=512 n=512 k=256 a=f32 b=f32 c=f32 acc=f32", 1, "float");
@@ -213,7 +203,6 @@ static void without_the_very_problem_the_nearest_shape_of_the_same_types_is_foun
 }
 
 static void two_writers_at_once_lose_nothing(void **state) {
-  (void)state;
   enum { WRITERS = 2, ENTRIES = 40 };
   pid_t child[WRITERS];
   for (int i = 0; i < WRITERS; i++) {
@@ -239,7 +228,6 @@ static void two_writers_at_once_lose_nothing(void **state) {
 }
 
 static void a_file_that_is_no_wisdom_is_refused_and_left_as_it_is(void **state) {
-  (void)state;
   keep("gemm m=1 n=1 k=1", 100, "tile 1");
   char *good;
   size_t length;
@@ -282,7 +270,6 @@ static void a_file_that_is_no_wisdom_is_refused_and_left_as_it_is(void **state) 
 }
 
 static void a_full_disk_leaves_what_was_there(void **state) {
-  (void)state;
   keep("gemm m=1 n=1 k=1", 100, "tile 1");
   pid_t child = fork();
   if (child == 0) {
@@ -301,7 +288,6 @@ static void a_full_disk_leaves_what_was_there(void **state) {
 }
 
 static void the_default_place_follows_the_environment(void **state) {
-  (void)state;
   char *own = tw_path_join(directory, "own/w.json"), *data = tw_path_join(directory, "data"),
        *home = tw_path_join(directory, "home");
   char *data_file = tw_path_join(data, "tilewright/wisdom.json"),
@@ -328,7 +314,6 @@ static void the_default_place_follows_the_environment(void **state) {
 }
 
 static void an_entry_that_could_not_be_read_back_is_not_written(void **state) {
-  (void)state;
   tw_wisdom_entry bad[] = {entry("", 1, "x"), entry("gemm", 0, "x"), entry("gemm", -1, "x"),
                            entry("gemm", 1.0 / 0.0, "x"), entry("gemm", 1, "x")};
   bad[4].unit[0] = '\0';
@@ -341,7 +326,6 @@ static void an_entry_that_could_not_be_read_back_is_not_written(void **state) {
 /* A source without a schedule stands beside the best schedule, is of this very problem alone, and counts where it is
  * better. */
 static void sources_are_kept_beside_schedules(void **state) {
-  (void)state;
   const char *problem = "gemm m=64 n=32 k=16", source[] = "void f(void) {\n}\n", better[] = "/* \"2\" */";
   const tw_problem p = gemm("m=64 n=32 k=16"), near = gemm("m=64 n=32 k=32");
   tw_wisdom_entry e = {.target = "machine", .unit = "cycles", .cost = 90, .utilization = 0.5};
@@ -372,7 +356,6 @@ static void sources_are_kept_beside_schedules(void **state) {
 
 /* Files with schedules alone can be read by programs that know nothing else. */
 static void only_a_file_with_sources_is_of_the_newer_version(void **state) {
-  (void)state;
   for (int with_source = 0; with_source < 2; with_source++) {
     char *text = NULL;
     tw_wisdom_entry e = entry("gemm m=1 n=1 k=1", 5, "x");
@@ -400,7 +383,6 @@ static tw_wisdom_entry gemmini(double cost) {
 }
 
 static void what_no_machine_can_do_is_not_kept(void **state) {
-  (void)state;
   tw_error error = {0};
   tw_wisdom_entry e = gemmini(2); /* the array alone takes 1,024 cycles */
   assert_int_equal(keep_entry(file, &e, &error), TW_FAILED);
@@ -420,7 +402,6 @@ static void what_no_machine_can_do_is_not_kept(void **state) {
 
 /* A file that came from elsewhere. */
 static void it_does_not_stand_in_the_way_of_the_truth(void **state) {
-  (void)state;
   static const char text[] =
       "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"gemmini-16x16-int8\", "
       "\"problem\": \"gemm m=64 n=64 k=64\", \"cost\": 2.0, \"unit\": \"cycles\", \"utilization\": 887.0, "
@@ -442,7 +423,6 @@ static void many_entries_are_one_change(void **state) {
 #else
   enum { MANY = 4000 };
 #endif
-  (void)state;
   tw_wisdom_entry *all = calloc(MANY, sizeof *all);
   struct stat before, after;
   char problem[64];
@@ -469,7 +449,6 @@ static void many_entries_are_one_change(void **state) {
 }
 
 static void forgetting_takes_one_problem_out(void **state) {
-  (void)state;
   tw_wisdom_entry source = entry("gemm m=7 n=8 k=9", 50, "tile m=1");
   source.source = (char *)"void f(void) {}";
   source.schedule.n = 0;
@@ -499,7 +478,6 @@ static void forgetting_takes_one_problem_out(void **state) {
 
 /* An entry with old names of keys is the entry of the same problem, and is written with the current names. */
 static void old_names_of_keys_are_replaced(void **state) {
-  (void)state;
   const char old[] = "{\"format\": \"tilewright wisdom\", \"version\": 1, \"entries\": [{\"target\": \"machine\", "
                      "\"problem\": \"gemm m=8 n=8 k=64 quantize=mxfp4 rule=even\", \"cost\": 90, \"unit\": \"cycles\", "
                      "\"utilization\": 0.5, \"schedule\": [\"tile m=1\"]}]}";
@@ -520,7 +498,6 @@ static void old_names_of_keys_are_replaced(void **state) {
 /* What was measured against an entry takes its place, whatever cost the entry claims; and if that fails, nothing is
  * lost. */
 static void replacing_is_one_step(void **state) {
-  (void)state;
   tw_wisdom_entry source = entry("gemm m=8 n=8 k=9", 50, "x"), slower = entry("gemm m=8 n=8 k=9", 90, "tile m=4");
   const tw_problem p = gemm("m=8 n=8 k=9");
   source.source = (char *)"void f(void) {}";
@@ -551,7 +528,6 @@ static void replacing_is_one_step(void **state) {
 
 /* A process that was killed while it wrote leaves a file, and one that worked in a folder leaves the folder. */
 static void what_killed_processes_left_is_removed(void **state) {
-  (void)state;
   static const char *const names[] = {"%s.%ld-0", "%s.%ld-1", "%s.%ld"};
   const pid_t child = fork();
   if (child == 0) _exit(0);
@@ -625,7 +601,6 @@ static char *folder_of_a_killed_process(void) {
 
 /* At once, where the name says that its process was one of this system. */
 static void folders_of_killed_processes_are_removed_by_the_next_run(void **state) {
-  (void)state;
   setenv("TMPDIR", directory, 1);
   char *left = folder_of_a_killed_process(), *other = strdup(left), *own;
   char *system = strchr(strrchr(other, '/') + strlen("/tilewright-"), '-') + 1;
@@ -654,7 +629,6 @@ static void folders_of_killed_processes_are_removed_by_the_next_run(void **state
 
 /* The part that cannot be made, and why, where its parents are the trouble. */
 static void a_folder_that_cannot_be_made_says_which_part(void **state) {
-  (void)state;
   tw_error error = {0};
   assert_int_equal(tw_directory_make("/sys/kernel/tilewright/of/wisdom", &error), TW_USAGE);
   assert_non_null(strstr(error.text, "'/sys/kernel/tilewright/of/wisdom': '/sys/kernel/tilewright': "));
@@ -668,7 +642,6 @@ static void a_folder_that_cannot_be_made_says_which_part(void **state) {
 }
 
 static void a_link_stays_a_link_and_rights_stay(void **state) {
-  (void)state;
   char *real = tw_path_join(directory, "real.json");
   struct stat info;
   keep("gemm m=9 n=9 k=9", 5, "tile m=1");

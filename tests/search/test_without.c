@@ -14,7 +14,6 @@
 /* ---- names ---- */
 
 static void names_are_read_and_unknown_ones_are_an_error(void **state) {
-  (void)state;
   uint64_t bits;
   tw_error error = {0};
   assert_int_equal(tw_without_parse("menu,isa,feedback,model,examples", &bits, &error), TW_OK);
@@ -39,7 +38,6 @@ static void expect_unusable(const char *agent, uint64_t without) {
 }
 
 static void a_part_that_no_agent_has_is_an_error(void **state) {
-  (void)state;
   expect_unusable("rules", TW_WITHOUT_MENU);
   expect_unusable("rules", TW_WITHOUT_MODEL | TW_WITHOUT_EXAMPLES);
   expect_unusable("exec:true", TW_WITHOUT_MODEL);
@@ -93,13 +91,11 @@ static int count_first(const char *agent_name, const char *lever, uint64_t witho
 }
 
 static void without_the_model_rules_do_not_know_what_it_promises(void **state) {
-  (void)state;
   assert_int_equal(count_first("rules", "stack", 0, 0), DRAWS); /* the model promises a cost of 1 */
   assert_true(count_first("rules", "stack", TW_WITHOUT_MODEL, 0) < DRAWS / 2);
 }
 
 static void without_feedback_rules_do_not_know_what_failed(void **state) {
-  (void)state;
   const uint64_t no_model = TW_WITHOUT_MODEL;
   assert_int_equal(count_first("rules", "cheat", no_model, 0), 0); /* 1000 tries, no gain */
   assert_true(count_first("rules", "cheat", no_model | TW_WITHOUT_FEEDBACK, 0) > 0);
@@ -107,7 +103,6 @@ static void without_feedback_rules_do_not_know_what_failed(void **state) {
 
 /* The menu has 23 steps, 5 of them of "tile" and 1 of "cheat". */
 static void a_random_agent_draws_each_step_alike(void **state) {
-  (void)state;
   const int tile = count_first("random", "tile", 0, 0), cheat = count_first("random", "cheat", 0, 0);
   assert_true(tile > 20 && tile < 80);
   assert_true(cheat > 0 && cheat < 30);
@@ -126,7 +121,6 @@ static double search(const char *agent, uint64_t without, uint64_t seed) {
 }
 
 static void searches_without_parts_work_to_the_end(void **state) {
-  (void)state;
   const fake_state plainest = fake_plainest();
   for (uint64_t seed = 1; seed <= 3; seed++) {
     assert_true(search("random", 0, seed) < fake_cost(&plainest));
@@ -160,7 +154,6 @@ static char *prompt_of(const char *plan, uint64_t without) {
 }
 
 static void each_part_of_a_prompt_is_left_out_alone(void **state) {
-  (void)state;
   static const struct {
     uint64_t part;
     const char *plan, *text;

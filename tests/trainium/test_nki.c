@@ -71,7 +71,6 @@ static void parts_of_the_compiler_are_switched_off(void **state) {
     const char *part, *counter; /* that the part changes */
   } parts[] = {{"engines", "scalar_busy"}, {"merging", "device"}, {"order", "device"}, {"all", "device"}};
   char *source = example("attention.py"), problem[160];
-  (void)state;
   const char *usual = "attention b=1 hq=2 hkv=2 sq=512 sk=512 d=128 causal=1";
   const result with = expect_correct(source, usual);
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -107,7 +106,6 @@ static void a_block_without_reordering_is_read(void **state) {
   static const char problem[] = "elementwise f=tanh rows=128 cols=512";
   char source[1000];
   double seconds[2];
-  (void)state;
   for (int k = 0; k < 2; k++) {
     snprintf(source, sizeof source, kernel, k ? "with nl.no_reorder():" : "if True:");
     seconds[k] = expect_correct(source, problem).measured.seconds;
@@ -137,7 +135,6 @@ static void an_activation_may_be_first(void **state) {
                                "    nisa.activation(dst=t, op=nl.exp, data=u, bias=b, reduce_op=nl.add, reduce_res=s)\n"
                                "    return a\n";
   const result r = run_on("trn2", source, "elementwise f=tanh rows=128 cols=512");
-  (void)state;
   assert_int_equal(r.status, TW_FAILED);
 }
 
@@ -157,7 +154,6 @@ static void the_row_of_an_accumulated_activation_is_broadcast(void **state) {
                                "    nisa.dma_copy(dst=y, src=u)\n"
                                "    return y\n";
   const result r = expect_correct(source, "elementwise f=tanh rows=128 cols=512");
-  (void)state;
   assert_true(counter(&r, "tensor_busy") > 0);
 }
 
@@ -184,7 +180,6 @@ static void hostile_kernels_end_with_one_line(void **state) {
        "on_false_value=0.0, cmp_op=nl.greater)",
        "line 10: an index expression is larger than 2147483647"}};
   char source[1000];
-  (void)state;
   for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
     snprintf(source, sizeof source, kernel, bodies[i][0]);
     const result r = run_on("trn2", source, "elementwise f=tanh rows=128 cols=512");
@@ -195,7 +190,6 @@ static void hostile_kernels_end_with_one_line(void **state) {
 
 static void an_rms_norm_is_correct_and_timed(void **state) {
   char *source = example("rmsnorm.py");
-  (void)state;
   const result r = expect_correct(source, "layernorm rows=512 cols=4096 norm=rms eps=1e-6");
   /* each operand moves once, and the time is between the DMA engines' bound and twice that */
   assert_true(counter(&r, "hbm_read") == 4.0 * (512 * 4096 + 4096));
@@ -212,7 +206,6 @@ static void an_rms_norm_is_correct_and_timed(void **state) {
 static void a_row_takes_as_long_as_if_the_kernel_broadcast_it(void **state) {
   static const char words[] = ".broadcast_to((128, cols))", problem[] = "layernorm rows=256 cols=512 norm=rms";
   char *source = example("rmsnorm.py"), *at = strstr(source, words);
-  (void)state;
   assert_non_null(at);
   const result with = expect_correct(source, problem);
   memset(at, ' ', strlen(words));
@@ -241,12 +234,10 @@ static void a_row_of_integers_is_broadcast(void **state) {
   const result wrong = run_on("trn2", unmasked, "softmax rows=128 cols=64");
   assert_true(wrong.status == TW_FAILED && strstr(wrong.error.text, "line 8: index 79 of dimension 1 is outside"));
   free(unmasked);
-  (void)state;
 }
 
 static void a_gemm_of_the_newer_dialect_is_correct(void **state) {
   char *source = example("gemm.py");
-  (void)state;
   const result r = expect_correct(source, "gemm m=256 n=1024 k=384 a_transposed=1 a=bf16 b=bf16");
   assert_true(counter(&r, "tensor_busy") > 0);
   expect_correct(source, "gemm m=128 n=512 k=128 a_transposed=1");
@@ -278,7 +269,6 @@ static const char softmax[] = "import neuronxcc.nki as nki\n"
                               "    return y\n";
 
 static void a_softmax_with_helpers_grids_and_masks_is_correct(void **state) {
-  (void)state;
   expect_correct(softmax, "softmax rows=200 cols=333");
   expect_correct(softmax, "softmax rows=128 cols=64 a=bf16");
 }
@@ -297,7 +287,6 @@ static const char transposed_gemm[] =
     "        nl.store(c[i * 128:(i + 1) * 128, :], value=sum_.astype(c.dtype))\n";
 
 static void a_gemm_with_transposes_and_an_output_argument_is_correct(void **state) {
-  (void)state;
   const result r = expect_correct(transposed_gemm, "gemm m=256 n=512 k=256");
   assert_true(counter(&r, "instructions") == 2 * (2 * (2 + 1 + 1 + 1) + 2));
 }
@@ -315,7 +304,6 @@ static void a_product_with_a_name_accumulates(void **state) {
                                "%s"
                                "    nl.store(c, nl.copy(s))\n"
                                "    return c\n";
-  (void)state;
   snprintf(source, sizeof source, kernel, "        s += nisa.nc_matmul(x, y)\n");
   const result without = expect_correct(source, "gemm m=128 n=512 k=256");
   snprintf(source, sizeof source, kernel, "        p = nisa.nc_matmul(x, y)\n        s += p\n");
@@ -325,7 +313,6 @@ static void a_product_with_a_name_accumulates(void **state) {
 
 static void directives_give_values_to_parameters(void **state) {
   char source[3000];
-  (void)state;
   const char *body = "@nki.jit\ndef other(x):\n    return x\n"
                      "@nki.jit\n"
                      "def scaled(x, factors):\n"
@@ -363,7 +350,6 @@ static void directives_arrange_operands(void **state) {
                {"#: x = x.transpose(1)\n", "elementwise rows=256 cols=64 f=relu",
                 "line 1: transpose: expected each of the 2 axes once"}};
   char source[2000];
-  (void)state;
   /* transposing what the host transposed gives the input: relu of it is wrong, a product with 1 is right */
   snprintf(source, sizeof source, "#: rows = 256\n#: x = x.reshape(4, 64, 64).reshape((256, -1)).transpose(1, 0)\n%s",
            kernel);
@@ -389,7 +375,6 @@ static void copies_of_psum_have_their_engine_on_trn1(void **state) {
       {"neuronxcc.nki", "nl.store(y, s)", "s = nisa.tensor_copy(p, engine=nisa.scalar_engine)", true, false},
       {"nki", "nisa.dma_copy(dst=y, src=s)", "nisa.tensor_copy(dst=s, src=p)", false, true},
   };
-  (void)state;
   for (size_t i = 0; i < sizeof kernel / sizeof *kernel; i++) {
     const bool is_newer = !strcmp(kernel[i].import, "nki");
     char source[2000];
@@ -422,7 +407,6 @@ static void copies_of_psum_have_their_engine_on_trn1(void **state) {
 
 static void causal_attention_is_correct(void **state) {
   char *source = example("attention.py");
-  (void)state;
   const result r = expect_correct(source, "attention b=1 hq=2 hkv=2 sq=256 sk=256 d=128 causal=1");
   assert_true(counter(&r, "tensor_busy") > 0 && counter(&r, "scalar_busy") > 0 && counter(&r, "gpsimd_busy") > 0);
   expect_correct(source, "attention b=2 hq=1 hkv=1 sq=128 sk=128 d=64 causal=1 a=bf16");
@@ -441,7 +425,6 @@ static void a_transpose_by_dma_is_nearly_as_fast_as_a_copy(void **state) {
                                "    nisa.dma_transpose(dst=t, src=x)\n"
                                "    nisa.dma_copy(dst=y, src=t)\n"
                                "    return y\n";
-  (void)state;
   const result narrow = expect_correct(format, "transpose rows=2048 cols=128 a=bf16"),
                wide = expect_correct(format, "transpose rows=2048 cols=128 a=f32");
   const double bytes = counter(&narrow, "hbm_read"), busy = counter(&narrow, "dma_busy");
@@ -465,7 +448,6 @@ static void an_output_may_be_left_out(void **state) {
   char source[1000];
   const char *problem = "attention b=1 hq=1 hkv=1 sq=128 sk=128 d=128 scale=1";
   char first[200];
-  (void)state;
   snprintf(source, sizeof source, format, 128, 128, 128, "");
   snprintf(first, sizeof first, "%s outputs=first", problem);
   expect_correct(source, first);
@@ -505,7 +487,6 @@ static void ops_with_one_output_have_no_outputs_option(void **state) {
   };
   const size_t n = sizeof problems / sizeof *problems;
   const tw_target *t = tw_target_find("trn2");
-  (void)state;
   assert_null(tw_op_at(n)); /* each op is in the list */
   for (size_t i = 0; i < n; i++) {
     char first[200];
@@ -579,7 +560,6 @@ static void classes_make_objects(void **state) {
                {"config + 1", "unsupported operator on an object and an int"},
                {"len(config)", "unsupported len() of an object"}};
   char source[2400];
-  (void)state;
   write_classes(source, "True");
   expect_correct(source, "softmax rows=256 cols=64");
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -626,7 +606,6 @@ static const char forms[] =
     "    return y\n";
 
 static void unusual_forms_are_read(void **state) {
-  (void)state;
   expect_correct(forms, "softmax rows=96 cols=64");
   const result r = run_on("trn2", forms, "softmax rows=96 cols=63");
   if (r.status != TW_FAILED || !strstr(r.error.text, "line 12: the kernel raises an error: columns"))
@@ -634,7 +613,6 @@ static void unusual_forms_are_read(void **state) {
 }
 
 static void constants_of_numpy_and_reductions_over_loops_are_right(void **state) {
-  (void)state;
   expect_correct("import numpy as np\n"
                  "def swap(n):\n"
                  "    m = np.zeros((n, n), dtype=np.float32)\n"
@@ -667,7 +645,6 @@ static void constants_of_numpy_and_reductions_over_loops_are_right(void **state)
 }
 
 static void special_instructions_are_right(void **state) {
-  (void)state;
   expect_correct("@nki.jit\n"
                  "def k(x):\n"
                  "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
@@ -740,13 +717,11 @@ static void instructions_of_the_newer_dialect_are_right(void **state) {
       "            row = q * 32 + (36 - p) % 32\n"
       "            nisa.dma_copy(dst=y[row:row + 1, :], src=t[q * 32 + p:q * 32 + p + 1, :])\n"
       "    return y\n";
-  (void)state;
   expect_correct(source, "layernorm rows=64 cols=48 norm=rms");
 }
 
 /* The accumulator of the Scalar engine: reset, add, and read. */
 static void activations_add_up_in_the_accumulator(void **state) {
-  (void)state;
   expect_correct("@nki.jit\n"
                  "def k(x):\n"
                  "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
@@ -888,7 +863,6 @@ static void long_chains_are_rejected(void **state) {
     const char *begin, *link;
   } chains[] = {{"x", ".a"}, {"x", "[0]"}, {"x", "(1)"}, {"1", "+1"}, {"2", "**2"}, {"1", " and 1"}, {"1", " or 1"}};
   enum { LINKS = 200000 };
-  (void)state;
   for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
     tw_text text = {0};
     tw_text_add(&text, KERNEL "    t = %s", chains[i].begin);
@@ -903,7 +877,6 @@ static void long_chains_are_rejected(void **state) {
 
 static void each_mistake_is_one_clear_line(void **state) {
   int wrong = 0;
-  (void)state;
   for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
     const result r = run_on("trn2", mistakes[i].source, "softmax rows=128 cols=64");
     if (r.status == TW_FAILED && strstr(r.error.text, mistakes[i].expected) && !strchr(r.error.text, '\n')) continue;
@@ -921,7 +894,6 @@ static void an_interrupt_ends_a_kernel(void **state) {
   tw_case k;
   tw_artefact *a;
   tw_error error;
-  (void)state;
   assert_int_equal(tw_problem_parse(t, "layernorm rows=128 cols=512 norm=rms eps=1e-6", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_case(t, &p, 7, 1, &k, &error), TW_OK);
@@ -943,7 +915,6 @@ static void a_trace_shows_memory_over_time(void **state) {
   tw_artefact *a;
   tw_measurement m;
   tw_error error;
-  (void)state;
   assert_int_equal(tw_problem_parse(t, "layernorm rows=128 cols=512 norm=rms eps=1e-6", &p, &error), TW_OK);
   assert_int_equal(tw_target_supports(t, &p, &error), TW_OK);
   assert_int_equal(tw_target_case(t, &p, 7, 1, &k, &error), TW_OK);
@@ -970,7 +941,6 @@ static void deep_and_long_texts_are_rejected(void **state) {
   char *text = malloc(N + 10);
   nki_module m;
   tw_error error;
-  (void)state;
   memset(text, '(', N);
   text[N] = '\0';
   assert_int_equal(nki_parse(text, N, &m, &error), TW_FAILED);
@@ -989,7 +959,6 @@ static void deep_and_long_texts_are_rejected(void **state) {
 
 /* The Tensor engine sums in the order of the contraction and rounds each step; sizes are no multiples of vectors. */
 static void products_have_the_bits_of_a_plain_loop(void **state) {
-  (void)state;
   static const int sizes[][3] = {{3, 5, 7}, {128, 128, 512}, {64, 6, 33}, {1, 1, 1}}; /* k, m, n */
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     const int k = sizes[i][0], m = sizes[i][1], n = sizes[i][2];
@@ -1022,7 +991,6 @@ static void products_have_the_bits_of_a_plain_loop(void **state) {
 
 /* A window of an image moves, as in a convolution, and sums go to every second column of a bank. */
 static void free_dimensions_may_have_any_strides(void **state) {
-  (void)state;
   enum { K = 3, M = 2, H = 4, W = 5, ROW = 9, IMAGE = 60, BANK = 64 };
   trn_array array[3];
   trn_array_make(&array[0], (int64_t)M * BANK, false);

@@ -70,7 +70,6 @@ static void expect_after(const char *source, const char *step, const char *expec
 }
 
 static void each_change_does_what_its_step_says(void **state) {
-  (void)state;
   expect_after("N = 8 # rows\nx = N\n", "set N=16 line 1", "N = 16 # rows\nx = N\n");
   expect_after("N = 8\n", "set N=4 line 1", "N = 4\n");
   expect_after("nisa.tensor_copy(dst=t[(1, 2)],\n                 src=u)\n", "engine gpsimd line 1",
@@ -88,7 +87,6 @@ static void each_change_does_what_its_step_says(void **state) {
 }
 
 static void changes_that_cannot_be_right_are_not_offered(void **state) {
-  (void)state;
   assert_false(offers("N = 1\n", "set N=0 line 1"));
   assert_false(offers("N = 8 + M\n", "set N=16 line 1"));
   assert_false(offers("for i in range(2):\n  for j in range(i):\n    f(j)\n", "exchange loops line 1"));
@@ -116,7 +114,6 @@ static void lines_are_ranked_by_what_they_cost(void **state) {
   tw_program *program;
   tw_diagnosis d;
   tw_error error = {0};
-  (void)state;
   if (t->rewriter->study(t, &p, naive, strlen(naive), false, 1, 1, NULL, &program, &error) != TW_OK)
     fail_msg("%s", error.text);
   assert_int_equal(t->rewriter->diagnose(program, 1, &d, &error), TW_OK);
@@ -139,7 +136,6 @@ static void rewrites_alone_make_a_kernel_faster(void **state) {
   tw_search_result r = {0};
   tw_improvement how = {0};
   tw_error error = {0};
-  (void)state;
   if (tw_improve(t, &p, naive, strlen(naive), &o, true, &r, &how, &error) != TW_OK) fail_msg("%s", error.text);
   assert_true(r.n_rungs >= 2 && how.rewritten);
   assert_true(how.after.cost < 0.98 * r.rung[0].cost);
@@ -172,7 +168,6 @@ static void an_agent_edits_the_source(void **state) {
                                .program = naive};
   tw_search_result r = {0};
   tw_error error = {0};
-  (void)state;
   if (tw_search_into(t, &p, &o, &r, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(r.n_rungs, 2);
   assert_string_equal(r.rung[1].step, "larger loads");
@@ -196,7 +191,6 @@ static char *read_all(const char *command) {
  * the driver does. */
 static void a_runner_takes_latencies_of_another_computer(void **state) {
   char folder[] = "/tmp/trainium_runner_XXXXXX", command[4000];
-  (void)state;
   if (system("command -v python3 >/dev/null") != 0) skip();
   assert_non_null(mkdtemp(folder));
   snprintf(command, sizeof command,
@@ -230,7 +224,6 @@ static void a_driver_has_inputs_and_expected_outputs(void **state) {
   const tw_schedule none = {0};
   tw_files files;
   tw_error error = {0};
-  (void)state;
   if (t->exporter->sources(t, &p, &none, "", &files, &error) != TW_OK) fail_msg("%s", error.text);
   assert_int_equal(files.n, 4); /* the driver, x, weight, y */
   assert_string_equal(files.file[0].name, "driver.py");

@@ -31,7 +31,6 @@ static void every_offered_step_is_correct(void **state) {
   static const char *const problems[] = {"gemm m=256 n=1024 k=256 a=bf16 b=bf16 a_transposed=1",
                                          "gemm m=256 n=256 k=512 a=bf16 b=bf16", "gemm m=128 n=192 k=256"};
   const tw_target *t = tw_target_find("trn2");
-  (void)state;
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
     tw_problem p;
     tw_case k;
@@ -64,7 +63,6 @@ static void every_offered_step_is_correct(void **state) {
 static void the_start_reuses_operands(void **state) {
   static const char *const machines[] = {"trn1", "trn2"}, *const one_tile[] = {"block m=1 n=1", "load k=1",
                                                                                "keep nothing"};
-  (void)state;
   for (size_t i = 0; i < sizeof machines / sizeof *machines; i += (size_t)example_stride()) {
     const tw_target *t = tw_target_find(machines[i]);
     tw_problem p;
@@ -93,7 +91,6 @@ static void what_does_not_fit_is_named(void **state) {
       {"gemm m=128 n=512 k=128", "load k=2", "expected a multiple of 256"},
   };
   const tw_target *t = tw_target_find("trn2");
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     tw_problem p;
     tw_schedule s = {0};
@@ -129,7 +126,6 @@ static void a_part_of_a_kernel_computes_the_same(void **state) {
   tw_problem p;
   tw_case k;
   tw_error error = {0};
-  (void)state;
   if (tw_problem_parse(t, "gemm m=512 n=8192 k=128 a=bf16 b=bf16 a_transposed=1", &p, &error) != TW_OK ||
       tw_target_supports(t, &p, &error) != TW_OK || tw_target_case(t, &p, 5, 1, &k, &error) != TW_OK)
     fail_msg("%s", error.text);

@@ -62,7 +62,6 @@ static const char *const problems[] = {
 };
 
 static void every_offered_step_is_correct(void **state) {
-  (void)state;
   enum { N = sizeof problems / sizeof *problems };
   for (size_t i = 0; i < 2 * N; i++) { /* the second half in the older dialect */
     const tw_target *t = tw_target_find(i % 2 ? "trn1" : "trn2");
@@ -122,7 +121,6 @@ static void what_does_not_fit_is_named(void **state) {
       {"conv2d n=1 h=9 w=9 c=8 k=8 r=3 s=3 pad=1 image_layout=nchw weight_layout=kcrs", NULL, "unsupported pad"},
   };
   const tw_target *t = tw_target_find("trn2");
-  (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const tw_problem p = problem_of(t, cases[i].problem);
     tw_schedule s = {0};

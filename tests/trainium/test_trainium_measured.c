@@ -498,7 +498,6 @@ static void run_cases(const char *folder, int words, char *const word[]) {
 
 static void the_page_says_it(void **state) {
   const char *folder = getenv("TRAINIUM_SOURCES");
-  (void)state;
   if (!folder) {
     print_message("TRAINIUM_SOURCES names no folder with the public kernels (./dev accuracy fetches them)\n");
     skip();

@@ -13,7 +13,6 @@ static trn_config trn2;
 
 static int load(void **state) {
   tw_error error;
-  (void)state;
   return trn_config_load("trn2", &trn2, &error) == TW_OK ? 0 : -1;
 }
 
@@ -93,7 +92,6 @@ static void dependent_instructions_follow_each_other_after_the_semaphore(void **
   /* [VOY] tensor_copy f32 in SBUF: 160.5 + 0.5207 N = 427; the law of issue and completion gives 419 */
   near(t.end[0], (0.5 * 512 + 60) / 0.96 + trn2.vector.done_ns);
   near(t.start[1], t.end[0] + trn2.sync.handoff_ns);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -113,7 +111,6 @@ static void engines_run_in_parallel_and_slices_do_not_depend_on_each_other(void 
   p.instruction[1].operand[1].tensor = b;
   t = timed(&p, trn_compiler_none);
   near(t.start[1], t.end[0] + trn2.sync.handoff_ns);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -137,7 +134,6 @@ static void vector_and_gpsimd_take_turns_in_sbuf_if_they_share_a_port(void **sta
   t = timed(&p, trn_compiler_none);
   near(t.start[0] + t.start[1], 0);
   trn2.gpsimd.shares_port = false;
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -150,7 +146,6 @@ static void an_engine_issues_before_the_instruction_before_is_complete(void **st
   trn_timing t = timed(&p, trn_compiler_none);
   near(t.start[1], (512 + 60) / 0.96); /* [TRC] 597 ns between starts, 685 ns each */
   assert_true(t.end[0] > t.start[1]);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -188,7 +183,6 @@ static void transfers_take_their_packets_over_sixteen_engines(void **state) {
   trn_timing_free(&t);
   t = timed(&p, (trn_compiler){.static_dma = true, .look_ahead = 1});
   near(t.start[1], trn2.dma.static_issue_ns);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -203,7 +197,6 @@ static void software_descriptors_join_rows_that_are_neighbours(void **state) {
   const double packet = trn2.dma.packet_ns + 4096 / trn2.dma.engine_gbs;
   near(t.end[0] - t.start[0], trn2.dma.software_read_ns + 4 * packet);
   near(t.start[0], trn2.dma.software_prepare_ns);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -238,7 +231,6 @@ static void the_array_runs_at_half_rate_until_a_window_was_busy(void **state) {
   /* Half the rows do not raise it. */
   clock = trn_clock_start(&trn2.tensor);
   near(trn_clock_run(&clock, 0, 20000, 0.5), 40000);
-  (void)state;
   trn_program_free(&p);
 }
 
@@ -251,7 +243,6 @@ static void f32_multiplies_twice_at_half_speed(void **state) {
   trn_timing t = timed(&p, trn_compiler_none);
   near(t.start[3] - t.start[2], 4 * 512 / 2.4 + 2 * trn2.tensor.issue_ns); /* [TRC] 2 x 428 */
   trn2 = saved;
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -269,7 +260,6 @@ static void a_change_of_function_loads_a_table(void **state) {
   near(t.start[0], trn2.scalar.table_ns);
   near(t.start[1] - t.start[0], 512 / 1.2 + trn2.scalar.sbuf_ns + trn2.scalar.pointer_ns); /* [TRC] 611 */
   near(t.start[4] - t.start[3], t.start[1] - t.start[0] + trn2.scalar.table_ns);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -297,7 +287,6 @@ static void tensors_that_do_not_fit_move_to_hbm_and_back(void **state) {
   tw_error error;
   assert_int_equal(trn_time(&trn2, &p, &trn_compiler_usual, &t, &error), TW_FAILED);
   trn_program_free(&p);
-  (void)state;
 }
 
 /* Three loaded tiles of half of SBUF, read twice in turn: a tile that returns is loaded again, and nothing is stored. */
@@ -320,7 +309,6 @@ static void loaded_tiles_that_do_not_fit_are_loaded_again(void **state) {
   assert_int_equal(t.hbm_read, (3 + 3) * 128 * half);
   trn_timing_free(&t);
   trn_program_free(&p);
-  (void)state;
 }
 
 /* [NKB] A kernel that fills tiles long before it reads them spills, although another order would fit. */
@@ -348,7 +336,6 @@ static void program_order_decides_what_spills(void **state) {
   p.is_older = false;
   assert_int_equal(trn_time(&trn2, &p, &trn_compiler_usual, &t, &error), TW_FAILED);
   trn_program_free(&p);
-  (void)state;
 }
 
 /* In the older dialect the traces of trn2 have an order that fits a look-ahead of eight. In the newer dialect neuronx-cc may
@@ -383,7 +370,6 @@ static void transfers_pass_those_that_wait(void **state) {
   t = timed(&p, compiler);
   trn2.dma.hardware = true;
   assert_true(t.start[free_one] == 0);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -413,7 +399,6 @@ static void a_tile_that_a_transfer_overwrites_gets_another_place(void **state) {
   p.is_older = true;
   t = timed(&p, compiler);
   assert_true(t.start[2] > t.end[1]);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -450,7 +435,6 @@ static void an_engine_keeps_the_order_of_a_block_without_reordering(void **state
     trn_timing_free(&kept);
     trn_program_free(&p);
   }
-  (void)state;
 }
 
 static void a_tensor_that_does_not_fit_is_named_with_its_line(void **state) {
@@ -482,7 +466,6 @@ static void a_tensor_that_does_not_fit_is_named_with_its_line(void **state) {
   assert_int_equal(trn_time(&trn2, &p, &trn_compiler_usual, &t, &error), TW_FAILED);
   assert_non_null(strstr(error.text, "line 10:"));
   trn_program_free(&p);
-  (void)state;
 }
 
 /* Tiles of 2048 bytes of PSUM in turn: Vector writes one, Scalar reads it. */
@@ -518,7 +501,6 @@ static void bytes_that_are_used_again_wait_for_their_last_reader(void **state) {
   trn_timing_free(&t);
   t = timed(&p, trn_compiler_none); /* without addresses Vector never waits */
   assert_true(t.start[38] < t.end[3]);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -537,7 +519,6 @@ static void look_ahead_takes_what_is_ready(void **state) {
   t = timed(&p, (trn_compiler){.look_ahead = 2});
   assert_true(t.start[2] < t.start[1]);
   assert_true(t.device < in_order - 500);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -562,7 +543,6 @@ static void copies_that_need_not_be_are_removed(void **state) {
   matmul(&p, result, copy, copy, TW_F32);
   t = timed(&p, (trn_compiler){.remove_copies = true, .look_ahead = 1});
   assert_int_equal(t.copies_removed, 0);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -585,7 +565,6 @@ static void readers_read_psum_beside_an_operand_in_sbuf(void **state) {
       trn_timing_free(&t);
       trn_program_free(&p);
     }
-  (void)state;
 }
 
 /* Four iterations that multiply the same tiles, each for a sum of its own. They are iterations of one loop, or each of
@@ -632,7 +611,6 @@ static void a_product_that_each_iteration_repeats_is_computed_once(void **state)
   p = products(false);
   t = timed(&p, removes);
   assert_int_equal(t.copies_removed, 0);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -651,7 +629,6 @@ static void a_copy_to_other_partitions_stays(void **state) {
     assert_int_equal(t.copies_removed, first == 0);
     trn_timing_free(&t);
   }
-  (void)state;
   trn_program_free(&p);
 }
 
@@ -675,7 +652,6 @@ static void shared_ports_decide_engines_of_the_older_dialect(void **state) {
   assert_true(t.busy[TRN_GPSIMD] == 0);
   near(t.busy[TRN_VECTOR], 4 * (512 + 60) / 0.96 + (63 * trn2.vector.reciprocal + 60) / 0.96);
   near(t.busy[TRN_SCALAR], 64 / 1.2 + trn2.scalar.sbuf_ns);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -702,7 +678,6 @@ static void each_slice_of_a_copied_tensor_is_judged_alone(void **state) {
   add(&p, TRN_MEMSET, TRN_VECTOR, 1, OPERANDS(out(part(second, 5, 1)))); /* the source changes */
   t = timed(&p, removes);
   assert_int_equal(t.copies_removed, 1);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -733,7 +708,6 @@ static void small_instructions_of_iterations_become_one(void **state) {
   }
   t = timed(&p, merges);
   for (int i = 1; i < 4; i++) assert_true(t.start[2 * i + 1] > t.end[2 * i - 1]);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -757,7 +731,6 @@ static double busy_of_products(int n, int width, int step) {
 }
 
 static void windows_become_one_instruction_if_the_loop_fits(void **state) {
-  (void)state;
   near(busy_of_products(128, 3, 1), (128 * 3 + 60) / 0.96);
   near(busy_of_products(256, 3, 1), 256 * (3 + 60) / 0.96);
   near(busy_of_products(1024, 3, 3), (1024 * 3 + 7 * 60) / 0.96); /* 170 iterations an instruction: neighbours */
@@ -789,7 +762,6 @@ static void small_transfers_of_iterations_become_one(void **state) {
     trn_timing_free(&alone);
     trn_program_free(&p);
   }
-  (void)state;
 }
 
 static void what_is_in_sbuf_is_not_loaded_again(void **state) {
@@ -821,7 +793,6 @@ static void what_is_in_sbuf_is_not_loaded_again(void **state) {
   add(&p, TRN_DMA, TRN_SYNC, 512, OPERANDS(out(rows(hbm, 128, 512)), part(tile[0], 0, 512)));
   t = timed(&p, removes);
   assert_int_equal(t.loads_removed, 0);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -854,7 +825,6 @@ static void operands_that_a_loop_loads_again_stay_as_far_as_they_fit(void **stat
   t = passes(1, most * 3 / 2); /* does not fit: a profile of transpose_matmul reads all of it in each pass */
   assert_int_equal(t.loads_removed, 0);
   trn_timing_free(&t);
-  (void)state;
 }
 
 static void what_is_needed_first_is_loaded_first(void **state) {
@@ -867,7 +837,6 @@ static void what_is_needed_first_is_loaded_first(void **state) {
   add(&p, TRN_REDUCE, TRN_VECTOR, 512, OPERANDS(out(part(sum, 1, 1)), part(a, 0, 512)));
   trn_timing t = timed(&p, (trn_compiler){.look_ahead = 2});
   assert_true(t.start[1] < t.start[0]);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -883,7 +852,6 @@ static void arguments_have_software_descriptors(void **state) {
   p.tensor[hbm].is_argument = false;
   t = timed(&p, trn_compiler_usual);
   near(t.start[0], 0);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -899,7 +867,6 @@ static void the_engine_that_is_free_first_takes_what_several_can(void **state) {
   trn_timing_free(&t);
   t = timed(&p, (trn_compiler){.choose_engines = true, .look_ahead = 1});
   assert_true(t.busy[TRN_SCALAR] > 0 && t.device < 0.8 * one);
-  (void)state;
   trn_timing_free(&t);
   trn_program_free(&p);
 }
@@ -927,7 +894,6 @@ static void waits_of_a_trace_replace_regions(void **state) {
   wait[0] = 1;
   assert_int_equal(trn_time(&trn2, &p, &trn_compiler_none, &t, &error), TW_FAILED); /* a circle */
   p.wait = NULL;
-  (void)state;
   trn_program_free(&p);
 }
 
@@ -950,7 +916,6 @@ static void machine_files_are_complete_or_rejected_with_the_line(void **state) {
   assert_non_null(strstr(error.text, "f:6"));
   assert_int_equal(parse(machine, "f", &c, &error), TW_USAGE);
   assert_non_null(strstr(error.text, "[memory]"));
-  (void)state;
 }
 
 int main(void) {

@@ -168,7 +168,6 @@ static void run_sgemm(const product *x) {
 }
 
 static void random_products_of_f32_are_right(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 1);
   for (int run = 0; run < 600; run += race_stride()) {
@@ -198,7 +197,6 @@ static void unfence(matrix *x, guarded *g, void *before) {
 
 /* Small products are computed in several ways, which depend on their sizes. */
 static void small_products_touch_nothing_else(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 9);
   static const int most[] = {6, 20, 70, 140};
@@ -223,7 +221,6 @@ static void small_products_touch_nothing_else(void **state) {
 
 /* A and B are not read. The number of multiply-adds has more than 64 bits. */
 static void alpha_of_zero_needs_no_operands_of_any_size(void **state) {
-  (void)state;
   float c = 7;
   cblas_sgemm(BLAS_ROW_MAJOR, BLAS_NO_TRANSPOSE, BLAS_NO_TRANSPOSE, INT_MAX, INT_MAX, INT_MAX, 0, NULL, INT_MAX, NULL,
               INT_MAX, 1, &c, INT_MAX);
@@ -232,7 +229,6 @@ static void alpha_of_zero_needs_no_operands_of_any_size(void **state) {
 
 /* Plans are kept: calls that differ in one pitch, factor or transpose alone must not share one. */
 static void calls_that_differ_in_little_are_right(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 8);
   for (int run = 0; run < 300; run += race_stride()) {
@@ -247,7 +243,6 @@ static void calls_that_differ_in_little_are_right(void **state) {
 
 /* Several blocks of k, several threads, heights and widths beside those of tiles. */
 static void large_products_of_f32_are_right(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 2);
   const int step = race_stride() > 1 || example_stride() > 1 ? 3 : 1;
@@ -263,7 +258,6 @@ static void large_products_of_f32_are_right(void **state) {
 
 /* K beyond what one piece takes. */
 static void a_long_k_is_right(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 3);
   product x = new_product(&r, F32, F32, F32, 5, 7, 70001, BLAS_ROW_MAJOR, BLAS_NO_TRANSPOSE, BLAS_TRANSPOSE);
@@ -273,7 +267,6 @@ static void a_long_k_is_right(void **state) {
 }
 
 static void fortran_sgemm_is_right(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 4);
   for (int run = 0; run < 60; run += race_stride()) {
@@ -290,7 +283,6 @@ static void fortran_sgemm_is_right(void **state) {
 }
 
 static void random_products_of_bf16_are_right(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 5);
   for (int run = 0; run < 200; run += race_stride()) {
@@ -341,7 +333,6 @@ static void integers_are_exact(tw_random *r, int m, int n, int k, float alpha) {
 }
 
 static void products_of_integers_are_exact(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 6);
   for (int run = 0; run < 300; run += race_stride())
@@ -375,7 +366,6 @@ static void expect_handler(const char *routine, int position) {
 }
 
 static void wrong_arguments_reach_the_handler_and_change_nothing(void **state) {
-  (void)state;
   float a[6] = {1, 2, 3, 4, 5, 6}, c[4] = {7, 7, 7, 7};
   /* by rows A is 2 x 3, B 3 x 2 */
   const struct {
@@ -463,7 +453,6 @@ static void *call_often(void *argument) {
 }
 
 static void threads_call_at_once(void **state) {
-  (void)state;
   enum { CALLERS = 4 };
   pthread_t thread[CALLERS];
   for (size_t i = 0; i < CALLERS; i++)
@@ -509,7 +498,6 @@ static int status_of_child(void) {
 #endif
 
 static void a_child_of_fork_calls(void **state) {
-  (void)state;
 #if defined THREADS_SANITIZED
   skip();
 #else
@@ -520,7 +508,6 @@ static void a_child_of_fork_calls(void **state) {
 }
 
 static void a_child_calls_while_other_threads_of_its_parent_did(void **state) {
-  (void)state;
 #if defined THREADS_SANITIZED
   skip();
 #else
@@ -533,7 +520,6 @@ static void a_child_calls_while_other_threads_of_its_parent_did(void **state) {
 
 /* The number is read once, by each process. */
 static void any_number_of_threads_gives_the_same_bits(void **state) {
-  (void)state;
   const char *const variables[][2] = {{"TILEWRIGHT_NUM_THREADS", "3"},
                                       {"TILEWRIGHT_NUM_THREADS", "7"},
                                       {"OMP_NUM_THREADS", "2,1"},
@@ -565,7 +551,6 @@ static int print_bits(void) {
 }
 
 static int prepare(void **state) {
-  (void)state;
   setenv("TILEWRIGHT_NUM_THREADS", "3", 0);
   make_known();
   return 0;

@@ -24,7 +24,6 @@ static void *get(size_t bytes) {
 }
 
 static void every_size_is_aligned_and_can_be_written(void **state) {
-  (void)state;
   static const size_t sizes[] = {0,        1,        63,   64,       65,          4096, PAGE / 2 - 1,
                                  PAGE / 2, PAGE - 1, PAGE, PAGE + 1, 9 * PAGE + 5};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -38,7 +37,6 @@ static void every_size_is_aligned_and_can_be_written(void **state) {
 }
 
 static void what_cannot_be_had_is_refused(void **state) {
-  (void)state;
   static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - PAGE, SIZE_MAX - PAGE + 1, SIZE_MAX / 2};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     void *p = &p;
@@ -72,7 +70,6 @@ static bool is_advised(const void *p) {
 }
 
 static void large_memory_asks_for_large_pages(void **state) {
-  (void)state;
   if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) != 0) skip();
   char *p = get(8 * PAGE);
   assert_true(is_advised(p));

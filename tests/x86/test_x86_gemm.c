@@ -26,7 +26,6 @@ static bool is_emulated(void) {
 }
 
 static void every_kernel_computes_every_combination(void **state) {
-  (void)state;
   const uint64_t examples = is_emulated() ? 8 : 24;
   const char *name;
   for (size_t i = 0; (name = kernel_at(i)); i++) {
@@ -50,7 +49,6 @@ static void every_kernel_computes_every_combination(void **state) {
 /* Each number of rows and columns of the largest kernel of each arithmetic, once with k of one block and once with
  * two. */
 static void every_tail_is_computed(void **state) {
-  (void)state;
   const char *name;
   for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *k = kernel_named(name);
@@ -69,7 +67,6 @@ static void every_tail_is_computed(void **state) {
 /* Tiles on two panels at once: rows that are dealt to strips of several heights, each remainder of two and three
  * panels, and loops over k shorter and longer than the part before which C is fetched. */
 static void every_width_of_two_panels_is_computed(void **state) {
-  (void)state;
   static const int64_t ks[] = {7, 64, 65, 66, 131, 300};
   const char *name;
   for (size_t i = 0; (name = kernel_at(i)); i++) {
@@ -90,7 +87,6 @@ static void every_width_of_two_panels_is_computed(void **state) {
 /* Tiles on codes: each number of rows that a decode product can have, with groups of one step, of two, of a step and a
  * half of the larger bodies of loops, of a whole row, and with every remainder of k. */
 static void every_number_of_rows_on_codes(void **state) {
-  (void)state;
   static const int groups[] = {8, 16, 24, 0};
   const char *name;
   for (size_t i = 0; (name = kernel_at(i)); i++) {
@@ -115,7 +111,6 @@ static void every_number_of_rows_on_codes(void **state) {
 /* Codes are kept in no more bits than they have: mxfp6 in 6 where AVX-512 computes in real arithmetic, in 8 elsewhere;
  * 18 ternary ones in 32 where it computes in f32, in 36 elsewhere. */
 static void packed_codes_take_their_bits(void **state) {
-  (void)state;
   enum { N = 256, K = 4096 };
   static const struct {
     tw_type b;
@@ -142,7 +137,6 @@ static void packed_codes_take_their_bits(void **state) {
 
 /* k of several blocks, the last of them shorter: sums that are added to are C, or wait where C is of another type. */
 static void blocks_of_k_add_up(void **state) {
-  (void)state;
   enum { M = 19, N = 37, K = 10001 };
   const char *name;
   for (size_t i = 0; (name = kernel_at(i)); i++) {
@@ -165,7 +159,6 @@ static void blocks_of_k_add_up(void **state) {
  * remainder of rows and columns, A in place and packed, sums in C and in the workspace, k of several blocks, gaps
  * between rows, rows of C that are more than a page apart, and parts of several threads. */
 static void strips_pass_panels(void **state) {
-  (void)state;
   static const int64_t ks[] = {64, 100, 200, 5000};
   const char *name;
   for (size_t i = 0; (name = kernel_at(i)); i++) {
@@ -198,7 +191,6 @@ static void strips_pass_panels(void **state) {
 
 /* A block of rows that a schedule sets is still divided into whole strips. */
 static void a_lower_block_keeps_whole_strips(void **state) {
-  (void)state;
   enum { ROWS = 256 };
   const tw_gemm_spec s = {
       .size = sizeof s, .m = 1 << 16, .n = 512, .k = 512, .a = TW_BF16, .b = TW_BF16, .c = TW_F32, .threads = 1};
@@ -217,7 +209,6 @@ static void a_lower_block_keeps_whole_strips(void **state) {
 /* A row goes over all panels in one call of its tile, if its sums find room in C or the workspace: the last panel is
  * cut off. */
 static void one_row_goes_over_panels(void **state) {
-  (void)state;
   const char *name;
   for (size_t i = 0; (name = kernel_at(i)); i++) {
     const x86_kernel *k = kernel_named(name);
@@ -236,7 +227,6 @@ static void one_row_goes_over_panels(void **state) {
 /* Weights that are packed for one m go with any other, as long as the caller leaves the choice of the kernel to the
  * library. */
 static void packed_weights_serve_every_m(void **state) {
-  (void)state;
   static const int64_t ms[] = {1, 3, 16, 17, 40}, ks[] = {1, 70, 3001};
   static const tw_type types[][3] = {
       {TW_F32, TW_F32, TW_F32},    {TW_BF16, TW_BF16, TW_F32}, {TW_U8, TW_I8, TW_I32},  {TW_I8, TW_I8, TW_I32},
@@ -280,7 +270,6 @@ static void packed_weights_serve_every_m(void **state) {
 }
 
 static void large_shapes_are_computed(void **state) {
-  (void)state;
   static const int64_t shapes[][3] = {{700, 64, 300}, {33, 1100, 513}, {150, 700, 900}};
   const size_t n_shapes = is_emulated() ? 2 : 3;
   const char *name;
@@ -302,7 +291,6 @@ static void large_shapes_are_computed(void **state) {
 /* Tiles go on from strip to strip, but where sums are finished tile by tile, as row scales ask for, even of 1: the same
  * bits. */
 static void strips_in_a_row_are_strips_one_by_one(void **state) {
-  (void)state;
   enum { M = 61, N = 70, K = 1300 };
   static const struct {
     tw_type a, b;
@@ -397,7 +385,6 @@ static void expect_rounded_sums(const char *kernel, int m, int n, int k) {
 
 /* The largest product exceeds half of L2: AMX computes it strip by strip, and its rows of A have no gap. */
 static void bf16_results_are_rounded_sums(void **state) {
-  (void)state;
   enum { M = 37, N = 75, K = 130, M_LARGE = 1101, N_LARGE = 201, K_LARGE = 128 };
   const char *name;
   for (size_t i = 0; (name = kernel_at(i)); i++) {
@@ -418,7 +405,6 @@ static void expect_refusal(tw_gemm_spec s, const char *part) {
 }
 
 static void wrong_descriptions_are_refused(void **state) {
-  (void)state;
   const tw_gemm_spec good = {.size = sizeof good, .m = 4, .n = 5, .k = 6};
   tw_gemm_spec s;
   tw_error error;
@@ -451,7 +437,6 @@ static void expect_bad_operands(const tw_gemm_plan *plan, tw_gemm_operands o, co
 }
 
 static void wrong_operands_are_refused(void **state) {
-  (void)state;
   static float a[4 * 6], b[6 * 5], c[4 * 5];
   const tw_gemm_spec spec = {.size = sizeof spec, .m = 4, .n = 5, .k = 6},
                      other = {.size = sizeof other, .m = 4, .n = 5, .k = 7};

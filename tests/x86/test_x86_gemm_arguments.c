@@ -16,13 +16,11 @@ enum { M = 4, N = 70, K = 64, MEMORY = 1 << 18 };
 static char *memory; /* aligned, of MEMORY bytes */
 
 static int make_memory(void **state) {
-  (void)state;
   memory = aligned_alloc(TW_GEMM_ALIGNMENT, MEMORY);
   return memory == NULL;
 }
 
 static int free_memory(void **state) {
-  (void)state;
   free(memory);
   return 0;
 }
@@ -51,7 +49,6 @@ static void no_plan(tw_gemm_spec s, const char *part) {
 }
 
 static void descriptions(void **state) {
-  (void)state;
   const tw_gemm_spec good = {.size = sizeof good, .m = M, .n = N, .k = K};
   tw_gemm_spec s;
   s = good, s.m = -1, no_plan(s, "m=-1");
@@ -81,7 +78,6 @@ static void descriptions(void **state) {
 
 /* Every triple of types either has a plan, or a line that names what does not go with what. */
 static void types(void **state) {
-  (void)state;
   int plans = 0;
   for (int a = -1; a <= TW_TYPE_COUNT; a++) {
     for (int b = -1; b <= TW_TYPE_COUNT; b++) {
@@ -107,7 +103,6 @@ static void types(void **state) {
 }
 
 static void a_plan_that_is_missing(void **state) {
-  (void)state;
   tw_error error;
   const tw_gemm_operands o = {.size = sizeof o, .a = memory, .packed_b = memory + 64, .c = memory + 128};
   char line[80];
@@ -137,7 +132,6 @@ static void no_pack_codes(const tw_gemm_plan *plan, const void *codes, const voi
 }
 
 static void packing(void **state) {
-  (void)state;
   tw_gemm_plan *plain = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K});
   tw_gemm_plan *coded = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K, .b = TW_I4, .group = 32});
   char *b = memory, *packed = memory + (1 << 16);
@@ -179,7 +173,6 @@ static void overlaps(const tw_gemm_plan *plan, tw_gemm_operands o, size_t offset
 }
 
 static void operands(void **state) {
-  (void)state;
   tw_gemm_plan *plan = plan_of((tw_gemm_spec){.m = M, .n = N, .k = K});
   const size_t packed_bytes = tw_gemm_packed_bytes(plan);
   char *a = memory, *packed = memory + (1 << 15), *c = memory + (1 << 17);
@@ -212,7 +205,6 @@ static void operands(void **state) {
 
 /* Weights of one plan in another: only those of the same n, k, types, groups and kernel are taken. */
 static void weights_of_another_plan(void **state) {
-  (void)state;
   const tw_gemm_spec specs[] = {
       {.m = M, .n = N, .k = K},
       {.m = M, .n = N + 1, .k = K},

@@ -73,10 +73,7 @@ static void check_gaps(exact *e) {
   must_be_exact(e, "with NaN between rows, and in C before");
 }
 
-static void what_lies_between_rows_and_in_c_does_not_count(void **state) {
-  (void)state;
-  for_every_kernel(check_gaps, 10);
-}
+static void what_lies_between_rows_and_in_c_does_not_count(void **state) { for_every_kernel(check_gaps, 10); }
 
 /* Sums, packed rows and expanded panels of an execution stay in the plan's memory. */
 static void check_twice(exact *e) {
@@ -95,10 +92,7 @@ static void check_twice(exact *e) {
   must_be_exact(e, "after an execution on NaN");
 }
 
-static void one_execution_leaves_nothing_for_the_next(void **state) {
-  (void)state;
-  for_every_kernel(check_twice, 6);
-}
+static void one_execution_leaves_nothing_for_the_next(void **state) { for_every_kernel(check_twice, 6); }
 
 /* A fault in row i of A makes row i of C NaN, and nothing else. */
 static void check_fault(exact *e) {
@@ -117,10 +111,7 @@ static void check_fault(exact *e) {
   must_be_exact(e, "beside a row with NaN");
 }
 
-static void faults_stay_in_their_row(void **state) {
-  (void)state;
-  for_every_kernel(check_fault, 6);
-}
+static void faults_stay_in_their_row(void **state) { for_every_kernel(check_fault, 6); }
 
 /* Packing reads just the operands, and fills all of the packed weights whatever was there. */
 static void check_packing(exact *e) {
@@ -153,14 +144,10 @@ static void check_packing(exact *e) {
   free(first);
 }
 
-static void packing_fills_everything_and_reads_nothing_else(void **state) {
-  (void)state;
-  for_every_kernel(check_packing, 4);
-}
+static void packing_fills_everything_and_reads_nothing_else(void **state) { for_every_kernel(check_packing, 4); }
 
 /* Run by CTest with each value of the variable. */
 static void the_environment_limits_the_instruction_sets(void **state) {
-  (void)state;
   static const char *const sets[] = {"portable", "avx2", "avxvnni", "avx512", "avx512vnni", "avx512bf16", "amx"};
   const char *limit = getenv("TILEWRIGHT_GEMM_ISA"), *name;
   size_t most = sizeof sets / sizeof *sets - 1;

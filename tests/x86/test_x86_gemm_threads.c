@@ -164,7 +164,6 @@ static bool is_left_out(const product *p) {
 
 static void every_number_of_threads_gives_the_same_bits(void **state) {
   int computed = 0;
-  (void)state;
   for (int i = 0; i < PRODUCTS; i++) {
     const product *p = &products[i];
     if (is_left_out(p)) continue;
@@ -187,7 +186,6 @@ static void every_number_of_threads_gives_the_same_bits(void **state) {
 
 /* Inside of a parallel region OpenMP gives each caller a team of one: all parts of the work must be done by it. */
 static void fewer_threads_than_planned_do_all_of_the_work(void **state) {
-  (void)state;
   for (int i = 0; i < PRODUCTS; i++) {
     const product *p = &products[i];
     data d = data_of(p);
@@ -219,7 +217,6 @@ static void *use(void *context) {
 
 /* More users than the plan has workspaces: some wait for one. */
 static void users_share_a_plan(void **state) {
-  (void)state;
   enum { USERS = 7 };
   for (int i = 0; i < PRODUCTS; i += 3) {
     const product *p = &products[i];
@@ -243,7 +240,6 @@ static void users_share_a_plan(void **state) {
 }
 
 static void execution_allocates_nothing(void **state) {
-  (void)state;
   if (!COUNTS_ALLOCATIONS) {
     print_message("           a sanitizer has the allocator: not counted\n");
     return;
@@ -273,7 +269,6 @@ static void execution_allocates_nothing(void **state) {
 /* Each thread begins with its own parts, one thread alone ends with all of them, and a thread of any number may
  * help. */
 static void parts_are_dealt_once(void **state) {
-  (void)state;
   enum { THREADS = 5, PARTS_M = 3, PARTS_N = 4, PARTS = PARTS_M * PARTS_N };
   const tw_gemm_plan plan = {.threads = THREADS, .parts_m = PARTS_M, .parts_n = PARTS_N};
   x86_deal deal;
@@ -293,7 +288,6 @@ static void parts_are_dealt_once(void **state) {
 
 /* Also if more parts would be wanted than a product of one tile of rows has panels. */
 static void a_product_that_is_worth_two_threads_has_them(void **state) {
-  (void)state;
   static const int64_t n[] = {64, 96, 224};
   for (size_t i = 0; i < sizeof n / sizeof *n; i++)
     for (int m = 1; m <= 8; m += 7) {
@@ -311,7 +305,6 @@ static void a_product_that_is_worth_two_threads_has_them(void **state) {
 static void the_team_and_openmp_give_way_to_each_other(void **state) {
   enum { CALLS = 1000 };
   x86_lateness l = {0};
-  (void)state;
   for (int i = 0; i < CALLS; i++) x86_note_team(&l, false, 1 + 2e-6 * i); /* helpers wake for 2 ms */
   assert_false(atomic_load(&l.openmp));
   x86_note_team(&l, true, 0);
@@ -335,7 +328,6 @@ static void the_team_and_openmp_give_way_to_each_other(void **state) {
 /* No time passes. */
 static void openmp_has_calls_for_a_limited_number(void **state) {
   x86_lateness l = {.openmp = true};
-  (void)state;
   for (int i = 1; i < X86_REGIONS_UNTIL_TRIAL; i++) x86_note_openmp(&l, 1e-5, 1e-5);
   assert_true(atomic_load(&l.openmp));
   x86_note_openmp(&l, 1e-5, 1e-5);

@@ -190,7 +190,6 @@ static const struct {
                {TW_I4, 0}, {TW_MXFP4, 0}, {TW_MXFP6, 0}, {TW_BFP16, 0}, {TW_TERNARY, 0}};
 
 static void every_kernel_rounds_within_its_bound(void **state) {
-  (void)state;
   enum { SEEDS = 14 };
 #ifdef __SANITIZE_ADDRESS__
   const uint64_t examples = is_thorough() ? 6 : 2;
@@ -236,7 +235,6 @@ static void every_kernel_rounds_within_its_bound(void **state) {
 
 /* A group of 40 that k cuts to 32 is as long as a run of 32, but lies in runs of 8. */
 static void a_long_group_may_be_cut_to_a_short_one(void **state) {
-  (void)state;
   const char *name;
   for (size_t i = 0; (name = tw_gemm_kernel_at(i)); i++) {
     if ((strncmp(name, "u8s8", 4) != 0 && strncmp(name, "s16", 3) != 0) || strstr(name, "amx")) continue;
@@ -253,7 +251,6 @@ static void a_long_group_may_be_cut_to_a_short_one(void **state) {
 /* A row with a NaN or an infinity is NaN throughout (by groups too: it belongs to the sum); a row of zeros, and one too
  * small to count, give zeros. */
 static void special_rows_stay_visible(void **state) {
-  (void)state;
   enum { M = 5, N = 40, K = 100 };
   static float a[M * K], b[K * N], c[M * N];
   for (int i = 0; i < M * K; i++) a[i] = 1;
@@ -280,7 +277,6 @@ static void special_rows_stay_visible(void **state) {
 }
 
 static void wrong_choices_are_refused(void **state) {
-  (void)state;
   tw_gemm_spec wrong[] = {{.m = 4, .n = 4, .k = 8, .a_rounding = TW_A_INT8_ROWS},
                           {.m = 4, .n = 4, .k = 8, .b = TW_MXFP8, .a_rounding = TW_A_INT8_ROWS},
                           {.m = 4, .n = 4, .k = 8, .a = TW_I8, .b = TW_I8, .a_rounding = TW_A_INT8_ROWS},

@@ -95,7 +95,6 @@ static void expect_refusal(const char *globals, const char *body, const char *wo
 
 /* Clocks of a process or thread: ~pid << 3, with 4 for a thread and a kind from 0 to 2 (linux/posix-timers.h). */
 static void a_kernel_learns_nothing_about_other_processes(void **state) {
-  (void)state;
   char body[256];
   snprintf(body, sizeof body, "long mask[128]; call(204, %d, sizeof mask, (long)mask, 0, 0); " RIGHT, (int)getpid());
   expect_refusal("", body, "look into another process (system call sched_getaffinity)");
@@ -107,7 +106,6 @@ static void a_kernel_learns_nothing_about_other_processes(void **state) {
 }
 
 static void a_kernel_learns_its_own_processors(void **state) {
-  (void)state;
   tw_measurement m;
   tw_error error = {0};
   if (run_body("", "long mask[128]; if (call(204, 0, sizeof mask, (long)mask, 0, 0) <= 0) return;\n" RIGHT, &m, &error))
@@ -116,7 +114,6 @@ static void a_kernel_learns_its_own_processors(void **state) {
 
 /* The system calls themselves: functions of the C library execute rdtsc, which is a fault. */
 static void a_kernel_reads_no_clock(void **state) {
-  (void)state;
 #if defined __SANITIZE_ADDRESS__
   skip(); /* the sanitizer's runtime reads clocks in the kernel's process */
 #endif
@@ -133,7 +130,6 @@ static void a_kernel_reads_no_clock(void **state) {
 /* ---- the honest ---- */
 
 static void a_plain_kernel_is_right_and_measured(void **state) {
-  (void)state;
   tw_measurement m;
   tw_error error = {0};
   if (run_body("", RIGHT, &m, &error) != TW_OK) fail_msg("%s", error.text);
@@ -141,7 +137,6 @@ static void a_plain_kernel_is_right_and_measured(void **state) {
 }
 
 static void weights_may_be_packed(void **state) {
-  (void)state;
   tw_measurement m;
   tw_error error = {0};
   const char *pack =
@@ -156,7 +151,6 @@ static void every_kind_of_problem_is_measured(void **state) {
       "m=5 n=70 k=33 a=bf16 b=bf16 c=bf16 threads=2", "m=16 n=48 k=64 a=u8 b=i8 c=i32 threads=1",
       "m=20 n=31 k=64 a=i8 b=i8 c=f32 threads=1", "m=64 n=64 k=64 relu=1 bias=row threads=2",
       "m=9 n=40 k=50 a=f16 b=f32 c=f16 a_transposed=1 b_transposed=1 threads=1"};
-  (void)state;
   const tw_target *t = tw_target_find("x86");
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
     const tw_problem p = problem_of(problems[i]);
@@ -173,7 +167,6 @@ static void every_kind_of_problem_is_measured(void **state) {
 /* ---- what they try ---- */
 
 static void files_and_network_are_out_of_reach(void **state) {
-  (void)state;
   char body[512], path[] = "/tmp/tilewright-sandbox-XXXXXX";
   const int file = mkstemp(path);
   struct stat s;
@@ -194,7 +187,6 @@ static void files_and_network_are_out_of_reach(void **state) {
 }
 
 static void processes_and_threads_are_not_made(void **state) {
-  (void)state;
   expect_refusal("", "for (;;) call(57, 0, 0, 0, 0, 0);", "start a process");
   expect_refusal("#include <stdlib.h>\nint fork(void);", "for (;;) fork();", "start a process");
   expect_refusal("", "for (;;) call(56, 0x100, 0, 0, 0, 0);", "start a process or a thread");
@@ -254,7 +246,6 @@ static void code_that_runs_while_it_is_loaded_is_confined_too(void **state) {
       {"__attribute__((constructor)) static void early(void) { call(234, call(39, 0, 0, 0, 0, 0), call(186, "
        "0, 0, 0, 0, 0), 19, 0, 0); }\n",
        "the kernel ended its process before it was called"}};
-  (void)state;
   for (size_t i = 0; i < 2; i++) {
     expect_refusal(cases[i].globals, RIGHT,
                    "functions that run by themselves (constructors, destructors) are not allowed");
@@ -271,7 +262,6 @@ static void code_that_runs_while_it_is_loaded_is_confined_too(void **state) {
 
 /* One that computes for ever, within the limit that a search sets; one that sleeps for ever, within a second. */
 static void what_does_not_end_is_ended(void **state) {
-  (void)state;
   const double start = tw_now();
   expect_refusal("", "for (;;) __asm__ volatile(\"\");", "did not end within");
   size_t bytes;
@@ -308,7 +298,6 @@ static void begin_to_compete(pid_t pid[], int n) {
 static void a_busy_computer_does_not_end_a_kernel(void **state) {
   enum { RIVALS = 8 };
   static const double LIMIT = 0.6;
-  (void)state;
   if (access("/proc/self/schedstat", R_OK) != 0) skip();
   size_t bytes;
   double seconds;
@@ -338,7 +327,6 @@ static void a_busy_computer_does_not_end_a_kernel(void **state) {
 }
 
 static void faults_say_what_was_touched(void **state) {
-  (void)state;
   expect_refusal("", "*(volatile int *)8 = 1;", "segmentation fault at address 0x8");
   expect_refusal("", RIGHT "((volatile char *)c)[m * ldc * 4 + 64] = 1;", "after C");
   expect_refusal("", RIGHT "((volatile float *)a)[0] = 1;", "writes to its input A");
@@ -350,7 +338,6 @@ static void faults_say_what_was_touched(void **state) {
 }
 
 static void memory_is_limited(void **state) {
-  (void)state;
 #if !defined __SANITIZE_ADDRESS__
   expect_refusal("", "volatile char *p = malloc((size_t)64 << 30); p[0] = 1;" RIGHT, "its memory is limited");
   expect_refusal("",
@@ -360,20 +347,17 @@ static void memory_is_limited(void **state) {
 }
 
 static void ending_is_not_computing(void **state) {
-  (void)state;
   expect_refusal("", "exit(0);", "ended its process (exit status 0)");
   expect_refusal("", "call(231, 0, 0, 0, 0, 0);", "ended its process (exit status 0)");
   expect_refusal("", "", "wrong result");
 }
 
 static void one_wrong_element_is_found(void **state) {
-  (void)state;
   expect_refusal("", RIGHT "((float *)c)[7 * ldc + 5] += 1e-3f;", "C[7][5]");
 }
 
 /* Right when it is checked, without work when it is timed. */
 static void results_cannot_be_kept(void **state) {
-  (void)state;
   const char *counter = "static int calls; static float kept[31 * 40];\n";
   expect_refusal(counter, "if (calls++ == 0) " RIGHT, "wrong result in a timed call with new inputs");
   expect_refusal(counter,
@@ -388,7 +372,6 @@ static void results_cannot_be_kept(void **state) {
 /* How long a processor has run a process is known only when it has left it, somewhat later than the process stops. */
 static void no_run_takes_no_time(void **state) {
   enum { RUNS = 500, SETS = 64 };
-  (void)state;
   char *source = source_of("", RIGHT), *object = NULL;
   tw_case data;
   tw_error error = {0};
@@ -409,12 +392,10 @@ static void no_run_takes_no_time(void **state) {
 
 /* It hands the stop to the library before the work is done: the work then is not done. */
 static void work_cannot_be_put_off(void **state) {
-  (void)state;
   expect_refusal("", "call(234, call(39, 0, 0, 0, 0, 0), call(186, 0, 0, 0, 0, 0), 19, 0, 0);" RIGHT, "wrong result");
 }
 
 static void the_clock_is_not_theirs(void **state) {
-  (void)state;
   tw_measurement slow = {0}, plain = {0};
   tw_error error = {0};
   const char *fake =
@@ -452,7 +433,6 @@ static void the_compiler_touches_nothing_for_them(void **state) {
       "#include \"/dev/zero\"\n",
       "#include \"/proc/self/environ\"\n",
       "int x = ;\n"};
-  (void)state;
   char path[] = "/tmp/tilewright-canary-XXXXXX", text[] = "int secret_of_the_host;\n", now[64] = "";
   const int file = mkstemp(path);
   assert_true(file >= 0 && write(file, text, sizeof text - 1) == sizeof text - 1);
@@ -479,7 +459,6 @@ static void honest_sources_of_unusual_looks_are_right(void **state) {
                                         "__asm__(\".text\\n.rept 3\\nnop\\n.endr\");\n",
                                         "#include <sys/types.h>\n#include <stdalign.h>\n",
                                         "static _Thread_local float kept[16];\nfloat *where(void) { return kept; }\n"};
-  (void)state;
   for (size_t i = 0; i < sizeof globals / sizeof *globals; i++) {
     tw_measurement m;
     tw_error error = {0};
@@ -489,7 +468,6 @@ static void honest_sources_of_unusual_looks_are_right(void **state) {
 
 /* The other compiler. */
 static void clang_is_a_compiler_like_another(void **state) {
-  (void)state;
   tw_measurement m;
   tw_error error = {0};
   if (!tw_process_find("clang")) {
@@ -529,7 +507,6 @@ static pid_t start_run(const char *path) {
 static void a_command_that_is_killed_leaves_no_runner(void **state) {
   enum { KILLS = 20 };
   char path[80], emit[400];
-  (void)state;
   snprintf(path, sizeof path, "/tmp/tilewright-test-%d.c", (int)getpid());
   snprintf(emit, sizeof emit, "%s emit gemm m=61 n=67 k=71 -t x86 >%s", TW_COMMAND, path);
   assert_int_equal(system(emit), 0);

@@ -57,7 +57,6 @@ static long value_of(const char *text, const char *name) {
 /* Sums take half of a core's part of the last cache: of a cache that every core has for itself, all of it is that part,
  * however many cores the machine has. */
 static void test_part_of_the_last_cache(void **state) {
-  (void)state;
   char own[TEXT], shared[TEXT];
   plan_on("pack:2 l3:32(size=32MB) l2:1(size=1MB) l1d:1(size=48kB) core:1 pu:1", "avx512bf16", own);
   plan_on("pack:2 l3:1(size=32MB) l2:32(size=1MB) l1d:1(size=48kB) core:1 pu:1", "avx512bf16", shared);
@@ -71,7 +70,6 @@ static void test_part_of_the_last_cache(void **state) {
 
 /* A block of A in place takes at most two and a half times L2, a packed one as much. */
 static void test_block_follows_l2(void **state) {
-  (void)state;
   char small[TEXT], large[TEXT];
   plan_on("pack:1 l3:1(size=32MB) l2:2(size=512kB) l1d:1(size=48kB) core:1 pu:1", "avx512bf16", small);
   plan_on("pack:1 l3:1(size=32MB) l2:2(size=2MB) l1d:1(size=48kB) core:1 pu:1", "avx512bf16", large);
@@ -80,7 +78,6 @@ static void test_block_follows_l2(void **state) {
 
 /* The panels by which AMX multiplies a strip fill half of L2. */
 static void test_panels_of_a_strip_follow_l2(void **state) {
-  (void)state;
   char small[TEXT], large[TEXT];
   plan_on("pack:1 l3:1(size=32MB) l2:2(size=2MB) l1d:1(size=48kB) core:1 pu:1", "amx", small);
   plan_on("pack:1 l3:1(size=32MB) l2:2(size=8MB) l1d:1(size=48kB) core:1 pu:1", "amx", large);

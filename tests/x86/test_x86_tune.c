@@ -65,7 +65,6 @@ enum { PROBLEMS = sizeof problems / sizeof *problems };
 
 /* Every step that the menu offers is legal, from any schedule that it leads to. */
 static void every_step_of_the_menu_is_legal(void **state) {
-  (void)state;
   tw_random r;
   tw_random_seed(&r, 1);
   for (size_t i = 0; i < PROBLEMS; i++) {
@@ -116,7 +115,6 @@ static void illegal_steps_are_named(void **state) {
       {"m=4 n=64 k=64 b=mxfp4 threads=2", "threads m=2 n=1",
        "is unsupported: real tiles on codes divide only columns among threads"},
       {"m=64 n=64 k=64 threads=2", "threads m=8 n=5", "parts exceed 16 for each of 2 threads"}};
-  (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     const tw_problem p = problem_of(wrong[i].problem);
     const tw_schedule s = schedule_of(wrong[i].schedule);
@@ -151,7 +149,6 @@ static void schedules_make_right_kernels(void **state) {
                                      "tile rows=4 vectors=1\npanels n=2\nblock m=20\nblock k=48\n"};
   static const char *const codes[] = {"tile rows=3 vectors=2\nchains n=2\nahead bytes=4096\nblock k=64\n",
                                       "tile rows=2 vectors=2\nchains n=4\nblock m=4\nblock n=32\n"};
-  (void)state;
   for (size_t i = 0; i < PROBLEMS; i++) {
     const tw_problem p = problem_of(problems[i]);
     char text[256];
@@ -209,7 +206,6 @@ static void functions_of_every_tile_are_compiled_once(void **state) {
   char *cache = NULL;
   const char *const before = getenv("XDG_CACHE_HOME");
   char *const kept = before ? strdup(before) : NULL;
-  (void)state;
   assert_int_equal(tw_directory_temporary(&cache, NULL), TW_OK);
   setenv("XDG_CACHE_HOME", cache, 1);
   assert_int_equal(objects_after(cache, "tile rows=4 vectors=1\n", "", ""), 3); /* functions, tiles, blocks */
@@ -253,7 +249,6 @@ static void wisdom_reaches_the_plan_of_its_problem_alone(void **state) {
   enum { M = 50, N = 60, K = 70 };
   static float before[M * N], after[M * N], other[M * N + M];
   char plain[400], tuned[400], neighbour[400], path[] = "/tmp/tilewright-wisdom-XXXXXX";
-  (void)state;
   const int file = mkstemp(path);
   assert_true(file >= 0);
   close(file);
@@ -281,7 +276,6 @@ static void wisdom_reaches_the_plan_of_its_problem_alone(void **state) {
 /* Earlier versions kept the best kernel of a short search, a portable one, where the library's own was faster. */
 static void wisdom_that_is_much_slower_than_the_library_is_passed_over(void **state) {
   char path[] = "/tmp/tilewright-wisdom-XXXXXX";
-  (void)state;
   if (!x86_this_cpu()->has[X86_AVX2]) skip();
   const int file = mkstemp(path);
   close(file);
@@ -297,7 +291,6 @@ static void wisdom_that_is_much_slower_than_the_library_is_passed_over(void **st
 
 static void wisdom_that_cannot_be_used_is_passed_over(void **state) {
   char path[] = "/tmp/tilewright-wisdom-XXXXXX";
-  (void)state;
   const int file = mkstemp(path);
   close(file);
   unlink(path);
@@ -324,7 +317,6 @@ static void wisdom_that_cannot_be_used_is_passed_over(void **state) {
 
 /* The rates of the machine take a second to measure. A measurement that is stopped has no result, and is not kept. */
 static void a_stopped_bound_is_not_kept(void **state) {
-  (void)state;
   const tw_problem p = problem_of("m=64 n=64 k=64 a=u8 b=i8 c=i32 threads=1"); /* no other test asks for its rates */
   volatile int interrupt = 1;
   const tw_stop stop = {.interrupt = &interrupt}, *before = tw_stop_by(&stop);
@@ -339,7 +331,6 @@ static void a_stopped_bound_is_not_kept(void **state) {
 
 /* A kernel that has its three repeats counts: the repeats end early enough for the checks that follow. */
 static void repeats_end_in_time_for_the_last_checks(void **state) {
-  (void)state;
   assert_true(x86_has_time(1, 10, 1, 12)); /* the second and the third end at 12 */
   assert_false(x86_has_time(1, 10, 1, 11.9));
   assert_true(x86_has_time(2, 10, 1, 11));
@@ -357,7 +348,6 @@ static bool tells_enough(double limit, size_t n, double least, double most) {
 }
 
 static void a_measurement_ends_early_only_if_it_tells_enough(void **state) {
-  (void)state;
   assert_false(tells_enough(0, 39, 1, 1));     /* no cost to beat: `run`, `bench` and the rounds of a search */
   assert_true(tells_enough(1, 6, 1.1, 1.5));   /* slower */
   assert_false(tells_enough(1, 5, 1.1, 1.5));  /* but five repeats may be bad luck */
@@ -369,7 +359,6 @@ static void a_measurement_ends_early_only_if_it_tells_enough(void **state) {
 
 /* Blocks follow the parts of C that a schedule sets: here each thread has all rows, or all columns. */
 static void blocks_fit_the_parts_of_a_schedule(void **state) {
-  (void)state;
   const tw_gemm_spec s = {.size = sizeof s, .m = 512, .n = 512, .k = 64, .threads = 4};
   tw_gemm_plan own, rows, columns;
   assert_int_equal(x86_describe(&s, NULL, X86_B_PACKED, &own, NULL), TW_OK);
@@ -394,7 +383,6 @@ static void expect_known_parts(const tw_problem *p, tw_schedule *schedule, const
 }
 
 static void the_model_knows_the_parts_of_the_library(void **state) {
-  (void)state;
   const tw_problem p = problem_of("m=512 n=256 k=256 threads=4");
   const tw_gemm_spec s = {.size = sizeof s, .m = 512, .n = 256, .k = 256, .threads = 4};
   tw_gemm_plan own;
@@ -407,7 +395,6 @@ static void the_model_knows_the_parts_of_the_library(void **state) {
 
 /* A narrow tile has more panels than the library's kernel, so C has other parts. */
 static void the_model_knows_the_parts_of_another_kernel(void **state) {
-  (void)state;
   const tw_problem p = problem_of("m=40 n=16 k=4096 threads=4");
   const tw_gemm_spec s = {.size = sizeof s, .m = 40, .n = 16, .k = 4096, .threads = 4};
   tw_gemm_plan own, plan;
@@ -422,7 +409,6 @@ static void the_model_knows_the_parts_of_another_kernel(void **state) {
 }
 
 static void a_short_search_finds_a_better_kernel(void **state) {
-  (void)state;
   const tw_problem p = problem_of("m=96 n=96 k=96 threads=1");
   const tw_schedule start =
       schedule_of(x86_this_cpu()->has[X86_AVX2] ? "isa avx2\ntile rows=4 vectors=2\n" : "unroll k=4\n");
@@ -447,7 +433,6 @@ static void a_short_search_finds_a_better_kernel(void **state) {
 
 /* The peak belongs to the machine and the types: a tuned kernel with a small tile does not lower it. */
 static void the_peak_does_not_depend_on_the_kernel(void **state) {
-  (void)state;
   tw_gemm_spec s = {.size = sizeof s, .m = 64, .n = 64, .k = 64, .a = TW_F32, .b = TW_F32, .c = TW_F32, .threads = 1};
   tw_gemm_plan *library, *slowest;
   tw_error error = {0};
@@ -464,7 +449,6 @@ static void the_peak_does_not_depend_on_the_kernel(void **state) {
 
 /* Sums of three products are looked up in tables where the library does so: its limit is another one, and is named. */
 static void look_ups_have_a_limit_of_their_own(void **state) {
-  (void)state;
   tw_gemm_spec s = {
       .size = sizeof s, .m = 1, .n = 512, .k = 512, .a = TW_F32, .b = TW_TERNARY, .c = TW_F32, .threads = 1};
   tw_gemm_plan *plan;
@@ -487,7 +471,6 @@ static void expect_inner_loop(const char *assembly, const char *expected) {
 }
 
 static void the_inner_loop_is_the_one_that_multiplies_most(void **state) {
-  (void)state;
   /* the outer loop has more multiplications in all; the loop without memory measures the peak; two values are spilled */
   expect_inner_loop("test:\n.L1:\n\tvmulps\t%zmm1, %zmm1, %zmm2\n\tvmulps\t(%rax), %zmm1, %zmm3\n.L2:\n"
                     "\tvmovups\t(%rsi), %zmm0\n\tvfmadd231ps\t%zmm0, %zmm1, %zmm2\n\tvmovaps\t64(%rsp), %zmm4\n"
@@ -504,7 +487,6 @@ static void the_inner_loop_is_the_one_that_multiplies_most(void **state) {
 }
 
 static void the_inner_loop_of_a_kernel_is_shown(void **state) {
-  (void)state;
   const tw_problem p = problem_of("m=64 n=64 k=64 threads=1");
   tw_schedule baseline = {0};
   char *source = NULL, *text = NULL;

@@ -16,7 +16,6 @@ static double intensity(const tw_tile *t, const tw_element_bytes *e, double dept
 }
 
 static void intensity_counts_operations_over_accesses(void **state) {
-  (void)state;
   const tw_tile t = {48, 8, 80, 3};
   const tw_element_bytes e = {2, 1.25, 4};
   const double k = 640, steps = k / 8; /* section 3.1, from the counts themselves */
@@ -30,7 +29,6 @@ static void intensity_counts_operations_over_accesses(void **state) {
 }
 
 static void an_array_has_the_intensity_of_its_joint_tile(void **state) {
-  (void)state;
   const tw_level levels[] = {{1, 1, 4}, {4, 8, 1}, {2, 3, 1}};
   const tw_tile t = {128, 64, 128, 1};
   const tw_element_bytes config1 = {2, 1.25, 2};
@@ -47,7 +45,6 @@ static void an_array_has_the_intensity_of_its_joint_tile(void **state) {
 }
 
 static void traffic_reads_a_and_b_once_for_each_tile(void **state) {
-  (void)state;
   const tw_tile outer = {512, 64, 1024, 1};
   const tw_traffic t = tw_gemm_traffic(&outer, &bf16, 1024, 4096, 640);
   assert_near(t.a, 2.0 * 1024 * 640 * 4);
@@ -62,7 +59,6 @@ static void traffic_reads_a_and_b_once_for_each_tile(void **state) {
 }
 
 static void the_prologue_of_figure_3_takes_4_cycles(void **state) {
-  (void)state;
   const tw_loads figure3[] = {{3, 2}, {3, 1}, {3, 1}};
   assert_near(tw_prologue(figure3, 3, 2), 4);
   const tw_loads mixed[] = {{4, 8}, {8, 4}}, sorted[] = {{8, 4}, {4, 8}};
@@ -72,7 +68,6 @@ static void the_prologue_of_figure_3_takes_4_cycles(void **state) {
 }
 
 static void a_core_issues_a_vmac_a_cycle_at_most(void **state) {
-  (void)state;
   assert_near(tw_ii_issued(3, 4, 1, 2), 1);
   assert_near(tw_ii_issued(3, 1, 2, 2), 3);
   assert_near(tw_ii_issued(3, 2, 2, 2), 1.5);
@@ -80,7 +75,6 @@ static void a_core_issues_a_vmac_a_cycle_at_most(void **state) {
 }
 
 static void phases_add_up(void **state) {
-  (void)state;
   assert_near(tw_steady(1, 32, 4), 28);
   assert_near(tw_epilogue(6, 2, 2, 4), 12); /* section 4.3 */
   assert_near(tw_clusters_in_turn(9, 28, 12, 64), 49 * 64);
@@ -88,7 +82,6 @@ static void phases_add_up(void **state) {
 }
 
 static void micro_efficiency_saturates_at_the_initiation_interval(void **state) {
-  (void)state;
   assert_near(tw_micro_efficiency(0.5, 20, 1, 40), 0.5);
   assert_near(tw_micro_efficiency(0.5, 0, 1.25, 8), 0.8);
   assert_true(fabs(tw_micro_efficiency(0.5, 20, 1.25, 1e9) - 0.8) < 1e-6);
@@ -105,7 +98,6 @@ static double tile_cycles(const tw_tile *t, double depth, double peak, double mi
 }
 
 static void equation_15_is_equation_14_over_the_peak(void **state) {
-  (void)state;
   const tw_tile t = {128, 64, 128, 4};
   const tw_overhead none = {0, 0}, paper = {50, 0}, both = {50, 300};
   const double peak = 1024, k = 4096, ideal = 2.0 * 128 * k * 128 / peak;
@@ -116,7 +108,6 @@ static void equation_15_is_equation_14_over_the_peak(void **state) {
 }
 
 static void the_array_runs_at_the_lesser_bound(void **state) {
-  (void)state;
   const tw_roofline memory = tw_roofline_of(410, 65e9, 0.5, 1.84e12, 32),
                     cores = tw_roofline_of(410, 65e9, 0.4, 1.84e12, 32);
   assert_near(memory.rate, 410 * 65e9);

@@ -10,7 +10,6 @@
 static xd_config machine;
 
 static int setup(void **state) {
-  (void)state;
   machine = machine_config();
   return 0;
 }
@@ -26,7 +25,6 @@ static xd_run_result must_run(const xd_program *p, void *const external[]) {
 /* ---- moving ---- */
 
 static void a_pattern_is_walked_from_anywhere(void **state) {
-  (void)state;
   const xd_pattern p = {2, 3, {{4, 1, 0, 0}, {3, 10, 1, 1}, {2, 40, 0, 1}}};
   uint8_t memory[128], whole[60], expected[60] = {0};
   for (int i = 0; i < 128; i++) memory[i] = (uint8_t)i;
@@ -46,7 +44,6 @@ static void a_pattern_is_walked_from_anywhere(void **state) {
 }
 
 static void writing_undoes_reading(void **state) {
-  (void)state;
   const xd_pattern p = {0, 4, {{8, 1, 0, 0}, {8, 32, 0, 0}, {4, 8, 0, 0}, {2, 256, 0, 0}}};
   uint8_t from[512], stream[512], to[512] = {0};
   for (int i = 0; i < 512; i++) from[i] = (uint8_t)(i * 7 + i / 256);
@@ -57,7 +54,6 @@ static void writing_undoes_reading(void **state) {
 }
 
 static void objects_are_split_and_joined(void **state) {
-  (void)state;
   xd_program p = {0};
   tw_error error;
   const int in = add_external(&p, "in", 96), out = add_external(&p, "out", 96);
@@ -87,7 +83,6 @@ static void objects_are_split_and_joined(void **state) {
 /* ---- computing ---- */
 
 static void a_core_multiplies(void **state) {
-  (void)state;
   xd_program p = small_gemm(&machine);
   tw_error error;
   int8_t a[SMALL_M][SMALL_K], b[SMALL_K][SMALL_N];
@@ -140,14 +135,12 @@ static double cycles_of_copy(int64_t bytes, int columns) {
 static double cycles_at(double bytes, int mbs) { return bytes / (mbs * 1e6) * machine.clock_mhz * 1e6; }
 
 static void a_stream_alone_has_its_own_limit(void **state) {
-  (void)state;
   const double more = cycles_of_copy(1 << 21, 1) - cycles_of_copy(1 << 20, 1);
   const double alone = cycles_at(1 << 20, machine.array.ddr_stream_mbs);
   assert_true(more > alone && more < 1.03 * alone); /* and a few cycles for each descriptor */
 }
 
 static void columns_share_the_bandwidth_of_ddr(void **state) {
-  (void)state;
   const double more = cycles_of_copy(1 << 24, 8) - cycles_of_copy(1 << 23, 8);
   const double both = cycles_at(2.0 * (1 << 23), machine.array.ddr_mbs);
   assert_true(more > 0.999 * both && more < 1.01 * both);
@@ -255,7 +248,6 @@ static void empty(xd_program *p) { p->fifos.at[2].bytes = 0; }
 static void shim_dims(xd_program *p) { p->fifos.at[0].producer.n_dims = 1; }
 
 static void what_the_hardware_lacks_is_refused(void **state) {
-  (void)state;
   refused(much_l1, NULL, "core (0,2): buffers need 66560 bytes and the stack 1024, but the tile has 65536");
   refused(much_l2, NULL, "memory (0,1): buffers need 616960 bytes, but the tile has 524288");
   refused(deep, NULL, "core (0,2) needs 21 buffer descriptors, but has 16");
@@ -271,7 +263,6 @@ static void what_the_hardware_lacks_is_refused(void **state) {
 }
 
 static void wrong_descriptors_are_refused(void **state) {
-  (void)state;
   refused(NULL, odd_run, "runs of 6 bytes from byte 0, but a DMA moves words of 4");
   refused(NULL, odd_stride, "dimension 1 has a stride of 18 bytes; expected a multiple of words of 4, 1 to 131072");
   refused(NULL, outside, "reaches bytes 0 to 383 of a_in_0, which has 256");
@@ -283,7 +274,6 @@ static void wrong_descriptors_are_refused(void **state) {
 }
 
 static void wrong_fifos_are_refused(void **state) {
-  (void)state;
   refused(depth_zero, NULL, "FIFO c has depth 0 at core (0,2)");
   refused(unequal_link, NULL, "the link of a_in: objects of 256 bytes are linked to objects of 96 bytes");
   refused(empty, NULL, "FIFO b_in has objects of 0 bytes");
@@ -291,7 +281,6 @@ static void wrong_fifos_are_refused(void **state) {
 }
 
 static void unlocked_sharing_is_refused(void **state) {
-  (void)state;
   refused(NULL, no_acquire,
           "memory (0,1) MM2S 0 moves a_in_0, which memory (0,1) S2MM 0 uses too, without acquiring a lock");
   refused(NULL, no_release, "core (0,2) S2MM 0 moves a_0, which core (0,2) uses too, without releasing a lock");
@@ -323,7 +312,6 @@ static void reuses_descriptor(xd_program *p) {
 static void unset_parameter(xd_program *p) { p->cores.at[0].ops.at[3].parameter = 0; }
 
 static void faults_while_running_are_reported(void **state) {
-  (void)state;
   refused(NULL, forgets_acquire, "core (0,2) calls matmul_i8 on object 0 of a, but holds 0; an acquire is missing");
   refused(NULL, forgets_release, "core (0,2) acquires 3 of the 2 objects of a at once; a release is missing");
   refused(NULL, keeps_result, "waits for lock c_full of core (0,2) (0, needs 1), which nobody releases");
@@ -335,7 +323,6 @@ static void faults_while_running_are_reported(void **state) {
 
 /* Two cores, each of which waits for an object of the other before it makes its own. */
 static void a_cycle_of_locks_is_reported(void **state) {
-  (void)state;
   xd_program p = {0};
   tw_error error = {0};
   const xd_place left = {0, 2}, right = {1, 2};

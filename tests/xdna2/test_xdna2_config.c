@@ -17,7 +17,6 @@ static const char *text(void) {
 }
 
 static void the_machine_is_read(void **state) {
-  (void)state;
   xd_config c;
   tw_error error;
   if (xd_config_parse(text(), "xdna2.txt", &c, &error) != TW_OK) fail_msg("%s", error.text);
@@ -55,7 +54,6 @@ static void refused(const char *from, const char *to, const char *part) {
 }
 
 static void wrong_files_are_refused(void **state) {
-  (void)state;
   refused("rows = 4", "rows = four", "rows = four: not an integer");
   refused("rows = 4", "rows = 0", "must be from 1 to 64");
   refused("rows = 4", "rows =", "rows has no value");
@@ -83,7 +81,6 @@ static void wrong_files_are_refused(void **state) {
 }
 
 static void a_machine_without_kernels_is_refused(void **state) {
-  (void)state;
   char *machine = strdup(text());
   xd_config c;
   tw_error error = {0};

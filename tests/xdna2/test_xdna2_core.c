@@ -38,7 +38,6 @@ static void refused(const char *from, const char *to, const char *part) {
 }
 
 static void the_machine_is_read(void **state) {
-  (void)state;
   const xc_machine *m = machine();
   assert_string_equal(m->name, "aie2p");
   assert_int_equal(m->n_slots, 6);
@@ -114,7 +113,6 @@ static const xc_node *writer(const xc_graph *g, int value) {
 /* Every multiply-accumulate of a cluster is there once, takes the blocks of its row, column and depth, adds to the one
  * before it, and the last is stored. */
 static void graphs_compute_the_product(void **state) {
-  (void)state;
   for (int e = 0; e < EXAMPLES; e++) {
     const xd_core_kernel k = kernel_of(&examples[e]);
     const int steps = k.k / xd_core_shape(k.mac)[1], chains = k.cluster[0] * k.cluster[1];
@@ -158,7 +156,6 @@ static void graphs_compute_the_product(void **state) {
 
 /* The bound of recurrences is the least II that the longest paths allow, found by trying all. */
 static void recurrences_are_bounded_exactly(void **state) {
-  (void)state;
   int above_one = 0;
   for (int e = 0; e < EXAMPLES; e++)
     for (int sets = 0; sets < 3; sets++) {
@@ -179,7 +176,6 @@ static void recurrences_are_bounded_exactly(void **state) {
 }
 
 static void all_kernels_are_scheduled_in_all_ways(void **state) {
-  (void)state;
   for (int e = 0; e < EXAMPLES; e++) {
     int ii[XD_CORE_WAYS] = {0};
     for (int way = 0; way < XD_CORE_WAYS; way++) {
@@ -207,7 +203,6 @@ static void all_kernels_are_scheduled_in_all_ways(void **state) {
 /* A kernel written by hand for 64x96x64 with sums in f32 runs one multiply-accumulate a cycle
  * (docs/explain/xdna2-core.md). */
 static void the_scheduler_does_as_well_as_a_published_kernel(void **state) {
-  (void)state;
   xd_core_kernel k = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_32, 64, 96, 64);
   xd_core_result r;
   tw_error error = {0};
@@ -219,7 +214,6 @@ static void the_scheduler_does_as_well_as_a_published_kernel(void **state) {
 
 /* With all three in one bank, every load and store of a cluster waits for the bank. */
 static void buffers_in_one_bank_cost_cycles(void **state) {
-  (void)state;
   for (int way = 0; way < XD_CORE_WAYS; way++) {
     xd_core_kernel k = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_BF16, 32, 64, 128);
     xd_core_result apart, together, anywhere;
@@ -237,7 +231,6 @@ static void buffers_in_one_bank_cost_cycles(void **state) {
 }
 
 static void conversions_are_scheduled(void **state) {
-  (void)state;
   static tw_status (*const graphs[])(const xc_machine *, const int[2], xc_graph *, tw_error *) = {
       xc_to_bfp16_graph, xc_unpack_graph, xc_unpack_i4_graph, xc_clear_graph, xc_narrow_i16_graph, xc_narrow_i8_graph};
   /* two loads by lda, two stores, three moves a block; a store; four loads by lda */
@@ -257,7 +250,6 @@ static void conversions_are_scheduled(void **state) {
 
 /* Twice as much takes so much longer as the loop's turns do; a part of a turn is one. */
 static void passes_take_cycles_by_their_turns(void **state) {
-  (void)state;
   static const double each[] = {12, 5, 8, 1, 4, 4, 4, 3}; /* cycles a turn of 256 or 128 codes, else of 64 */
   for (int i = 0; i < XD_PASSES; i++) {
     const xd_core_pass pass = (xd_core_pass)i;
@@ -279,7 +271,6 @@ static void passes_take_cycles_by_their_turns(void **state) {
 /* The definition of lookup.c: a table of 3^group sums in 16 bits for each group of columns, an index for each group of
  * weights. Extreme activations, and depths that no group divides. */
 static void sums_by_look_up_are_the_products(void **state) {
-  (void)state;
   enum { DEPTH = 255, GROUP_MAX = 5, ENTRIES_MAX = 243 };
   tw_random r;
   tw_random_seed(&r, 5);
@@ -314,7 +305,6 @@ static void sums_by_look_up_are_the_products(void **state) {
 }
 
 static void look_ups_are_bound_by_their_slots(void **state) {
-  (void)state;
   static const int entries[] = {0, 3, 9, 27, 81, 243};
   tw_error error = {0};
   look_up_cycles l;
@@ -344,7 +334,6 @@ static void look_ups_are_bound_by_their_slots(void **state) {
 /* Never slower than two passes; with C in 8 bits unpacking takes no time, where each cluster has room for its
  * share. What remains is a pass. */
 static void unpacking_hides_beside_products(void **state) {
-  (void)state;
   static const xd_core_mac macs[] = {XD_CORE_I8, XD_CORE_I8_I4};
   tw_error error = {0};
   for (int i = 0; i < 2; i++)
@@ -384,7 +373,6 @@ static void refused_kernel(xd_core_kernel k, const char *part) {
 /* Paces that are kept give what scheduling the call itself gives, in whatever order they are asked for, and refuse with
  * the same words. */
 static void remembered_cycles_are_those_of_the_schedule(void **state) {
-  (void)state;
   int legal = 0;
   for (int i = 0; i < 400; i++) {
     static const int clusters[][2] = {{2, 2}, {1, 2}, {4, 1}, {2, 4}}, depth[] = {32, 64, 40};
@@ -411,7 +399,6 @@ static void remembered_cycles_are_those_of_the_schedule(void **state) {
 }
 
 static void impossible_kernels_are_refused(void **state) {
-  (void)state;
   const xd_core_kernel good = xd_core_kernel_of(XD_CORE_BFP16, XD_CORE_C_BF16, 32, 64, 128);
   xd_core_kernel k = good;
   k.cluster[0] = 3;
@@ -483,7 +470,6 @@ static void free_victim(victim *v) {
 
 /* One cycle less than any one dependence, FIFO order or reuse of a register allows. */
 static void broken_latencies_are_found(void **state) {
-  (void)state;
   for (int w = 0; w < VICTIMS; w++) {
     victim v = make_victim(w);
     for (int e = 0; e < v.g.n_edges; e++) {
@@ -500,7 +486,6 @@ static void broken_latencies_are_found(void **state) {
 }
 
 static void wrong_slots_are_found(void **state) {
-  (void)state;
   for (int w = 0; w < VICTIMS; w++) {
     victim v = make_victim(w);
     for (int i = 0; i < v.g.n_nodes; i++) {
@@ -537,7 +522,6 @@ static void occupied(const victim *v, int value, int part, int *from, int *to) {
 
 /* Two values that live at the same time in one register. */
 static void shared_registers_are_found(void **state) {
-  (void)state;
   int tried = 0;
   for (int w = 0; w < VICTIMS; w++) {
     victim v = make_victim(w);
@@ -562,7 +546,6 @@ static void shared_registers_are_found(void **state) {
 }
 
 static void impossible_registers_are_found(void **state) {
-  (void)state;
   for (int w = 0; w < VICTIMS; w++) {
     victim v = make_victim(w);
     for (int value = 0; value < v.g.n_values; value++) {
@@ -584,7 +567,6 @@ static void impossible_registers_are_found(void **state) {
 }
 
 static void bank_conflicts_are_found(void **state) {
-  (void)state;
   int tried = 0;
   for (int w = 0; w < VICTIMS; w++) {
     victim v = make_victim(w);
@@ -607,7 +589,6 @@ static void bank_conflicts_are_found(void **state) {
 
 /* A fill that is not there (it still takes its slot and bank, but fills nothing in); two pops in the wrong order. */
 static void broken_fifos_are_found(void **state) {
-  (void)state;
   const int fill = xc_find_instruction(machine(), "vld.fill"), pop = xc_find_instruction(machine(), "vld.pop");
   int fills = 0, swaps = 0;
   for (int w = 0; w < VICTIMS; w++) {
@@ -640,7 +621,6 @@ static void broken_fifos_are_found(void **state) {
 
 /* Nine pushes without a flush do not fit into the store FIFO. */
 static void an_overfull_store_fifo_is_found(void **state) {
-  (void)state;
   victim v;
   tw_error error = {0};
   must(xc_to_bfp16_graph(machine(), (int[]){0, 1}, &v.g, &error), &error);

@@ -6,7 +6,6 @@
 #include "xdna2_refusals.h"
 
 static void designs_of_others_are_correct(void **state) {
-  (void)state;
   const char *const vector[] = {"m=64", "n=1", "k=96", "a=i16", "b=i16", "c=i32"};
   tw_error error;
   if (run_square(one_core, &error) != TW_OK) fail_msg("%s", error.text);
@@ -16,7 +15,6 @@ static void designs_of_others_are_correct(void **state) {
 /* ---- what is refused ---- */
 
 static void text_that_is_no_mlir_is_refused(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"link_with = \"mm.o\"}", "link_with = \"mm.o}", "a string does not end on its line", NULL},
       {"aie.tile(0, 0)", "aie.tile(0, 99999999999999999999)", "does not fit in 64 bits", NULL},
@@ -57,7 +55,6 @@ static void text_that_is_no_mlir_is_refused(void **state) {
 
 /* How far K goes is a word of the core's memory, which the host writes. */
 static void run_time_parameters_turn_loops(void **state) {
-  (void)state;
   char *buffer =
       replaced(one_core, "    %core = aie.core",
                "    %rtp = aie.buffer(%tile) {sym_name = \"rtp_0_2\", use_write_rtp = true} : memref<16xi32>\n"
@@ -93,7 +90,6 @@ static void run_time_parameters_turn_loops(void **state) {
 }
 
 static void what_is_not_taken_is_named(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"    %core = aie.core", "    aie.flow(%shim, DMA : 0, %mem, DMA : 0)\n    %core = aie.core",
        "unsupported mix of object FIFOs with locks, flows and DMA programs", "aie.flow"},
@@ -117,7 +113,6 @@ static void what_is_not_taken_is_named(void **state) {
 }
 
 static void tiles_that_do_not_exist_are_refused(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"aie.tile(0, 0)", "aie.tile(8, 0)", "unknown tile (8, 0): npu2 has columns 0 to 7", NULL},
       {"aie.tile(0, 2)", "aie.tile(0, 6)", "rows 0 to 5", NULL},
@@ -133,7 +128,6 @@ static void tiles_that_do_not_exist_are_refused(void **state) {
 }
 
 static void missing_acquires_and_releases_are_refused(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"          aie.objectfifo.release @memA(Consume, 1)\n", "",
        "each iteration of the loop keeps 1 more object(s) of @memA (acquired in line 28); a "
@@ -159,7 +153,6 @@ static void missing_acquires_and_releases_are_refused(void **state) {
 }
 
 static void two_writers_are_refused(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"aie.objectfifo @memB(%mem toStream", "aie.objectfifo @memA(%mem toStream",
        "object FIFO @memA is defined twice, here and in line 10: two writers", NULL},
@@ -181,7 +174,6 @@ static void two_writers_are_refused(void **state) {
 }
 
 static void descriptors_beyond_their_limits_are_refused(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"[2, 2, 32, 32][2048, 32, 64, 1]) {id = 0", "[2, 2, 32, 32][2048, 32, 64, 1]) {id = 16", "descriptors 0 to 15",
        NULL},
@@ -211,7 +203,6 @@ static void descriptors_beyond_their_limits_are_refused(void **state) {
 }
 
 static void what_does_not_fit_is_refused(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"%core = aie.core", "%big = aie.buffer(%tile) {sym_name = \"big\"} : memref<60000xi8>\n    %core = aie.core",
        "core (0,2): buffers need 72288 bytes", "aie.tile(0, 2)"},
@@ -230,7 +221,6 @@ static void what_does_not_fit_is_refused(void **state) {
 }
 
 static void tasks_with_too_many_dimensions_are_refused(void **state) {
-  (void)state;
   char *bad =
       replaced(matrix_vector, "[<size = 2, stride = 3072>, ", "[<size = 2, stride = 3072>, <size = 1, stride = 1>, ");
   tw_error error;
@@ -240,7 +230,6 @@ static void tasks_with_too_many_dimensions_are_refused(void **state) {
 }
 
 static void sizes_and_types_must_be_the_problems(void **state) {
-  (void)state;
   const char *const larger[] = {"m=128", "n=64", "k=64", "a=i8", "b=i8", "c=i32"};
   const char *const other[] = {"m=64", "n=64", "k=64", "a=bf16", "b=bf16", "c=bf16"};
   tw_error error;
@@ -256,7 +245,6 @@ static void sizes_and_types_must_be_the_problems(void **state) {
 }
 
 static void numbers_may_be_hexadecimal(void **state) {
-  (void)state;
   tw_error error;
   char *hexadecimal = replaced(one_core, "%tile = aie.tile(0, 2)", "%tile = aie.tile(0x0, 0x2)");
   char *sizes = replaced(hexadecimal, "[2, 2, 32, 32][32, 2048, 64, 1]", "[0x2, 2, 0x20, 32][0x20, 0x800, 0x40, 0x1]");
@@ -266,7 +254,6 @@ static void numbers_may_be_hexadecimal(void **state) {
 }
 
 static void deadlocks_are_found(void **state) {
-  (void)state;
   static const refusal waits = {"      aiex.npu.dma_memcpy_nd(%B", "      // aiex.npu.dma_memcpy_nd(%B",
                                 "deadlock at cycle", "aie.objectfifo @inB"};
   char *bad = replaced(one_core, "      aiex.npu.dma_memcpy_nd(0, 0, %B", "      // aiex.npu.dma_memcpy_nd(0, 0, %B");
@@ -319,7 +306,6 @@ static void deadlocks_are_found(void **state) {
 }
 
 static void loops_nest_eight_deep_and_no_deeper(void **state) {
-  (void)state;
   char text[8192] = "", close[1024] = "";
   for (int i = 0; i < 9; i++) {
     char line[128];
@@ -335,7 +321,6 @@ static void loops_nest_eight_deep_and_no_deeper(void **state) {
 }
 
 static void loops_that_wait_for_nothing_are_short(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"        func.call @zero_i32(%c0) : (memref<32x32xi32>) -> ()\n",
        "        scf.for %z = %zero to %ever step %one {\n          func.call @zero_i32(%c0) : (memref<32x32xi32>) -> "

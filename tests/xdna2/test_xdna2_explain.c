@@ -71,7 +71,6 @@ static double quantity(const tw_explanation *e, const char *name) {
 }
 
 static void buffers_have_the_layout_of_their_kernel(void **state) {
-  (void)state;
   const tw_explanation one = explained(PAPER, "tile=128x64x128 rho=4");
   assert_int_equal(buffer(&one, "a"), 2 * 32 * 64 * 2);
   assert_int_equal(buffer(&one, "b"), 2 * 64 * 128 / 8 * 9);
@@ -89,7 +88,6 @@ static void buffers_have_the_layout_of_their_kernel(void **state) {
 }
 
 static void steps_of_a_schedule_say_what_keys_say(void **state) {
-  (void)state;
   const tw_explanation keys = explained(PAPER, "tile=128x64x128 rho=4 depth=4 unroll=2 kernel=atb"),
                        steps = explained(PAPER, "kernel atb;tile m=128 k=64 n=128 rho=4;depth 4;unroll 2;"),
                        more = explained(PAPER, "tile m=128 k=64 n=128 rho=4;buffers a=1 b=2 c=1;");
@@ -109,7 +107,6 @@ static void steps_of_a_schedule_say_what_keys_say(void **state) {
 }
 
 static void tiles_that_do_not_fit_are_explained_with_what_would(void **state) {
-  (void)state;
   const tw_explanation wide = explained(PAPER, "tile=128x64x128");
   assert_int_equal(wide.memory[0].used, 91 * 1024); /* Table 2: "buffer if rho = 1" */
   assert_false(wide.fits);
@@ -120,7 +117,6 @@ static void tiles_that_do_not_fit_are_explained_with_what_would(void **state) {
 }
 
 static void rates_follow_the_roofline(void **state) {
-  (void)state;
   const tw_explanation e = explained(PAPER, "tile=128x64x128 rho=4 core_tflops=0.95");
   assert_true(fabs(quantity(&e, "intensity") - 409.6) < 1e-6);
   assert_true(fabs(quantity(&e, "memory_bound_tflops") - 26.624) < 1e-6);
@@ -133,7 +129,6 @@ static void rates_follow_the_roofline(void **state) {
 }
 
 static void shapes_that_do_not_divide_are_padded(void **state) {
-  (void)state;
   const tw_explanation whole = explained(PAPER, "tile=128x64x128 rho=4"),
                        odd = explained("m=3585 n=1025 k=4033 " CONFIG1, "tile=128x64x128 rho=4");
   assert_true(quantity(&whole, "padded_share") == 0);
@@ -143,7 +138,6 @@ static void shapes_that_do_not_divide_are_padded(void **state) {
 }
 
 static void deeper_tiles_and_less_asymmetry_make_cores_efficient(void **state) {
-  (void)state;
   double last = 0;
   for (int k = 8; k <= 128; k *= 2) {
     char choice[60];
@@ -161,7 +155,6 @@ static void deeper_tiles_and_less_asymmetry_make_cores_efficient(void **state) {
 /* The first of the published int8 kernels (docs/explain/xdna2-core.md) has a column-major B, which its cores
  * transpose. */
 static void the_core_transposes_a_column_major_b(void **state) {
-  (void)state;
   const char *choice = "tile=64x232x64 way=in-turn";
   const tw_explanation by_rows = explained("m=64 n=64 k=232 a=i8 b=i8 c=i8", choice),
                        by_columns = explained("m=64 n=64 k=232 a=i8 b=i8 c=i8 b_transposed=1", choice),
@@ -173,7 +166,6 @@ static void the_core_transposes_a_column_major_b(void **state) {
 }
 
 static void bad_choices_get_one_line(void **state) {
-  (void)state;
   refused(PAPER, "", "the tile of a core is missing");
   refused(PAPER, "tile=128x64", "tile=128x64 must be three sizes");
   refused(PAPER, "tile=128x64x128x1", "must be three sizes");
@@ -198,7 +190,6 @@ static void bad_choices_get_one_line(void **state) {
 }
 
 static void bad_problems_get_one_line(void **state) {
-  (void)state;
   refused("m=64 n=64 k=64 a=f16", "tile=64x64x64", "no kernel has the types a=f16");
   refused("m=64 n=64 k=64 a=bf16 b=f32", "tile=64x64x64", "no kernel has the types a=bf16 b=f32");
   refused("m=64 n=64 k=64 a=bfp17", "tile=64x64x64", "not an element type");
@@ -214,7 +205,6 @@ static void bad_problems_get_one_line(void **state) {
 }
 
 static void configurations_have_names(void **state) {
-  (void)state;
   static const char *const types[] = {"a=bf16 b=bfp16 c=bf16 acc=bf16", "a=bfp16 b=bfp16 c=bfp16 acc=bfp16",
                                       "a=bfp16 b=bfp16 c=bfp16 acc=bf16"};
   const tw_target *t = tw_target_find("xdna2");
@@ -233,7 +223,6 @@ static void configurations_have_names(void **state) {
 }
 
 static void the_bound_is_below_every_prediction(void **state) {
-  (void)state;
   const tw_target *t = tw_target_find("xdna2");
   tw_problem p = problem_from(NULL, "gemm m=4096 n=2048 k=4096");
   tw_bound b;
@@ -253,7 +242,6 @@ static void the_bound_is_below_every_prediction(void **state) {
 /* ---- the core's schedule ---- */
 
 static void the_core_is_scheduled(void **state) {
-  (void)state;
   const tw_explanation as_published = explained(PAPER, "tile=128x64x128 rho=4"),
                        overlapped = explained(PAPER, "tile=128x64x128 rho=4 way=pipelined"),
                        in_turn = explained(PAPER, "tile=128x64x128 rho=4 way=in-turn"),
@@ -302,7 +290,6 @@ static int count(const char *text, const char *part) {
 
 /* 32 multiply-accumulates of a cluster, 16 blocks of A and of B, 8 halves of accumulators in and out. */
 static void the_schedule_is_shown(void **state) {
-  (void)state;
   tw_error error = {0};
   char *in_turn = drawn("tile=128x64x128 rho=4 way=in-turn", false, TW_OK, &error),
        *overlapped = drawn("tile=128x64x128 rho=4 way=pipelined", false, TW_OK, &error),
@@ -347,7 +334,6 @@ static double member(const char *json, const char *name) {
 
 /* On the command line as in a file. */
 static void a_step_may_be_one_word(void **state) {
-  (void)state;
   assert_int_equal(system(TW_COMMAND
                           " model gemm m=512 n=512 k=256 a=i8 b=i8 c=i32 'tile m=64 k=64 n=64' runtime_sizes "
                           "-t xdna2 >/dev/null 2>&1"),
@@ -358,7 +344,6 @@ static void a_step_may_be_one_word(void **state) {
 }
 
 static void views_show_the_machine_and_what_the_model_says(void **state) {
-  (void)state;
   const char *const words[] = {"tile=128x64x96", "rho=2", "k=2048"};
   static const char *const as_step[] = {"tile m=128 k=64 n=96 rho=2", "k=2048"};
   const tw_explanation e = explained("m=4096 n=2048 k=2048 " CONFIG1, "tile=128x64x96 rho=2");

@@ -4,14 +4,12 @@
 #include "xdna2_refusals.h"
 
 static void explicit_designs_are_correct(void **state) {
-  (void)state;
   tw_error error;
   if (run_square(explicit_core, &error) != TW_OK) fail_msg("%s", error.text);
 }
 
 /* Loops as blocks and branches; what lowering leaves behind; both ways to name a shim's channel. */
 static void what_mlir_aie_prints_is_taken(void **state) {
-  (void)state;
   char *begin = replaced(explicit_core, "        scf.for %k = %zero to %two step %two {\n",
                          "        cf.br ^bb1(%zero : index)\n"
                          "      ^bb1(%k: index):  // 2 preds: ^bb0, ^bb2\n"
@@ -53,7 +51,6 @@ static void what_mlir_aie_prints_is_taken(void **state) {
 #define LB_RELEASED "      aie.use_lock(%lb_full, Release, 1)\n"
 
 static void missing_acquires_and_releases_are_found(void **state) {
-  (void)state;
   static const refusal list[] = {
       {A_ACQUIRED, "", "core (0,2) uses a0, but does not hold it; an acquire is missing",
        "func.call @matmul_i8_i32(%a0"},
@@ -79,7 +76,6 @@ static void missing_acquires_and_releases_are_found(void **state) {
 }
 
 static void turns_must_come_round(void **state) {
-  (void)state;
   static const refusal r = {
       "          aie.use_lock(%a_full, AcquireGreaterEqual, 1)\n          aie.use_lock(%b_full, AcquireGreaterEqual)\n"
       "          func.call @matmul_i8_i32(%a1, %b1, %c0) : (memref<32x32xi8>, memref<32x32xi8>, memref<32x32xi32>) -> "
@@ -90,7 +86,6 @@ static void turns_must_come_round(void **state) {
 }
 
 static void two_writers_and_wrong_ends_are_refused(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"%mem, DMA : 2)", "%mem, DMA : 0)", "memory (0,1) S2MM 0 ends two flows", "%shim, DMA : 1, %mem, DMA : 0)"},
       {LB_FILLED, "      aie.dma_bd(%la : memref<1024xi8>, 0, 1024)\n", "la has two writers", "%la = "},
@@ -110,7 +105,6 @@ static void two_writers_and_wrong_ends_are_refused(void **state) {
 }
 
 static void programs_of_channels_must_hang_together(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"      aie.dma_bd(%lc : memref<1024xi32>)\n", "",
        "a descriptor must acquire before aie.dma_bd and release after it", "      aie.use_lock(%lc_full, Release, 1)"},
@@ -151,7 +145,6 @@ static void programs_of_channels_must_hang_together(void **state) {
 }
 
 static void limits_are_checked(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"0, 1024) {bd_id = 0", "512, 1024) {bd_id = 0", "reaches bytes 512 to 1535 of la, which has 1024", NULL},
       {"0, 1024) {bd_id = 0", "0, 1022) {bd_id = 0", "a DMA moves words of 4", NULL},
@@ -173,7 +166,6 @@ static void limits_are_checked(void **state) {
 }
 
 static void what_is_not_taken_is_named(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"%c_free, AcquireGreaterEqual, 1", "%c_free, Acquire, 1",
        "Acquire (until the lock is equal) is supported only for barriers, which aiex.set_lock", NULL},
@@ -200,7 +192,6 @@ static void what_is_not_taken_is_named(void **state) {
 
 /* A lock cycle: the core waits for B, whose task never comes because the host waits for C. */
 static void deadlocks_are_found(void **state) {
-  (void)state;
   char *bad = replaced(explicit_core, "id = 4 : i64, metadata = @inB", "id = 4 : i64, metadata = @inA"), *cycle;
   tw_error error;
   assert_int_equal(run_square(bad, &error), TW_FAILED);

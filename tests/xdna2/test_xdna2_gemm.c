@@ -68,7 +68,6 @@ static void check_i8(const xd_gemm *g) {
 }
 
 static void int8_gemms_are_exact(void **state) {
-  (void)state;
   for (int columns = 1; columns <= 8; columns++) {
     xd_gemm g = gemm_of("int8", (tw_tile){16, 16, 16, 1}, 128, 2 * columns * 16, 64);
     g.columns = columns;
@@ -79,7 +78,6 @@ static void int8_gemms_are_exact(void **state) {
 }
 
 static void asymmetric_tiles_and_longer_runs_are_exact(void **state) {
-  (void)state;
   for (int rho = 1; rho <= 4; rho *= 2)
     for (int depth = 1; depth <= 4; depth++) {
       xd_gemm g = gemm_of("int8", (tw_tile){64, 24, 32, rho}, 256, 192, 192);
@@ -90,7 +88,6 @@ static void asymmetric_tiles_and_longer_runs_are_exact(void **state) {
 }
 
 static void sizes_that_do_not_divide_are_exact(void **state) {
-  (void)state;
   const int64_t m[] = {64, 65, 127, 200}, n[] = {96, 100, 188, 204}, k[] = {32, 36, 60, 100};
   for (int i = 0; i < 4; i++)
     for (int j = 0; j < 4; j++) {
@@ -103,7 +100,6 @@ static void sizes_that_do_not_divide_are_exact(void **state) {
 
 /* Less than a macro-tile: DMA fills tiles in part. */
 static void small_sizes_are_exact(void **state) {
-  (void)state;
   static const int64_t m[] = {1, 7, 16, 17, 31}, n[] = {4, 12, 16, 28, 100}, k[] = {4, 12, 16, 28, 100};
   for (int i = 0; i < 125; i += example_stride()) {
     xd_gemm g = gemm_of("int8", (tw_tile){32, 16, 32, 1}, m[i / 25], n[i / 5 % 5], k[i % 5]);
@@ -124,7 +120,6 @@ static void small_sizes_are_exact(void **state) {
 }
 
 static void column_major_b_is_exact(void **state) {
-  (void)state;
   for (int depth = 1; depth <= 3; depth++)
     for (int rho = 1; rho <= 2; rho++) {
       xd_gemm g = gemm_of("int8", (tw_tile){32, 24, 48, rho}, 140, 210, 144);
@@ -144,7 +139,6 @@ static void column_major_b_is_exact(void **state) {
 
 /* Slices from the whole T_K down to a word; zeros behind B where there is less than a step. */
 static void column_major_b_of_any_k_is_exact(void **state) {
-  (void)state;
   static const int64_t k[] = {16, 20, 68, 100, 140, 156, 168, 184};
   for (size_t i = 0; i < sizeof k / sizeof *k; i++)
     for (int depth = 1; depth <= 3; depth++) {
@@ -161,7 +155,6 @@ static void column_major_b_of_any_k_is_exact(void **state) {
 
 /* The same problem with B by rows and by columns: longer runs in DDR, a shuffle more for each block in the core. */
 static void column_major_b_comes_in_longer_runs(void **state) {
-  (void)state;
   const xd_run_options options = {.timing_only = true, .cost = xd_cost_of(&machine)};
   xd_run_result r[2];
   for (int turned = 0; turned < 2; turned++) {
@@ -180,7 +173,6 @@ static void column_major_b_comes_in_longer_runs(void **state) {
 }
 
 static void results_are_narrowed(void **state) {
-  (void)state;
   for (int wide = 0; wide < 2; wide++)
     for (int shift = 0; shift < 12; shift += 5) {
       xd_gemm g = gemm_of(wide ? "int8-narrow16" : "int8-narrow", (tw_tile){32, 32, 16, 2}, 128, 64, 96);
@@ -192,7 +184,6 @@ static void results_are_narrowed(void **state) {
 }
 
 static void sums_may_be_kept_in_the_result(void **state) {
-  (void)state;
   for (int wide = 0; wide < 2; wide++)
     for (int depth = 1; depth <= 2; depth++) {
       xd_gemm g = gemm_of(wide ? "int8-acc16" : "int8-acc8", (tw_tile){32, 24, 16, 2}, 150, 72, 100);
@@ -265,7 +256,6 @@ static void check_bfp(const xd_gemm *g) {
 }
 
 static void all_configurations_are_exact_in_both_modes(void **state) {
-  (void)state;
   static const char *const names[] = {"atb", "atb-bfp16", "atb-bf16acc", "mlir-aie"};
   for (int i = 0; i < 4; i++)
     for (int mode = 0; mode < 2; mode++)
@@ -282,7 +272,6 @@ static void all_configurations_are_exact_in_both_modes(void **state) {
 }
 
 static void bfp16_of_sizes_that_do_not_divide(void **state) {
-  (void)state;
   xd_gemm packed = gemm_of("atb-bfp16", (tw_tile){16, 16, 16, 1}, 50, 40, 40);
   packed.columns = 2;
   check_bfp(&packed);
@@ -297,7 +286,6 @@ static void bfp16_of_sizes_that_do_not_divide(void **state) {
 
 /* Both operands in bf16 and row-major: exact products in f32 or bf16 sums, and products of rounded blocks. */
 static void bf16_is_exact_or_rounded_by_eights(void **state) {
-  (void)state;
   static const char *const names[] = {"bf16", "bf16-f32", "bf16-emulated", "bf16-acc16"};
   for (int i = 0; i < 4; i++)
     for (int mode = 0; mode < 2; mode++) {
@@ -313,7 +301,6 @@ static void bf16_is_exact_or_rounded_by_eights(void **state) {
 
 /* Slices where k is no multiple of the step, more steps in L2, small products. */
 static void column_major_bf16_is_turned(void **state) {
-  (void)state;
   static const char *const names[] = {"bf16", "bf16-f32", "bf16-emulated", "bf16-acc16"};
   for (int i = 0; i < 4; i++)
     for (int mode = 0; mode < 3; mode++) {
@@ -330,7 +317,6 @@ static void column_major_bf16_is_turned(void **state) {
 
 /* Scales of whole columns and of groups; remainders on all sides; both orders of B. */
 static void weights_of_4_bits_are_scaled(void **state) {
-  (void)state;
   static const struct { int64_t k, group; } cases[] = {{96, 0}, {106, 0}, {112, 32}, {192, 16}, {160, 160}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (int turned = 0; turned < 2; turned++) {
@@ -352,7 +338,6 @@ static void weights_of_4_bits_are_scaled(void **state) {
 /* Elements use 16 bits as far as sums allow. With shifts, the sums have more bits than binary32, and some of the
  * results saturate. */
 static void int16_is_exact(void **state) {
-  (void)state;
   enum { M = 70, N = 72, K = 42 };
   static int16_t a[M * K], b[K * N];
   static int32_t c[M * N];
@@ -383,7 +368,6 @@ static void int16_is_exact(void **state) {
 
 /* Parts of a tile in rows of the matrix: whole words of 36 bytes, blocks across the ends of parts; remainders. */
 static void bfp16_in_rows_of_the_matrix(void **state) {
-  (void)state;
   static const char *const names[] = {"atb", "atb-bfp16", "atb-bf16acc"};
   for (int i = 0; i < 3; i++) {
     xd_gemm g = gemm_of(names[i], (tw_tile){32, 32, 32, 1}, 128, 130, 104);
@@ -410,7 +394,6 @@ static void bfp16_in_rows_of_the_matrix(void **state) {
 
 /* Rows of macro-tiles that are in flight between waits: four, then two at a time. */
 static void groups_are_awaited_before_the_next_begin(void **state) {
-  (void)state;
   static const struct { int64_t m, groups[4]; } cases[] = {{128 * 3, {3}}, {128 * 4, {4}}, {128 * 7 - 5, {4, 2, 1}}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     xd_gemm g = gemm_of("atb", (tw_tile){32, 32, 32, 1}, cases[i].m, 64, 100);
@@ -445,7 +428,6 @@ static void groups_are_awaited_before_the_next_begin(void **state) {
 
 /* Blocks of bfp16 lie as the clusters want them; what is computed is the same. */
 static void clusters_of_any_shape_are_exact(void **state) {
-  (void)state;
   static const char *const kernels[] = {"int8", "int8-narrow", "atb", "atb-bfp16", "atb-bf16acc", "bf16-emulated"};
   static const xd_cover covers[] = {{1, 1, 2, false, 0}, {1, 2, 1, false, 0}, {2, 1, 4, false, 0}, {2, 2, 2, false, 0},
                                     {1, 3, 1, false, 0}, {4, 1, 1, false, 0}, {1, 4, 3, false, 0}};
@@ -481,7 +463,6 @@ static double scheduled(const char *name, int unroll) {
 /* int8 costs its schedule; what is fitted (atb: four clusters unrolled) is scaled by what schedules of both covers
  * say. */
 static void covers_cost_what_their_schedules_say(void **state) {
-  (void)state;
   const xd_kernel *atb = kernel("atb");
   const double fitted = 32.0 * 64 * 128 / 512 / xd_micro_efficiency(&machine, atb, 64);
   for (int unroll = 1; unroll <= 4; unroll *= 2) {
@@ -506,7 +487,6 @@ static void covers_cost_what_their_schedules_say(void **state) {
 /* ---- what is refused ---- */
 
 static void wrong_gemms_are_refused(void **state) {
-  (void)state;
   refused(gemm_of("atb-bf16acc", (tw_tile){16, 16, 16, 1}, 512, 512, 512), "must be a multiple of 512 elements");
   refused(gemm_of("int8", (tw_tile){64, 64, 64, 3}, 512, 512, 512), "rho 3: kernel int8 needs multiples of 16x8x16");
   refused(gemm_of("int8", (tw_tile){64, 60, 64, 1}, 512, 512, 512), "tile 64x60x64");
@@ -528,7 +508,6 @@ static void wrong_gemms_are_refused(void **state) {
 /* Nine products of parts keep 24 bits: results are as near as sums in f32 are. Without the
  * third parts they are not. */
 static void f32_keeps_24_bits(void **state) {
-  (void)state;
   enum { M = 70, N = 140, K = 100 };
   static float a[M * K], b[K * N], c[M * N];
   const xd_gemm g = gemm_of("f32", (tw_tile){16, 24, 16, 2}, M, N, K);

@@ -284,7 +284,6 @@ static xd_symbol first_difference(const xd_gemm *g, const char *text, int *calls
 }
 
 static void every_function_agrees_with_the_simulator(void **state) {
-  (void)state;
   for (int i = 0; i < DESIGNS; i++) {
     const xd_gemm g = gemm_with(&designs[i]);
     char *text = source_of(&g);
@@ -361,7 +360,6 @@ static const struct {
 };
 
 static void wrong_text_is_found(void **state) {
-  (void)state;
   for (size_t i = 0; i < sizeof mutations / sizeof *mutations; i += (size_t)example_stride()) {
     const xd_gemm g = gemm_with(&designs[mutations[i].design]);
     char *text = source_of(&g), *wrong = replaced(text, mutations[i].from, mutations[i].to);
@@ -374,7 +372,6 @@ static void wrong_text_is_found(void **state) {
 }
 
 static void every_template_is_filled(void **state) {
-  (void)state;
   tw_template_watch = note_filled;
   for (int i = 0; i < DESIGNS; i++) {
     const xd_gemm g = gemm_with(&designs[i]);
@@ -385,7 +382,6 @@ static void every_template_is_filled(void **state) {
 }
 
 static void a_design_that_cannot_be_is_refused(void **state) {
-  (void)state;
   xd_gemm g = gemm_with(&designs[0]);
   char *text = NULL;
   tw_error error = {0};
@@ -401,7 +397,6 @@ static int start(void **state) {
 }
 
 static int stop(void **state) {
-  (void)state;
   tw_directory_remove(folder);
   free(folder);
   return 0;

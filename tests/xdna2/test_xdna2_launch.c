@@ -75,14 +75,12 @@ static void expect_refused(const char *text, const char *message) {
 #define STORE(value) "        memref.store %" value ", %y[%i] : memref<16xi32>\n"
 
 static void scalar_code_computes(void **state) {
-  (void)state;
   arrays a;
   launch(ONE_CORE("", LOOP(LOAD "        %f = arith.muli %e, %k3 : i32\n" STORE("f"))), &a);
   for (int i = 0; i < N; i++) assert_int_equal(a.out[i], 3 * (i + 1));
 }
 
 static void scalar_code_of_conditions(void **state) {
-  (void)state;
   arrays a;
   launch(
       ONE_CORE(
@@ -111,7 +109,6 @@ static void scalar_code_of_conditions(void **state) {
 
 /* Two neighbours: the second adds what a table of initial values says. */
 static void neighbours_share_memory(void **state) {
-  (void)state;
   arrays a;
   launch(TILES FIFO("in", "s", "t") FIFO("mid", "t", "u") FIFO(
              "out", "u",
@@ -132,7 +129,6 @@ static void neighbours_share_memory(void **state) {
 
 /* A function that nobody knows is refused, until the text says how long it takes; or what it computes. */
 static void functions_may_be_unknown(void **state) {
-  (void)state;
   static const char design[] =
       ONE_CORE("    func.func private @mystery(memref<16xi32>, memref<16xi32>, i32)\n",
                "      func.call @mystery(%x, %y, %k3) : (memref<16xi32>, memref<16xi32>, i32) -> ()\n");
@@ -161,7 +157,6 @@ static void functions_may_be_unknown(void **state) {
 
 /* i16 x i16 in 4x2 by 2x2, row-major: what a function of another name computes is said. */
 static void functions_may_be_named(void **state) {
-  (void)state;
   static const char design[] =
       TILES "    func.func private @fancy(memref<4x4xi16>, memref<4x4xi16>, memref<16xi32>)\n"
             "    func.func private @clear(memref<16xi32>)\n    %w = aie.buffer(%t) : memref<4x4xi16> = dense<[[1, 2, "
@@ -266,7 +261,6 @@ static const char packets[] = TILES BUFFER("m0", "m") BUFFER("m1", "m") BUFFER("
                                                                                                 "S2MM, 0)\n" SEQUENCE;
 
 static void packets_go_where_their_number_says(void **state) {
-  (void)state;
   arrays a;
   launch(packets, &a);
   for (int i = 0; i < N; i++) assert_int_equal(a.out[i], i < 8 ? i + 9 : i - 7); /* 3 is the second half */
@@ -287,7 +281,6 @@ static void packets_go_where_their_number_says(void **state) {
 #define END "      aiex.npu.dma_wait {symbol = @out}\n    }\n  }\n}\n"
 
 static void sequences_may_be_written_in_many_ways(void **state) {
-  (void)state;
   static const char *const texts[] = {
       COPY BACK
       "      aiex.npu.writebd {bd_id = 5 : i32, buffer_length = 16 : i32, buffer_offset = 0 : i32, column = 0 : i32, "
@@ -315,7 +308,6 @@ static void sequences_may_be_written_in_many_ways(void **state) {
 
 /* A number that the caller gives: how many words move. */
 static void arguments_may_be_numbers(void **state) {
-  (void)state;
   static const char design[] =
       TILES FIFO("in", "s", "t") FIFO("out", "t", "s") CORE_BEGIN("t", "in", "out") LOOP(LOAD STORE("e"))
           CORE_END("in", "out") "    aie.runtime_sequence(%a: memref<32xi32>, %b: memref<16xi32>, %from: i32) {\n"

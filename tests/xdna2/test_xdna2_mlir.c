@@ -11,7 +11,6 @@
 static xd_config machine;
 
 static int setup(void **state) {
-  (void)state;
   machine = machine_config();
   return 0;
 }
@@ -37,7 +36,6 @@ static void expect_line(const char *text, const char *line) {
 /* ---- the writer ---- */
 
 static void a_gemm_is_written_in_object_fifo_form(void **state) {
-  (void)state;
   xd_gemm g = gemm_of("int8", (tw_tile){32, 16, 32, 2}, 128, 64, 4096);
   g.columns = 2;
   char *text;
@@ -64,7 +62,6 @@ static void a_gemm_is_written_in_object_fifo_form(void **state) {
 }
 
 static void more_than_two_copies_are_written_as_a_list(void **state) {
-  (void)state;
   xd_gemm g = gemm_of("atb", (tw_tile){32, 32, 32, 2}, 128, 64, 64);
   g.columns = 2;
   g.copies[0] = 3;
@@ -80,7 +77,6 @@ static void more_than_two_copies_are_written_as_a_list(void **state) {
 
 /* Where object FIFOs have no words: buffers, locks, circuits, rings of descriptors. */
 static void the_rest_is_written_with_descriptors(void **state) {
-  (void)state;
   xd_gemm g = gemm_of("int8", (tw_tile){16, 16, 16, 1}, 128, 64, 64);
   char *text;
   tw_error error;
@@ -167,7 +163,6 @@ static void check_round_trip(const xd_gemm *g) {
 }
 
 static void integer_gemms_come_back(void **state) {
-  (void)state;
   for (int columns = 1; columns <= 8; columns++) {
     xd_gemm g = gemm_of("int8", (tw_tile){16, 16, 16, 1}, 64, 2 * columns * 16, 64);
     g.columns = columns;
@@ -187,7 +182,6 @@ static void integer_gemms_come_back(void **state) {
 
 /* Of a column-major B, whose steps of K are one long run or several. */
 static void column_major_gemms_come_back(void **state) {
-  (void)state;
   for (int steps = 1; steps <= 3; steps += 2) {
     xd_gemm g = gemm_of("int8", (tw_tile){16, 32, 32, 1}, 128, 256, 32 * steps);
     g.columns = 4;
@@ -199,7 +193,6 @@ static void column_major_gemms_come_back(void **state) {
 }
 
 static void walks_with_steps_of_one_come_back(void **state) {
-  (void)state;
   xd_gemm thin = gemm_of("int8", (tw_tile){32, 8, 32, 1}, 128, 64, 64); /* one block of k */
   thin.columns = 2;
   check_round_trip(&thin);
@@ -210,7 +203,6 @@ static void walks_with_steps_of_one_come_back(void **state) {
 }
 
 static void narrowed_gemms_come_back(void **state) {
-  (void)state;
   for (int wide = 0; wide < 2; wide++) {
     xd_gemm g = gemm_of(wide ? "int8-narrow16" : "int8-narrow", (tw_tile){32, 32, 16, 2}, 128, 64, 96);
     g.columns = 2;
@@ -221,7 +213,6 @@ static void narrowed_gemms_come_back(void **state) {
 }
 
 static void gemms_of_all_kernels_come_back(void **state) {
-  (void)state;
   for (size_t i = 0; i < machine.n_kernels; i++) {
     const xd_kernel *k = &machine.kernel[i];
     const tw_tile tile = {4 * xd_unit_m(k), 32, 2 * xd_unit_n(k), 2};
@@ -232,7 +223,6 @@ static void gemms_of_all_kernels_come_back(void **state) {
 }
 
 static void covers_come_back(void **state) {
-  (void)state;
   xd_gemm g = gemm_of("int8", (tw_tile){64, 32, 32, 1}, 256, 64, 64);
   g.columns = 2;
   g.cover = (xd_cover){4, 1, 2, false, 0};
@@ -240,7 +230,6 @@ static void covers_come_back(void **state) {
 }
 
 static void deep_gemms_of_few_columns_come_back(void **state) {
-  (void)state;
   for (int columns = 1; columns <= 3; columns++)
     for (int copies = 1; copies <= 3; copies++) { /* buffers that do and do not come round within a step of K */
       xd_gemm g = gemm_of("int8", (tw_tile){32, 16, 16, 2}, 256, 4 * columns * 16, 32 * 5);
@@ -258,7 +247,6 @@ static void deep_gemms_of_few_columns_come_back(void **state) {
 
 /* Sizes below a macro-tile: every combination of what is less than T_MC, T_N and T_K, down to 1. */
 static void small_gemms_come_back(void **state) {
-  (void)state;
   const struct {
     int64_t m, n, k;
   } sizes[] = {{1, 32, 32}, {20, 32, 16}, {64, 12, 32}, {64, 4, 40}, {32, 32, 4}, {3, 8, 12}, {1, 100, 64}, {70, 4, 8}};
@@ -285,7 +273,6 @@ static void small_gemms_come_back(void **state) {
 
 /* Whatever designs there are, they have words in one of the two forms. */
 static void random_gemms_come_back(void **state) {
-  (void)state;
   enum { TRIES = 400, LEAST = 60 };
   tw_random r;
   int written = 0;

@@ -7,7 +7,6 @@
 static const char *const short_k[] = {"m=64", "n=64", "k=48", "a=i8", "b=i8", "c=i32"};
 
 static void object_fifos_pad(void **state) {
-  (void)state;
   tw_error error;
   if (run(padded_fifos, short_k, 6, &error) != TW_OK) fail_msg("%s", error.text);
   /* zeros at other places than B's: k does not meet k */
@@ -62,7 +61,6 @@ static const char *const to_padded[][2] = {
 };
 
 static void descriptors_pad(void **state) {
-  (void)state;
   tw_error error;
   char *text = rewritten(explicit_core, to_padded, COUNT(to_padded));
   if (run(text, short_k, 6, &error) != TW_OK) fail_msg("%s", error.text);
@@ -70,7 +68,6 @@ static void descriptors_pad(void **state) {
 }
 
 static void fifos_that_pad_wrongly_are_refused(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"<const_pad_before = 4, const_pad_after = 4>]", "<const_pad_before = 4, const_pad_after = 8>]",
        "the walk of @memA has 1152 bytes with its zeros, but an object has 1024", NULL},
@@ -92,7 +89,6 @@ static void fifos_that_pad_wrongly_are_refused(void **state) {
 #define PAD_A "[<const_pad_before = 0, const_pad_after = 0>, <const_pad_before = 0, const_pad_after = 8>]"
 
 static void descriptors_that_pad_wrongly_are_refused(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"768xi8>, 0, 1024, [<size = 32, stride = 24>, <size = 24, stride = 1>], " PAD_A,
        "768xi8>, 0, 1536, [<size = 32, stride = 24>, <size = 24, stride = 1>], [<const_pad_before = 0, "
@@ -123,7 +119,6 @@ static void descriptors_that_pad_wrongly_are_refused(void **state) {
 }
 
 static void shims_do_not_pad(void **state) {
-  (void)state;
   static const refusal r = {
       "    aiex.npu.dma_wait",
       "    %t = aiex.dma_configure_task_for @inA {\n"

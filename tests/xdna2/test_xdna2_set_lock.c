@@ -25,7 +25,6 @@ static char *with_barrier(void) {
 }
 
 static void barriers_hold_cores_back(void **state) {
-  (void)state;
   char *text = with_barrier();
   tw_error error;
   if (run_square(text, &error) != TW_OK) fail_msg("%s", error.text);
@@ -47,7 +46,6 @@ static void barriers_hold_cores_back(void **state) {
 }
 
 static void barriers_that_never_open_are_deadlocks(void **state) {
-  (void)state;
   char *text = with_barrier(), *other = replaced(text, "aiex.set_lock(%go, 1)", "aiex.set_lock(%go, 2)");
   tw_error error;
   assert_int_equal(run_square(other, &error), TW_FAILED);
@@ -59,7 +57,6 @@ static void barriers_that_never_open_are_deadlocks(void **state) {
 }
 
 static void barriers_must_be_barriers(void **state) {
-  (void)state;
   static const refusal list[] = {
       {"      aiex.set_lock(%go, 1)\n", "",
        "lock go: Acquire (until the lock is equal) is supported only for barriers, which", "aie.use_lock(%go"},
@@ -87,7 +84,6 @@ static void barriers_must_be_barriers(void **state) {
 
 /* The memory tile begins when the host opens the lock of its channel. */
 static void channels_wait_for_the_host(void **state) {
-  (void)state;
   char *closed = replaced(explicit_core, "%la_free = aie.lock(%mem, 0) {init = 1 : i32}",
                           "%la_free = aie.lock(%mem, 0) {init = 0 : i32, sym_name = \"la_free\"}");
   char *text = replaced(closed, "      aiex.npu.dma_wait", "      aiex.set_lock(%la_free, 1)\n      aiex.npu.dma_wait");

@@ -54,7 +54,6 @@ static void expect_product(const xd_gemm *g, const int8_t *a, const int8_t *b, c
 
 /* Whatever the previous product left in FIFOs, locks and buffers: the next one is right. */
 static void one_configuration_computes_all_sizes_in_turn(void **state) {
-  (void)state;
   xd_gemm g[SIZES];
   xd_program p;
   tw_error error;
@@ -81,7 +80,6 @@ static void one_configuration_computes_all_sizes_in_turn(void **state) {
 }
 
 static void a_size_costs_at_most_three_percent_more_than_its_own_design(void **state) {
-  (void)state;
   static const char *const kernels[] = {"int8", "atb", "atb-bfp16", "ternary-int8"};
   for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
     for (size_t i = 0; i < SIZES; i++) {
@@ -96,7 +94,6 @@ static void a_size_costs_at_most_three_percent_more_than_its_own_design(void **s
 }
 
 static void the_array_is_written_alike_for_all_sizes(void **state) {
-  (void)state;
   char *first = NULL;
   for (size_t i = 0; i < SIZES; i++) {
     const xd_gemm g = sized("int8", sizes[i][0], sizes[i][1], sizes[i][2], true);
@@ -183,7 +180,6 @@ static double run_text(const xd_gemm *g, const char *text) {
 }
 
 static void explicit_designs_compute_all_sizes_by_one_configuration(void **state) {
-  (void)state;
   for (size_t f = 0; f < 2; f++) {
     char *first = NULL;
     for (size_t i = 0; i < sizeof explicit_sizes / sizeof *explicit_sizes; i++) {
@@ -205,7 +201,6 @@ static void explicit_designs_compute_all_sizes_by_one_configuration(void **state
 }
 
 static void explicit_designs_write_what_was_read(void **state) {
-  (void)state;
   for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
     const xd_gemm g = in_form(&forms[f], explicit_sizes[2], true);
     const xd_mlir_options options = {.rounding = g.rounding};
@@ -232,7 +227,6 @@ static char *changed(const char *text, const char *after, const char *from, cons
 }
 
 static void wrong_choices_of_buffers_are_found(void **state) {
-  (void)state;
   static const struct {
     const char *after, *from, *to, *says;
   } wrong[] = {
@@ -272,7 +266,6 @@ static void wrong_choices_of_buffers_are_found(void **state) {
 }
 
 static void products_that_cannot_share_are_rejected(void **state) {
-  (void)state;
   xd_gemm g[2] = {sized("int8", 64, 128, 64, true), sized("int8", 64, 128, 64, false)};
   xd_program p;
   tw_error error;
@@ -321,7 +314,6 @@ static void expect_run(const char *folder, const char *arguments, int status, co
 }
 
 static void the_cpp_program_runs_all_folders_and_tells_right_from_wrong(void **state) {
-  (void)state;
   tw_error error;
   char *folder, path[512], command[1200];
   if (system("c++ --version >/dev/null 2>&1") != 0) skip();

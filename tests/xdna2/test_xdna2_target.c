@@ -24,7 +24,6 @@ static const tw_target *target;
 static xd_config machine;
 
 static int setup(void **state) {
-  (void)state;
   machine = machine_config();
   target = tw_target_find("xdna2");
   return target ? 0 : -1;
@@ -74,7 +73,6 @@ static void check_as_mlir(const tw_problem *p, const char *steps) {
 }
 
 static void designs_are_right_and_measured(void **state) {
-  (void)state;
   const tw_problem wide = problem_of("256", "512", "256", "a=i8 b=i8 c=i32");
   const tw_problem narrow = problem_of("200", "300", "100", "a=i8 b=i8 c=i8 scale=0.0625");
   const tw_measurement plain = measured(&wide, "", NULL), better = measured(&wide, "tile m=64 k=64 n=64 rho=1", NULL);
@@ -92,7 +90,6 @@ static void designs_are_right_and_measured(void **state) {
 }
 
 static void block_formats_are_checked_to_the_bit(void **state) {
-  (void)state;
   static const char *const types[] = {"a=bf16 b=bfp16 c=bf16 acc=bf16",
                                       "a=bfp16 b=bfp16 c=bfp16 acc=bfp16",
                                       "a=bfp16 b=bfp16 c=bfp16 acc=bf16",
@@ -112,7 +109,6 @@ static void block_formats_are_checked_to_the_bit(void **state) {
 
 /* More than what is checked whole. */
 static void large_problems_are_checked_in_part(void **state) {
-  (void)state;
   const tw_problem p = problem_of("1100", "1100", "1000", "a=i8 b=i8 c=i32");
   const tw_measurement m = measured(&p, "tile m=64 k=64 n=64 rho=2", NULL);
   assert_true(m.counter[0].value > 1);
@@ -121,7 +117,6 @@ static void large_problems_are_checked_in_part(void **state) {
 }
 
 static void column_major_b_is_checked_for_all_types(void **state) {
-  (void)state;
   static const char *const types[] = {
       "a=i8 b=i8 c=i32",      "a=i8 b=i8 c=i8 scale=0.125",     "a=i8 b=i4 c=i32",
       "a=i8 b=ternary c=i32", "a=bf16 b=bfp16 c=bf16 acc=bf16", "a=bfp16 b=bfp16 c=bfp16 acc=bf16",
@@ -137,7 +132,6 @@ static void column_major_b_is_checked_for_all_types(void **state) {
 }
 
 static void a_wrong_schedule_is_refused_by_its_step(void **state) {
-  (void)state;
   static const struct {
     const char *steps, *part;
   } wrong[] = {
@@ -172,7 +166,6 @@ static void a_wrong_schedule_is_refused_by_its_step(void **state) {
 
 /* What the command says of a problem that no design computes: one line each. */
 static void wrong_problems_are_refused_in_one_line(void **state) {
-  (void)state;
   static const struct {
     const char *words[12], *part;
   } wrong[] = {
@@ -221,7 +214,6 @@ static void wrong_problems_are_refused_in_one_line(void **state) {
 }
 
 static void a_design_says_all_and_reads_back(void **state) {
-  (void)state;
   const tw_problem p = problem_of("512", "512", "512", "a=i8 b=i8 c=i32");
   tw_schedule s = schedule_from("tile m=64 k=64 n=32 rho=2\ncores columns=4\ndepth 2\nbuffers c=1");
   tw_error error;
@@ -236,7 +228,6 @@ static void a_design_says_all_and_reads_back(void **state) {
 }
 
 static void every_step_of_the_menu_builds(void **state) {
-  (void)state;
   const tw_problem p = problem_of("320", "600", "200", "a=i8 b=i8 c=i32");
   const tw_schedule none = {0};
   tw_menu menu;
@@ -260,7 +251,6 @@ static void every_step_of_the_menu_builds(void **state) {
 
 /* The bounds alone come near what the events say: good enough to order a menu. */
 static void predictions_are_near(void **state) {
-  (void)state;
   const tw_problem p = problem_of("2048", "2048", "2048", "a=i8 b=i8 c=i32");
   static const char *const steps[] = {"tile m=64 k=64 n=64 rho=1", "tile m=128 k=64 n=64 rho=4\nbuffers c=1",
                                       "tile m=32 k=32 n=32", "tile m=128 k=32 n=64 rho=2\nbuffers c=1",
@@ -301,7 +291,6 @@ static double drawn_design(const tw_problem *p, tw_random *random, xd_gemm *g) {
 
 /* No simulation takes less than the bound by which a search leaves designs out; of large problems most are near it. */
 static void the_bound_is_never_above_the_simulation(void **state) {
-  (void)state;
   static const char *const types[] = {"a=i8 b=i8 c=i32",
                                       "a=i8 b=i8 c=i8 scale=0.125",
                                       "a=i8 b=i8 c=i16 b_transposed=1",
@@ -333,7 +322,6 @@ static void the_bound_is_never_above_the_simulation(void **state) {
 }
 
 static void the_search_beats_the_plain_design(void **state) {
-  (void)state;
   const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
   const tw_search_options options = {
       .size = sizeof options, .iterations = 3, .plans = 2, .kernels = 2, .beam = 2, .dropout = -1, .seed = 1};
@@ -349,7 +337,6 @@ static void the_search_beats_the_plain_design(void **state) {
 /* What is not checked does not depend on threads, and a journal recalls it: the second search of each pair ends
  * alike. */
 static void designs_that_are_not_checked_change_nothing(void **state) {
-  (void)state;
   const tw_problem p = problem_of("512", "1024", "512", "a=i8 b=i8 c=i32");
   char journal[] = "/tmp/tw-test-xdna2-XXXXXX";
   close(mkstemp(journal));
@@ -404,7 +391,6 @@ static char *recorded(void) {
 
 /* A traced design says what is recorded, reads back, and has a script that puts both runs side by side. */
 static void recorded_and_simulated_calls_are_compared(void **state) {
-  (void)state;
   const tw_problem p = problem_of("512", "512", "256", "a=i8 b=i8 c=i32");
   const char steps[] = "tile m=64 k=64 n=64\ntrace 2";
   const tw_schedule s = schedule_from(steps);
@@ -440,7 +426,6 @@ static void recorded_and_simulated_calls_are_compared(void **state) {
 
 /* The script, on a module that stands for XRT and an NPU that multiplies (data/xdna2/python). */
 static void the_script_tells_right_from_wrong(void **state) {
-  (void)state;
   static const char *const cases[][2] = {
       {"a=i8 b=i8 c=i32", "\"c\": \"int32\", \"shift\": 0, \"turned\": 0"},
       {"a=i8 b=i8 c=i16 scale=0.5", "\"c\": \"int16\", \"shift\": 1, \"turned\": 0"},
@@ -476,7 +461,6 @@ static void the_script_tells_right_from_wrong(void **state) {
 /* On spaces of which every design is measured, a search at its defaults finds one as good as the best, also where that
  * takes three steps of which the first two lose. */
 static void the_search_finds_the_best_of_all_designs(void **state) {
-  (void)state;
   static const char *const problems[][4] = {{"8", "16", "64", "a=i8 b=ternary c=i32"},
                                             {"1", "8", "128", "a=i8 b=ternary c=i32"},
                                             {"8", "16", "96", "a=i8 b=i4 c=i32"},
@@ -503,7 +487,6 @@ static void the_search_finds_the_best_of_all_designs(void **state) {
 }
 
 static void too_many_designs_are_not_enumerated(void **state) {
-  (void)state;
   const tw_problem p = problem_of("64", "64", "32", "a=i8 b=i8 c=i32");
   const tw_search_options all = {.size = sizeof all, .exhaustive = true, .dropout = -1, .seed = 1};
   tw_search_result r = {0};
@@ -519,7 +502,6 @@ static size_t occurrences(const char *text, const char *part) {
 }
 
 static void the_floorplan_shows_every_buffer_and_link(void **state) {
-  (void)state;
   const tw_problem p = problem_of("256", "512", "256", "a=i8 b=i8 c=i32");
   const tw_schedule s = schedule_from("tile m=64 k=64 n=64");
   xd_gemm g;
@@ -538,7 +520,6 @@ static void the_floorplan_shows_every_buffer_and_link(void **state) {
 }
 
 static void the_timeline_is_a_trace(void **state) {
-  (void)state;
   const tw_problem p = problem_of("128", "256", "64", "a=i8 b=i8 c=i32");
   char path[] = "/tmp/xdna2_trace_XXXXXX";
   close(mkstemp(path));

@@ -53,7 +53,6 @@ static void check_tile(const xd_gemm *g, const int8_t *b, const uint8_t *tile) {
 }
 
 static void what_is_unpacked_is_what_the_formats_hold(void **state) {
-  (void)state;
   for (int i = 0; i < 3; i++) { /* the fourth has no buffer of what is unpacked */
     xd_gemm g = gemm_of(names[i], (tw_tile){32, 96, 64, 1}, 32, 64, 96);
     int64_t bytes[XD_GEMM_OPERANDS];
@@ -113,7 +112,6 @@ static int check_product(const xd_gemm *g) {
 /* Sums of ternary weights have deviations of about 60 sqrt(k), of int4 of 350 sqrt(k): shifts that leave some beyond
  * the range. */
 static void products_are_narrowed(void **state) {
-  (void)state;
   for (int i = 0; i < NAMES; i++)
     for (int wide = 0; wide < 2; wide++)
       for (int down = 0; down < 2; down++) {
@@ -136,7 +134,6 @@ static void products_are_narrowed(void **state) {
 }
 
 static void products_are_exact(void **state) {
-  (void)state;
   for (int i = 0; i < NAMES; i++)
     for (int depth = 1; depth <= 3; depth++) {
       xd_gemm g = gemm_of(names[i], (tw_tile){64, 32, 64, depth == 2 ? 2 : 1}, 256, 384, 192);
@@ -149,7 +146,6 @@ static void products_are_exact(void **state) {
 }
 
 static void products_of_sizes_that_do_not_divide_are_exact(void **state) {
-  (void)state;
   static const int64_t m[] = {65, 70, 127}, n[] = {65, 100, 127}, k[] = {68, 100, 156};
   for (int i = 0; i < NAMES; i++)
     for (int j = 0; j < 9; j += example_stride()) {
@@ -161,7 +157,6 @@ static void products_of_sizes_that_do_not_divide_are_exact(void **state) {
 }
 
 static void small_products_are_exact(void **state) {
-  (void)state;
   static const int64_t m[] = {1, 9}, n[] = {1, 5, 40, 200}, k[] = {4, 20, 64};
   for (int i = 0; i < NAMES; i++)
     for (int j = 0; j < 24; j += example_stride()) {
@@ -174,7 +169,6 @@ static void small_products_are_exact(void **state) {
 
 /* The steps of K are one, an odd and an even number; FIFOs, and descriptors and locks. */
 static void products_with_hidden_unpacking_are_exact(void **state) {
-  (void)state;
   for (int i = 1; i < 3; i++) {
     char name[64];
     for (int steps = 1; steps <= 5; steps++) {
@@ -213,7 +207,6 @@ static xd_run_result timed(const char *name, int64_t m) {
 /* Codes of 2 bits are worth their unpacking where memory bounds; to cores they are work, less of it where the
  * multiplier takes int4. */
 static void fewer_bytes_help_where_memory_bounds(void **state) {
-  (void)state;
   assert_true(timed("ternary-int8", 16).cycles < timed("int8", 16).cycles);
   const xd_run_result eight = timed("ternary-int8", 1024), four = timed("ternary-int4", 1024),
                       plain = timed("int8", 1024);
@@ -234,7 +227,6 @@ static double call_cycles(const xd_gemm *g) {
 
 /* A core's cycles: all steps but the last have calls that unpack, as the core's scheduler has them. */
 static void hidden_unpacking_takes_the_scheduled_time(void **state) {
-  (void)state;
   enum { STEPS = 8 };
   for (int i = 1; i < 3; i++)
     for (int deep = 0; deep < 2; deep++) { /* a vector for each cluster, and twice as many */
@@ -256,7 +248,6 @@ static void hidden_unpacking_takes_the_scheduled_time(void **state) {
 }
 
 static void wrong_tiles_are_refused(void **state) {
-  (void)state;
   xd_gemm hiding = gemm_of("ternary-registers", (tw_tile){64, 64, 64, 1}, 512, 512, 512);
   hiding.hide_unpacking = true;
   refused(hiding, "hide_unpacking: kernel ternary-registers has no buffer of unpacked codes");

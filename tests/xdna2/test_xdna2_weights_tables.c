@@ -201,7 +201,6 @@ static char *tables(void) {
 }
 
 static void the_page_says_what_is_simulated(void **state) {
-  (void)state;
   if (example_stride() > 1) skip(); /* the same numbers as in the optimized build */
   page_must_say(&the_page, tables());
 }

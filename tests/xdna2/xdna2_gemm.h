@@ -10,7 +10,6 @@
 static xd_config machine;
 
 static inline int setup(void **state) {
-  (void)state;
   machine = machine_config();
   return 0;
 }
