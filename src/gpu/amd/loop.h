@@ -56,7 +56,8 @@ typedef struct tw_tile_loop {
   /* Scales are in AITER's order: words of a lane, each for two fragments and two depths. With `side` 16 a word is for 32
    * rows, 256 bytes after the previous word. Bytes 0 and 2 are of the first fragment, 0 and 1 of the first depth.
    * With `side` 32 two words are for 64 rows, 512 bytes after the previous two: depths 0 and 2, and, 128 bytes further,
-   * depths 1 and 3. Of these rows, the first fragment has rows 0 to 15 and 32 to 47, and the second has rows 16 to 31 and 48 to 63. */
+   * depths 1 and 3. Of these rows, the first fragment has rows 0 to 15 and 32 to 47, and the second has rows 16 to 31
+   * and 48 to 63. */
   bool scale_words;
   bool laid;   /* copies go through registers */
   bool blocks; /* the sums of a tile are multiplied by scales and then added */
