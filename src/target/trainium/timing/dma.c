@@ -8,11 +8,9 @@
 bool trn_dma_start(trn_dma *d, trn_engine e, trn_transfer t) {
   trn_dma_queue *q = &d->queue[e];
   if (!trn_room((void **)&q->transfer, q->n, &q->capacity, sizeof *q->transfer)) return false;
-  double total = 0;
-  for (int g = 0; g < TRN_DMA_GROUPS; g++) total += t.work[g];
-  if (total <= 0) t.work[0] = 1e-3; /* an empty transfer takes a little work, too, so that it ends */
   t.open = 0;
   for (int g = 0; g < TRN_DMA_GROUPS; g++) t.open += t.work[g] > 0;
+  if (!t.open) t.work[t.open++] = 1e-3; /* an empty transfer takes a little work, too, so that it ends */
   q->transfer[q->n++] = t;
   return true;
 }

@@ -28,7 +28,7 @@ typedef struct trn_compiler {
   /* Transfers of the kernel's arguments have software descriptors, as with neuronx-cc, if the machine has hardware
    * descriptors for other transfers. */
   bool software_arguments;
-  /* Descriptors of transfers are written before the launch, which costs their engine nothing. */
+  /* Descriptors of transfers are written before the launch: their engine only triggers them. */
   bool static_dma;
   /* Bytes are not reused at once, even if a program then does not fit. */
   bool always_rotate;
