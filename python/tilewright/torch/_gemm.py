@@ -409,7 +409,7 @@ direct_gated_linear = Direct(_gated_linear, _gated_setup, _gated_backward)
 
 
 def rotary_keys(cos: torch.Tensor, heads: int, interleaved: bool) -> "tuple[tuple[str, Any], ...]":
-    positions, half = (int(n) for n in cos.shape)
+    positions, half = int(cos.shape[0]), int(cos.shape[1])
     return ("rotary", "interleaved" if interleaved else "halves"), ("head", 2 * half), ("heads", heads), ("positions", positions)
 
 
