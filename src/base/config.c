@@ -118,8 +118,9 @@ tw_status tw_config_set(tw_config_record *r, const char *key, char *value, tw_co
   const char *names[TW_CONFIG_KEYS_MAX];
   for (size_t i = 0; i < r->n; i++) names[i] = r->key[i].name;
   const char *near = tw_nearest_word(key, names, r->n);
-  return tw_fail(error, TW_USAGE, AT "unknown key \"%.60s\" of a %s%s%s%s", PLACE(at), key, r->what,
-                 near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+  return tw_fail(error, TW_USAGE, AT "unknown key \"%.60s\" of a %s; %s%s%s", PLACE(at), key, r->what,
+                 near ? "did you mean \"" : "`tilewright targets --write NAME` lists the keys", near ? near : "",
+                 near ? "\"?" : "");
 }
 
 tw_status tw_config_complete(const tw_config_record *r, tw_config_place at, tw_error *error) {

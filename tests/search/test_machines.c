@@ -262,6 +262,8 @@ static void wrong_files_say_where(void **state) {
       {"base = x86\n", "unknown machine, or a machine without a file"},
       {"base = gemmini-16x16-int8\n\nspad_bnks = 4\n",
        ":3: unknown key \"spad_bnks\" of a machine; did you mean \"spad_banks\"?"},
+      {"base = gemmini-16x16-int8\nscratchpad = 64\n",
+       ":2: unknown key \"scratchpad\" of a machine; `tilewright targets --write NAME` lists the keys"},
       {"base = gemmini-16x16-int8\nacc_bytes = 8192\nacc_banks = 32\n",
        ":3: an accumulator bank holds fewer rows (4) than dim = 16"},
       {"base = gemmini-4x4-fp32\ninput_type = bf16\nmesh_output_bits = 16\n",
