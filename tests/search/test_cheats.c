@@ -54,7 +54,11 @@ static tw_verdict judge(const tw_target *t, const tw_problem *p, const char *sou
 
 /* The part behind the `index`th bar, without blanks around it. */
 static void part_of(const char *line, int index, char *out, size_t size) {
-  for (; index > 0 && (line = strchr(line, '|')); index--) line++;
+  const char *const end = line + strcspn(line, "\n");
+  for (; index > 0 && line; index--) {
+    line = memchr(line, '|', (size_t)(end - line));
+    if (line) line++;
+  }
   if (!line) {
     *out = '\0';
     return;

@@ -28,6 +28,8 @@ typedef struct runner {
   char *packed;
   size_t bytes, stride; /* bytes of the weights of a set */
   bool packs;
+  unsigned floating_point; /* the settings of all threads before the kernel was loaded */
+  _Atomic bool differs;    /* those of a thread are others now */
 } runner;
 
 static void do_nothing(void *context, int member) { (void)context, (void)member; }
@@ -77,11 +79,48 @@ static void make_room(runner *r) {
     tw_native_give_up(&r->process, "no memory for the packed weights");
 }
 
-/* The current contents of B become the weights of the set. */
+/* The floating-point settings that a kernel must restore: rounding, flushing of subnormals, exceptions. x87 has its own. */
+static unsigned floating_point(void) {
+#ifdef __SSE__
+  uint16_t x87;
+  __asm__("fnstcw %0" : "=m"(x87));
+  return (__builtin_ia32_stmxcsr() & 0xffc0) | (unsigned)x87 << 16;
+#else
+  return 0;
+#endif
+}
+
+/* Calls a function on each thread of the kernel's team. */
+static void on_all_threads(runner *r, void (*function)(void *context, int member)) {
+  const int threads = r->process.orders->threads;
+  if (!r->gemm && threads > 1) {
+    x86_run_on_threads(threads, function, r);
+    return;
+  }
+#pragma omp parallel num_threads(threads)
+  function(r, omp_get_thread_num());
+}
+
+static void compare_settings(void *context, int member) {
+  runner *r = context;
+  (void)member;
+  if (floating_point() != r->floating_point) r->differs = true;
+}
+
+static void check_settings(runner *r) {
+  on_all_threads(r, compare_settings);
+  if (r->differs)
+    tw_native_give_up(&r->process,
+                      "the kernel changes rounding, exceptions or subnormals of floating-point arithmetic");
+}
+
+/* The current contents of B become the weights of the set. Settings of all threads are checked here, too, because calls
+ * are timed. */
 static void pack(void *context, uint32_t set) {
   runner *r = context;
   const tw_gemm_spec *s = &r->task->spec;
   const void *b = tw_native_operand(&r->process, B, 0);
+  check_settings(r);
   if (!r->packed || set >= r->task->copies) return;
   char *to = r->packed + set * r->stride;
   if (!r->packs)
@@ -99,27 +138,6 @@ static __attribute__((noinline)) void dirty_stack(void *context, int member) {
   volatile char room[BYTES];
   memset((char *)room, TW_POISON, BYTES);
   __asm__ volatile("" : : "r"(room) : "memory");
-}
-
-static void dirty_stacks(const runner *r) {
-  const int threads = r->process.orders->threads;
-  if (!r->gemm && threads > 1) {
-    x86_run_on_threads(threads, dirty_stack, NULL);
-    return;
-  }
-#pragma omp parallel num_threads(threads)
-  dirty_stack(NULL, omp_get_thread_num());
-}
-
-/* The floating-point settings that a kernel must restore: rounding, flushing of subnormals, exceptions. x87 has its own. */
-static unsigned floating_point(void) {
-#ifdef __SSE__
-  uint16_t x87;
-  __asm__("fnstcw %0" : "=m"(x87));
-  return (__builtin_ia32_stmxcsr() & 0xffc0) | (unsigned)x87 << 16;
-#else
-  return 0;
-#endif
 }
 
 /* Registers of x87 must be empty, or the caller's `long double` is NaN: MMX without emms fills them. */
@@ -140,12 +158,10 @@ static void multiply(void *context, uint32_t set);
 
 static void compute(void *context, uint32_t set) {
   runner *r = context;
-  const unsigned before = floating_point();
-  if (r->task->dirty) dirty_stacks(r);
+  if (r->task->dirty) on_all_threads(r, dirty_stack);
   multiply(context, set);
-  if (floating_point() != before)
-    tw_native_give_up(&r->process,
-                      "the kernel changes rounding, exceptions or subnormals of floating-point arithmetic");
+  compare_settings(r, 0);
+  if (r->task->dirty || r->differs) check_settings(r);
   if (r->task->dirty && leaves_x87_registers())
     tw_native_give_up(&r->process, "the kernel leaves values in x87 or MMX registers; end with emms");
 }
@@ -173,6 +189,7 @@ int main(void) {
   x86_cpu_is(&r.task->cpu);
   make_threads(r.process.orders->threads);
   tw_native_confine(&r.process);
+  r.floating_point = floating_point();
   load(&r);
   make_room(&r);
   pack(&r, 0);
