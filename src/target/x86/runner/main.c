@@ -28,8 +28,8 @@ typedef struct runner {
   char *packed;
   size_t bytes, stride; /* bytes of the weights of a set */
   bool packs;
-  unsigned floating_point; /* the settings of all threads before the kernel was loaded */
-  _Atomic bool differs;    /* those of a thread are others now */
+  uint64_t settings;    /* of all threads before the kernel was loaded */
+  _Atomic bool differs; /* true if the settings of a thread have changed */
 } runner;
 
 static void do_nothing(void *context, int member) { (void)context, (void)member; }
@@ -79,12 +79,17 @@ static void make_room(runner *r) {
     tw_native_give_up(&r->process, "no memory for the packed weights");
 }
 
-/* The floating-point settings that a kernel must restore: rounding, flushing of subnormals, exceptions. x87 has its own. */
-static unsigned floating_point(void) {
-#ifdef __SSE__
+/* The settings that a kernel must restore: rounding, flushing of subnormals and exceptions of SSE and x87, and flags by
+ * which string instructions run backwards and unaligned accesses fault. The flags are cleared for the code that
+ * follows. */
+static uint64_t settings(void) {
+#ifdef __x86_64__
+  enum { BACKWARDS = 1 << 10, ALIGNED = 1 << 18 };
+  const uint64_t all = __builtin_ia32_readeflags_u64(), flags = all & (BACKWARDS | ALIGNED);
   uint16_t x87;
+  if (flags) __builtin_ia32_writeeflags_u64(all & ~(uint64_t)(BACKWARDS | ALIGNED));
   __asm__("fnstcw %0" : "=m"(x87));
-  return (__builtin_ia32_stmxcsr() & 0xffc0) | (unsigned)x87 << 16;
+  return (__builtin_ia32_stmxcsr() & 0xffc0) | (uint64_t)x87 << 16 | flags << 32;
 #else
   return 0;
 #endif
@@ -104,14 +109,16 @@ static void on_all_threads(runner *r, void (*function)(void *context, int member
 static void compare_settings(void *context, int member) {
   runner *r = context;
   (void)member;
-  if (floating_point() != r->floating_point) r->differs = true;
+  if (settings() != r->settings) r->differs = true;
 }
 
 static void check_settings(runner *r) {
   on_all_threads(r, compare_settings);
   if (r->differs)
-    tw_native_give_up(&r->process,
-                      "the kernel changes rounding, exceptions or subnormals of floating-point arithmetic");
+    tw_native_give_up(
+        &r->process,
+        "the kernel changes rounding, exceptions or subnormals of floating-point arithmetic, or leaves the "
+        "direction or alignment flag set");
 }
 
 /* The current contents of B become the weights of the set. Settings of all threads are checked here, too, because calls
@@ -189,7 +196,7 @@ int main(void) {
   x86_cpu_is(&r.task->cpu);
   make_threads(r.process.orders->threads);
   tw_native_confine(&r.process);
-  r.floating_point = floating_point();
+  r.settings = settings();
   load(&r);
   make_room(&r);
   pack(&r, 0);
