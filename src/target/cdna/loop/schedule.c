@@ -11,89 +11,49 @@ enum {
 /* Parts of a period over which reads and copies are spread. */
 static const double READS = 0.5, COPIES = 1;
 
+/* The matrix instructions with 16 and with 32 rows; `cycles` of the first one, half of the second's. */
+#define OF(ARCH, A, B, BY16, BY32, FORMATS, WORDS, CYCLES, FIXES, HALVES)                                              \
+  {                                                                                                                    \
+    ARCH, A, B, {"v_mfma_" BY16, FORMATS, WORDS, 4, CYCLES, FIXES, HALVES}, {                                          \
+      "v_mfma_" BY32, FORMATS, WORDS, 16, 2 * (CYCLES), FIXES, HALVES                                                  \
+    }                                                                                                                  \
+  }
+#define F8F6F4(SCALE, A, B, FORMATS, WORDS, CYCLES)                                                                    \
+  OF(CDNA4, A, B, SCALE "f32_16x16x128_f8f6f4", SCALE "f32_32x32x64_f8f6f4", FORMATS, WORDS, CYCLES, false, 1)
+#define FNUZ(A, B, TYPES, FIXES) /* names have B first */                                                              \
+  OF(CDNA3, A, B, "f32_16x16x32_" TYPES, "f32_32x32x16_" TYPES, "", 4, 32, FIXES, 2)
+
 static const cdna_loop_product *product_of(cdna_arch arch, const tw_tile_loop *l) {
   static const struct {
+    cdna_arch arch;
     tw_type a, b;
     cdna_loop_product by16, by32;
   } all[] = {
-      {TW_BF16,
-       TW_BF16,
-       {"v_mfma_f32_16x16x32_bf16", "", 4, 4, 16, false, 1},
-       {"v_mfma_f32_32x32x16_bf16", "", 4, 16, 32, false, 1}},
-      {TW_F16,
-       TW_F16,
-       {"v_mfma_f32_16x16x32_f16", "", 4, 4, 16, false, 1},
-       {"v_mfma_f32_32x32x16_f16", "", 4, 16, 32, false, 1}},
-      {TW_I8,
-       TW_I8,
-       {"v_mfma_i32_16x16x64_i8", "", 4, 4, 16, false, 1},
-       {"v_mfma_i32_32x32x32_i8", "", 4, 16, 32, false, 1}},
-#define F8(A, B, FORMATS)                                                                                              \
-  {A,                                                                                                                  \
-   B,                                                                                                                  \
-   {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 8, 4, 32, false, 1},                                                       \
-   {"v_mfma_f32_32x32x64_f8f6f4", FORMATS, 8, 16, 64, false, 1}}
-      {TW_MXFP4,
-       TW_MXFP4,
-       {"v_mfma_scale_f32_16x16x128_f8f6f4", " cbsz:4 blgp:4", 4, 4, 16, false, 1},
-       {"v_mfma_scale_f32_32x32x64_f8f6f4", " cbsz:4 blgp:4", 4, 16, 32, false, 1}},
-      {TW_MXFP8,
-       TW_MXFP8,
-       {"v_mfma_scale_f32_16x16x128_f8f6f4", "", 8, 4, 32, false, 1},
-       {"v_mfma_scale_f32_32x32x64_f8f6f4", "", 8, 16, 64, false, 1}},
-#define F6(A, B, FORMATS)                                                                                              \
-  {                                                                                                                    \
-    A, B, {"v_mfma_f32_16x16x128_f8f6f4", FORMATS, 6, 4, 16, false, 1}, {                                              \
-      "v_mfma_f32_32x32x64_f8f6f4", FORMATS, 6, 16, 32, false, 1                                                       \
-    }                                                                                                                  \
-  }
-      F6(TW_E2M3, TW_E2M3, " cbsz:2 blgp:2"),
-      F6(TW_E2M3, TW_E3M2, " cbsz:3 blgp:2"),
-      F6(TW_E3M2, TW_E2M3, " cbsz:2 blgp:3"),
-      F6(TW_E3M2, TW_E3M2, " cbsz:3 blgp:3"),
-#undef F6
-      F8(TW_E4M3, TW_E4M3, ""),
-      F8(TW_E4M3, TW_E5M2, " cbsz:1"),
-      F8(TW_E5M2, TW_E4M3, " blgp:1"),
-      F8(TW_E5M2, TW_E5M2, " cbsz:1 blgp:1"),
-#undef F8
+      OF(CDNA4, TW_BF16, TW_BF16, "f32_16x16x32_bf16", "f32_32x32x16_bf16", "", 4, 16, false, 1),
+      OF(CDNA4, TW_F16, TW_F16, "f32_16x16x32_f16", "f32_32x32x16_f16", "", 4, 16, false, 1),
+      OF(CDNA4, TW_I8, TW_I8, "i32_16x16x64_i8", "i32_32x32x32_i8", "", 4, 16, false, 1),
+      F8F6F4("scale_", TW_MXFP4, TW_MXFP4, " cbsz:4 blgp:4", 4, 16),
+      F8F6F4("scale_", TW_MXFP8, TW_MXFP8, "", 8, 32),
+      F8F6F4("", TW_E2M3, TW_E2M3, " cbsz:2 blgp:2", 6, 16),
+      F8F6F4("", TW_E2M3, TW_E3M2, " cbsz:3 blgp:2", 6, 16),
+      F8F6F4("", TW_E3M2, TW_E2M3, " cbsz:2 blgp:3", 6, 16),
+      F8F6F4("", TW_E3M2, TW_E3M2, " cbsz:3 blgp:3", 6, 16),
+      F8F6F4("", TW_E4M3, TW_E4M3, "", 8, 32),
+      F8F6F4("", TW_E4M3, TW_E5M2, " cbsz:1", 8, 32),
+      F8F6F4("", TW_E5M2, TW_E4M3, " blgp:1", 8, 32),
+      F8F6F4("", TW_E5M2, TW_E5M2, " cbsz:1 blgp:1", 8, 32),
+      FNUZ(TW_E4M3, TW_E4M3, "fp8_fp8", true),
+      FNUZ(TW_E4M3, TW_E5M2, "bf8_fp8", true),
+      FNUZ(TW_E5M2, TW_E4M3, "fp8_bf8", true),
+      FNUZ(TW_E5M2, TW_E5M2, "bf8_bf8", true),
+      FNUZ(TW_E4M3FNUZ, TW_E4M3FNUZ, "fp8_fp8", false),
+      OF(CDNA3, TW_BF16, TW_BF16, "f32_16x16x16bf16_1k", "f32_32x32x8bf16_1k", "", 4, 32, false, 2),
+      OF(CDNA3, TW_F16, TW_F16, "f32_16x16x16_f16", "f32_32x32x8_f16", "", 4, 32, false, 2),
+      OF(CDNA3, TW_I8, TW_I8, "i32_16x16x32_i8", "i32_32x32x16_i8", "", 4, 32, false, 2),
   };
-  static const struct {
-    tw_type a, b;
-    cdna_loop_product by16, by32;
-  } cdna3[] = {
-  /* B comes first */
-#define F8(A, B, NAMES, FIXES)                                                                                         \
-  {                                                                                                                    \
-    A, B, {"v_mfma_f32_16x16x32_" NAMES, "", 4, 4, 32, FIXES, 2}, {                                                    \
-      "v_mfma_f32_32x32x16_" NAMES, "", 4, 16, 64, FIXES, 2                                                            \
-    }                                                                                                                  \
-  }
-      F8(TW_E4M3, TW_E4M3, "fp8_fp8", true),
-      F8(TW_E4M3, TW_E5M2, "bf8_fp8", true),
-      F8(TW_E5M2, TW_E4M3, "fp8_bf8", true),
-      F8(TW_E5M2, TW_E5M2, "bf8_bf8", true),
-      F8(TW_E4M3FNUZ, TW_E4M3FNUZ, "fp8_fp8", false),
-#undef F8
-      {TW_BF16,
-       TW_BF16,
-       {"v_mfma_f32_16x16x16bf16_1k", "", 4, 4, 32, false, 2},
-       {"v_mfma_f32_32x32x8bf16_1k", "", 4, 16, 64, false, 2}},
-      {TW_F16,
-       TW_F16,
-       {"v_mfma_f32_16x16x16_f16", "", 4, 4, 32, false, 2},
-       {"v_mfma_f32_32x32x8_f16", "", 4, 16, 64, false, 2}},
-      {TW_I8,
-       TW_I8,
-       {"v_mfma_i32_16x16x32_i8", "", 4, 4, 32, false, 2},
-       {"v_mfma_i32_32x32x16_i8", "", 4, 16, 64, false, 2}},
-  };
-  for (size_t i = 0; arch == CDNA4 && i < sizeof all / sizeof *all; i++)
-    if (all[i].a == l->operand[0].type && all[i].b == l->operand[1].type)
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i].arch == arch && all[i].a == l->operand[0].type && all[i].b == l->operand[1].type)
       return l->side == 16 ? &all[i].by16 : &all[i].by32;
-  for (size_t i = 0; arch == CDNA3 && i < sizeof cdna3 / sizeof *cdna3; i++)
-    if (cdna3[i].a == l->operand[0].type && cdna3[i].b == l->operand[1].type)
-      return l->side == 16 ? &cdna3[i].by16 : &cdna3[i].by32;
   return NULL;
 }
 
