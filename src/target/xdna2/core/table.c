@@ -43,9 +43,10 @@ int xc_table_rivals(const xc_table *t, int node, int cycle, int slot, int rivals
 
 int xc_table_slot(const xc_table *t, int node, int cycle) {
   const xc_instruction *what = &t->graph->machine->instruction[t->graph->node[node].what];
+  const int *slots = at(t, cycle, 0); /* most often the slot itself is taken */
   int rivals[3];
-  for (int i = 0; i < what->n_slots; i++) /* most often the slot itself is taken */
-    if (!*at(t, cycle, what->slot[i]) && !xc_table_rivals(t, node, cycle, what->slot[i], rivals)) return what->slot[i];
+  for (int i = 0; i < what->n_slots; i++)
+    if (!slots[what->slot[i]] && !xc_table_rivals(t, node, cycle, what->slot[i], rivals)) return what->slot[i];
   return -1;
 }
 
