@@ -101,6 +101,8 @@ class PackedLinear(torch.nn.Module):
 
     `shuffle` is the order of codes and scales: "none" for rows, "mma" for the registers of NVIDIA's products. A state_dict has rows."""
 
+    _version = 2  #: of the state_dict. In version 1, codes and scales had the order of the layer that wrote them.
+
     def __init__(
         self, in_features: int, out_features: int, codes: Any, scales: Any, bias: Any, format: str, group: int = 0, shuffle: str = "none"
     ):
@@ -145,7 +147,7 @@ class PackedLinear(torch.nn.Module):
                     "load into a layer of the same format, group and sizes"
                 )
                 return
-        if self.shuffle == "mma" and all(x is not None for x in given):
+        if self.shuffle == "mma" and local_metadata.get("version") != 1 and all(x is not None for x in given):
             state_dict = {**state_dict, **dict(zip(names, _packed.shuffled(*given, self.format)))}
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
