@@ -460,7 +460,7 @@ static void a_missing_wait_or_barrier_is_found(void **state) {
       {units, "full[at.slot].wait(at.parity);\n      sync_warp();\n      u32 by", "u32 by", ""},
       {units, "empty[at.slot].arrive();", ";", deadlock},
       {"skinny n=64 k=512 rows=64 warps=4;stages 2", "if (k % STEP) scales_of.clear(THREADS);", "", ""},
-      {swap_units, "full[then.slot].wait(then.parity);", "", ""},
+      {swap_units, "full[at.slot].wait(at.parity);", "", ""},
       {"tile keys=64 consumers=1;stages 1", "k_empty[at_k.slot].arrive();", ";", deadlock},
   };
   need_compiler();

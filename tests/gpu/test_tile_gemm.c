@@ -363,8 +363,7 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   refused(&tw_tile_swap_ab, mx, "swap_ab n=64;split_k 2;prefetch_weights 1", "no split_k");
   refused(&tw_tile_swap_ab, mx, "swap_ab n=64 k=1024;split_k 8", "exceeds the stages");
   const char *rows = "m=32 n=512 k=8192 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128"; /* would spill */
-  refused(&tw_tile_swap_ab, rows, "swap_ab n=128 k=512 consumers=4", "exceed a multiprocessor");
-  refused(&tw_tile_swap_ab, rows, "swap_ab n=64 k=1024 consumers=4", "exceed a multiprocessor");
+  refused(&tw_tile_swap_ab, rows, "swap_ab n=64 k=512 consumers=2;blocks_per_sm 2", "exceed a multiprocessor");
   refused(&tw_tile_swap_ab, groups, "swap_ab n=64 k=512", "one must be a multiple of the other");
   refused(&tw_tile_swap_ab, i4, "swap_ab n=64", "multiples of 128");
   refused(&tw_tile_swap_ab, "m=4 n=512 k=2880 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1", "swap_ab n=64", "a row has 90");

@@ -10,9 +10,7 @@
 
 #define PLAN tw_tile_swap_ab_plan
 
-/* Registers beside the sums, and of each slice that a stage's loop unrolls: the least with which nvcc 13.0 spills no more
- * than 12 bytes in plans of i4 with 24 and 32 rows and 2 or 4 consumers. Plans beyond them spill 44 to 140 bytes. */
-enum { REGISTERS_BESIDE = 60, REGISTERS_OF_SLICE = 4, REGISTERS_UNIT = 8 };
+enum { REGISTERS_BESIDE = 60, REGISTERS_UNIT = 8 };
 
 static bool scaled_in_groups(const tw_gemm *g) { return g->b == TW_I4 && tw_tile_slices_of_scale(g); }
 
@@ -23,7 +21,7 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
 /* As a multiprocessor gives them to the threads of a warp. */
 static int registers(const tw_gemm *g, const PLAN *p) {
   const int sums = p->few / 2 * (scaled_in_groups(g) ? 2 : 1);
-  const int need = sums + REGISTERS_BESIDE + REGISTERS_OF_SLICE * p->count;
+  const int need = sums + REGISTERS_BESIDE;
   return (need + REGISTERS_UNIT - 1) / REGISTERS_UNIT * REGISTERS_UNIT;
 }
 

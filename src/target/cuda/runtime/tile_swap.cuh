@@ -69,14 +69,11 @@ struct swapped_codes {
   u32 by[2];
   bool large; /* a scale of the warp needs two multiplications */
 };
-/* The sums of a warpgroup: 64 rows of B, Few of A. Of_sums: each slice has factors for its sums. In_units: the order of shuffle=mma. Then the sums
- * of a slice are added while the next slice of the stage is multiplied. With codes in rows this needs too many registers. */
+/* The sums of a warpgroup: 64 rows of B, Few of A. Of_sums: each slice has factors for its sums. In_units: the order of shuffle=mma. */
 template <class Type, int Few, bool Of_sums, bool In_units> struct swapped_sums {
   using c = exact<Type>;
-  static constexpr int turns = In_units ? 2 : 1;
-  acc<64, Few> all, some[turns]; /* of all slices; of the slices whose products are in flight, in turn */
-  u32 before[2] = {0, 0};        /* factors of the sums that are added next */
-  u32 left[4][2][4]; /* operands of products in flight, of four eights of codes */
+  acc<64, Few> all, some; /* of all slices; of the slice whose products are in flight */
+  u32 left[4][2][4];      /* operands of products in flight, of four eights of codes */
   /* The j-th eight of codes of both rows becomes the operands of two products. */
   TW_FN void make(const swapped_codes &code, int j) {
     if constexpr (In_units) {
@@ -118,41 +115,34 @@ template <class Type, int Few, bool Of_sums, bool In_units> struct swapped_sums 
         mma_step<bf16, Few, false>(to.value[0], left[e % 4][h], a + (mma_rows(Tile{0}, 0, (slice * c::eights + e) * 2 + h) & 0x3fffu), !Of_sums || e || h);
     mma_commit();
   }
-  /* Before the first slice. */
+  /* Before the first slice, with codes in rows. */
   TW_FN void begin(const swapped_codes &code) {
     clear(all);
     make(code, 0), make(code, 1);
   }
-  /* Adds the sums of a slice, which are complete. */
-  TW_FN void add(acc<64, Few> &of) {
-    mma_settle(Of_sums ? of : all);
+  /* Adds the products of a slice. While two eights are multiplied, the next two are made. With codes in rows these are also the first of the `next`
+   * slice. With units, other warpgroups multiply meanwhile: four of them need few registers each. */
+  template <class Tile> TW_FN void multiply(const swapped_codes &code, Tile a, int slice, const swapped_codes &next) {
+    const u64 at = mma_rows(a, 0, In_units ? slice * c::eights * 2 : 0);
+    auto &to = *(Of_sums ? &some : &all);
+    if constexpr (Of_sums && In_units) mma_forget(some);
+#pragma unroll
+    for (int j = 0; j < c::eights; j += 2) {
+      if (j >= 4) mma_wait<1>();
+      if (In_units || j) make(code, j), make(code, j + 1);
+      issue(to, j, a, at, In_units ? 0 : slice);
+    }
+    if constexpr (!In_units) {
+      mma_wait<1>();
+      make(next, 0), make(next, 1);
+      settle(0);
+    }
+    mma_wait<0>();
+    mma_settle(to);
     if constexpr (Of_sums) {
 #pragma unroll
-      for (int i = 0; i < Few / 2; i++) all.value[0][i] += float_of(before[i / 2 % 2]) * of.value[0][i];
-      mma_forget(of);
-    }
-  }
-  /* The products of the i-th slice of a stage. While two eights are multiplied, the next two are made. The compiler would not let products pass
-   * from one round of a loop to the next, so the last slice of a stage is complete at the end. */
-  template <class Tile> TW_FN void multiply(const swapped_codes &code, Tile a, int slice, const swapped_codes &next, int i, bool last) {
-    const bool follows = In_units && i; /* the previous slice's products are in flight */
-    const u64 at = mma_rows(a, 0, 0);
-    auto &to = Of_sums ? some[i % turns] : all;
-    issue(to, 0, a, at, slice);
-#pragma unroll
-    for (int j = 2; j < c::eights; j += 2) {
-      if (follows || j >= 4) mma_wait<1>();
-      if (Of_sums && follows && j == 2) add(some[(i + 1) % turns]);
-      make(code, j), make(code, j + 1);
-      issue(to, j, a, at, slice);
-    }
-    before[0] = code.by[0], before[1] = code.by[1];
-    mma_wait<1>();
-    make(next, 0), make(next, 1);
-    if (last || !In_units) {
-      settle(0);
-      mma_wait<0>();
-      add(some[i % turns]);
+      for (int i = 0; i < Few / 2; i++) all.value[0][i] += float_of(code.by[i / 2 % 2]) * some.value[0][i];
+      mma_forget(some);
     }
   }
   /* To shared memory, where `room` adds the sums of warpgroups that share k. */
