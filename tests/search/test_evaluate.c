@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -503,13 +504,13 @@ static void a_device_is_held_between_processes(void **state) {
 }
 
 enum { TURNS = 60 };
-static int turns; /* of a thread that takes the device again and again */
+static atomic_int turns; /* of a thread that takes the device again and again; TURNS at its end */
 
 static void *take_turns(void *unused) {
   (void)unused;
-  for (__atomic_store_n(&turns, 0, __ATOMIC_RELEASE); turns < TURNS; __atomic_add_fetch(&turns, 1, __ATOMIC_ACQ_REL)) {
+  for (; turns < TURNS; turns++) {
     int lock;
-    if (tw_device_lock(device, false, NULL, &lock, NULL) != TW_OK) break;
+    if (tw_device_lock(device, false, NULL, &lock, NULL) != TW_OK) turns = TURNS;
     nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
     tw_device_unlock(lock);
   }
@@ -519,12 +520,12 @@ static void *take_turns(void *unused) {
 static void a_waiting_thread_gets_the_device_next(void **state) {
   pthread_t greedy;
   int lock;
-  turns = -1;
+  turns = 0;
   snprintf(device, sizeof device, "test/%d", (int)getpid());
   assert_int_equal(pthread_create(&greedy, NULL, take_turns, NULL), 0);
-  while (__atomic_load_n(&turns, __ATOMIC_ACQUIRE) < 1) sched_yield();
+  while (turns < 1) sched_yield();
   assert_int_equal(tw_device_lock(device, false, NULL, &lock, NULL), TW_OK);
-  const int missed = __atomic_load_n(&turns, __ATOMIC_ACQUIRE);
+  const int missed = turns;
   tw_device_unlock(lock);
   pthread_join(greedy, NULL);
   assert_true(missed < TURNS / 2);
