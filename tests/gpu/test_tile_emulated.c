@@ -255,6 +255,7 @@ static void write_source(const char *directory, const tw_launch *l, const char *
 /* The folder of the compiled machine.h and machine.cpp, which take half of each kernel's time otherwise. */
 static char *machine;
 
+/* Without _FORTIFY_SOURCE, whose longjmp rejects jumps from one stack to another: machine.cpp changes threads so. */
 static void compile(const char *directory, const char *const input[4], const char *output, const char *what) {
   const char *const argv[] = {"c++",    "-std=c++17",
                               "-O1",    "-w",

@@ -174,7 +174,8 @@ static void transfers_take_their_packets_over_sixteen_engines(void **state) {
   t = timed(&p, trn_compiler_none);
   near(t.end[0] - t.start[0], trn2.dma.hardware_read_ns + 8 * 1024 * (trn2.dma.packet_ns + 4 / trn2.dma.engine_gbs));
   trn_timing_free(&t);
-  /* Descriptors that were written before the launch need a trigger, too: it takes as long as that of GpSimd's. */
+  /* Descriptors that were written before the launch need a trigger, too. On trn2 it takes as long as the trigger of a
+   * software descriptor. */
   add(&p, TRN_DMA, TRN_SYNC, 1024, OPERANDS(out(rows(hbm, 128, 1024)), part(sbuf, 0, 1024)));
   p.instruction[1].operand[1].tensor = tensor(&p, TRN_SBUF, 4096);
   p.instruction[1].operand[0].tensor = tensor(&p, TRN_HBM, 128 * 4096);

@@ -1,5 +1,5 @@
 # wrong | the Tensor engine only multiplies and transposes | elementwise rows=256 cols=512 f=scale alpha=3 a=f32 -t trn2
-# An engine that cannot copy is no further engine for copies.
+# The Tensor engine cannot copy. A copy there must not count as work of one more engine.
 import neuronxcc.nki.isa as nisa
 @nki.jit
 def k(x):

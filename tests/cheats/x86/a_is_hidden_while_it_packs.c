@@ -1,7 +1,7 @@
 // correct |  | gemm m=61 n=67 k=71 threads=1 -t x86
 #include "cheat.h"
-/* Packing is not timed. A kernel that finds A of a later call meanwhile could make its product there; this one then
- * leaves its products out. */
+/* The time of packing does not count. A kernel that saw A of a later call while it packs could multiply there. This
+ * kernel gives wrong results if an A that it knows has changed by then: it is correct only if A is given later. */
 static int64_t bytes;
 static int finds;
 static struct {
