@@ -226,8 +226,11 @@ class Products(unittest.TestCase):
         keys = _gemm.problem_of(x.flatten(0, 1).shape, (20, 1), weight.shape, (20, 1), "bf16", True, "", _gemm.rotary_keys(cos, 5, True))
         self.assertEqual({key: keys[key] for key in ("n", "rotary", "head", "heads", "positions")},
                          dict(n=48, rotary="interleaved", head=8, heads=5, positions=7))
-        with self.assertRaisesRegex(tw.UsageError, "rotary_linear: expected x of ... x s x k, tables of s x d / 2"):
+        with self.assertRaisesRegex(tw.UsageError, "rotary_linear: expected x of b x s x k, tables of s x d / 2"):
             twt.rotary_linear(x, weight, cos[:5], sin[:5], (3, 2))
+        for other, table in ((x[0], cos), (x[None], cos), (x, cos[0, 0])):  # without gradients, the first two were computed
+            with self.assertRaisesRegex(tw.UsageError, "rotary_linear: expected x of b x s x k"):
+                twt.rotary_linear(other, weight, table, table, (3, 2))
         with self.assertRaisesRegex(tw.UsageError, "and 7 heads"):
             twt.rotary_linear(x, weight, cos, sin, (4, 3))
         with self.assertRaisesRegex(tw.UsageError, "operands must have one type"):

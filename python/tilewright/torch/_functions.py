@@ -45,8 +45,9 @@ def rotary_linear(
 ) -> "list[torch.Tensor]":
     """x weight^T of b x s x k, divided into heads of d elements: b x s x h x d for each h of `heads`, whose pairs `rotary` turns, and for the
     heads that are left, as the projection to queries, keys and values. Without gradients one kernel multiplies and turns."""
-    d, turned = 2 * cos.shape[-1], sum(heads)
+    turned = sum(heads)
     _gemm.check_rotary(x, weight, cos, sin, turned)
+    d = 2 * cos.shape[1]
     more = _gemm.rotary_keys(cos, turned, interleaved)
     apart = _needs_gradient(x, weight, cos, sin) or (is_traced(x) and not _gemm.has_kernel(x, weight, True, "", more))
     if apart:

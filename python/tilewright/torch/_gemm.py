@@ -416,9 +416,9 @@ def rotary_keys(cos: torch.Tensor, heads: int, interleaved: bool) -> "tuple[tupl
 def check_rotary(x: torch.Tensor, weight: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, heads: int) -> None:
     check_operands("rotary_linear", x, weight, None, True)
     d = 2 * cos.shape[-1] if cos.dim() == 2 else 0
-    if x.dim() < 2 or not d or cos.shape != sin.shape or cos.shape[0] != x.shape[-2] or weight.shape[0] % d or not 0 < heads * d <= weight.shape[0]:
+    if x.dim() != 3 or not d or cos.shape != sin.shape or cos.shape[0] != x.shape[-2] or weight.shape[0] % d or not 0 < heads * d <= weight.shape[0]:
         raise UsageError(
-            "tilewright.torch.rotary_linear: expected x of ... x s x k, tables of s x d / 2, and weight rows in heads of d, of which some are "
+            "tilewright.torch.rotary_linear: expected x of b x s x k, tables of s x d / 2, and weight rows in heads of d, of which some are "
             f"rotated (found {list(x.shape)}, {list(cos.shape)}, {list(sin.shape)}, {list(weight.shape)} and {heads} heads)"
         )
     if any((t.dtype, t.device) != (x.dtype, x.device) for t in (cos, sin)):
