@@ -126,9 +126,12 @@ def _weights(q: torch.Tensor, k: torch.Tensor, causal: bool, scale: float, mask:
     return torch.softmax(scores, -1)
 
 
-def _attention(q, k, v, causal, scale):
-    check_attention(q, k, v)
-    plan, pitch = forward_route(q, k, v, causal, scale)
+def _attention(q, k, v, causal, scale, found=None):
+    """`found`: of `forward_route`, for operands that are checked already."""
+    if found is None:
+        check_attention(q, k, v)
+        found = forward_route(q, k, v, causal, scale)
+    plan, pitch = found
     lse = q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
     if not plan:
         return by_pytorch(q, k, v, causal, scale).contiguous(), lse.zero_()  # which nothing reads
@@ -183,7 +186,7 @@ attention_backward = operator(
 
 def _setup(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(*inputs[:3], *output)
-    ctx.causal, ctx.scale = inputs[3:]
+    ctx.causal, ctx.scale = inputs[3:5]
     ctx.mark_non_differentiable(output[1])
 
 
@@ -201,7 +204,7 @@ attention = operator(
     backward=_backward,
     autocast=True,
 )
-direct_attention = Direct(_attention, _setup, _backward)
+direct_attention = Direct(_attention, _setup, lambda ctx, *g: (*_backward(ctx, *g), None))  # also takes `found`
 
 
 # ---- rotary position embedding ----

@@ -191,25 +191,22 @@ def scaled_dot_product_attention(
 ) -> torch.Tensor:
     """As torch.nn.functional.scaled_dot_product_attention, of b x h x s x d: fastest where s and h are transposed in memory. Calls
     with a mask, dropout, or values of another size than keys are PyTorch's."""
-    if attn_mask is not None or dropout_p:
-        if q.dim() == 4 and enable_gqa and q.shape[1] != k.shape[1]:
-            k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
-        return _attention.any_by_pytorch(q, k, v, attn_mask, dropout_p, is_causal, scale)
-    if q.dim() == k.dim() == v.dim() == 4 and q.shape[1] != k.shape[1] and not enable_gqa:
+    plain = attn_mask is None and not dropout_p
+    if plain and q.dim() == k.dim() == v.dim() == 4 and q.shape[1] != k.shape[1] and not enable_gqa:
         raise UsageError(
             "tilewright.torch.scaled_dot_product_attention: heads must be as many in q, k and v "
             f"(found {q.shape[1]} and {k.shape[1]}); say enable_gqa=True for grouped queries"
         )
-    if q.dim() != 4:
-        return _attention.any_by_pytorch(q, k, v, None, 0.0, is_causal, scale)
-    if k.dim() == v.dim() == 4 and k.shape[:-1] == v.shape[:-1] and q.shape[3] == k.shape[3] != v.shape[3]:
-        k, v = (x.repeat_interleave(q.shape[1] // max(k.shape[1], 1), 1) for x in (k, v))
-        return _attention.any_by_pytorch(q, k, v, None, 0.0, is_causal, scale)
+    of_other_size = q.dim() == k.dim() == v.dim() == 4 and k.shape[:-1] == v.shape[:-1] and q.shape[3] == k.shape[3] != v.shape[3]
+    if not plain or q.dim() != 4 or of_other_size:
+        if q.dim() == 4 and enable_gqa and q.shape[1] != k.shape[1]:
+            k, v = (x.repeat_interleave(q.shape[1] // max(k.shape[1], 1), 1) for x in (k, v))
+        return _attention.any_by_pytorch(q, k, v, attn_mask, dropout_p, is_causal, scale)
     q, k, v = (x.transpose(1, 2) for x in (q, k, v))
-    factor = q.shape[-1] ** -0.5 if scale is None else float(scale)
+    factor, found = q.shape[-1] ** -0.5 if scale is None else float(scale), None
     if not is_compiling() and is_plain(q, k, v):
         _attention.check_attention(q, k, v)
-        plan, _ = _attention.forward_route(q, k, v, is_causal, factor)
+        plan, _ = found = _attention.forward_route(q, k, v, is_causal, factor)
         if _needs_gradient(q, k, v):
             plan = _attention.route(q, k, is_causal, factor, True) and plan
         if not plan:
@@ -221,5 +218,6 @@ def scaled_dot_product_attention(
         return _attention.by_pytorch(q, k, v, is_causal, factor).transpose(1, 2)
     if is_traced(q) and not in_place:  # the compiler's copy is faster than PyTorch's own, and may be fused with the computation before it
         q, k, v = (x.contiguous() for x in (q, k, v))
-    direct = is_direct(q, k, v)
-    return (_attention.direct_attention if direct else _attention.attention)(q, k, v, is_causal, factor)[0].transpose(1, 2)
+    if is_direct(q, k, v):
+        return _attention.direct_attention(q, k, v, is_causal, factor, found)[0].transpose(1, 2)
+    return _attention.attention(q, k, v, is_causal, factor)[0].transpose(1, 2)

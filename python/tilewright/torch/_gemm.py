@@ -432,8 +432,12 @@ def rotary_linear_by_pytorch(x, weight, cos, sin, heads, interleaved):
     return torch.cat((turned.reshape(*y.shape[:-1], heads * d), y[..., heads * d :]), -1)
 
 
-def _rotary_linear(x, weight, cos, sin, heads, interleaved):
+def _checked_rotary_linear(x, weight, cos, sin, heads, interleaved):
     check_rotary(x, weight, cos, sin, heads)
+    return _rotary_linear(x, weight, cos, sin, heads, interleaved)
+
+
+def _rotary_linear(x, weight, cos, sin, heads, interleaved):
     plan = _fused_route(x, weight, "", rotary_keys(cos, heads, interleaved))
     if plan:
         out, cos, sin = x.new_empty((*x.shape[:-1], weight.shape[0])), cos.contiguous(), sin.contiguous()
@@ -450,11 +454,11 @@ def _rotary_linear_fake(x, weight, cos, sin, heads, interleaved):
 _rotary_gradients = _register.recomputed(rotary_linear_by_pytorch, 0, 1, 2, 3)
 rotary_linear = operator(
     "rotary_linear(Tensor x, Tensor weight, Tensor cos, Tensor sin, int heads, bool interleaved) -> Tensor",
-    _rotary_linear,
+    _checked_rotary_linear,
     _rotary_linear_fake,
     **_rotary_gradients,
 )
-direct_rotary_linear = Direct(_rotary_linear, *_rotary_gradients.values())
+direct_rotary_linear = Direct(_rotary_linear, *_rotary_gradients.values())  # operands are checked already
 
 
 # ---- past the dispatcher ----
