@@ -544,6 +544,12 @@ def main() -> int:
     except UsageError as error:
         print(f"tilewright.kernelbench: {error}", file=sys.stderr)
         return 2
+    except (RuntimeError, MemoryError) as error:
+        if not any(words in str(error).lower() for words in ("allocate memory", "out of memory")):
+            raise
+        found = str(error).split("\n")[0]
+        print(f"tilewright.kernelbench: {options.model}: the memory of {options.device} does not suffice ({found}); use smaller sizes in get_inputs", file=sys.stderr)
+        return 2
     if options.json:
         print(json.dumps(report))
     else:

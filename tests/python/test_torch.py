@@ -1395,6 +1395,11 @@ class KernelBench(unittest.TestCase):
             self.assertRegex(result.stderr, "^tilewright.kernelbench: .*" + said)
             self.assertEqual(result.stderr.count("\n"), 1)
 
+    def test_inputs_that_exceed_the_memory(self):
+        result = self.run_on(MODEL.replace("torch.rand(2, 140, 40)", "torch.rand(1 << 50)"))
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertRegex(result.stderr, r"^tilewright\.kernelbench: .*model\.py: the memory of cpu does not suffice \(.*\); use smaller sizes in get_inputs\n$")
+
     def test_formulas_of_activations(self):
         """Calls and formulas become functions of elements; a mask and another formula do not."""
         body = {
