@@ -88,25 +88,6 @@ typedef struct job {
   int64_t cols;
 } job;
 
-static double normal_below(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
-
-/* act'(x) */
-static double slope(tw_glu act, double x) {
-  if (act == TW_GLU_SILU) {
-    const double s = 1 / (1 + exp(-x));
-    return s * (1 + x * (1 - s));
-  }
-  if (act == TW_GLU_GELU_ERF) return normal_below(x) + x * exp(-x * x / 2) / sqrt(2 * M_PI);
-  const double k = sqrt(2 / M_PI), t = tanh(k * (x + 0.044715 * x * x * x));
-  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
-}
-
-/* Errors of act and of act' in binary32: 32 u of 1 plus the larger of the argument (at most 8) and the value.
- * Kernels with results of 16 bits may use functions of the machine whose error is 2^-12 of the value. */
-static double function_error(tw_type type, double x, double function) {
-  return 32 * TW_U32 * (1 + fmax(fmin(fabs(x), 8), fabs(function))) + (type == TW_F32 ? 0 : 0x1p-12 * fabs(function));
-}
-
 static bool make_row(const void *context, int64_t row, int64_t first, int64_t count, double *value, double *bound) {
   const job *j = context;
   for (int64_t i = 0; i < count; i++) {
@@ -118,9 +99,9 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
     const double factor = of_gate ? g * up
                           : j->g  ? g
                                   : up,
-                 function = of_gate ? slope(j->act, gate) : tw_gemm_act(j->act, gate);
+                 function = of_gate ? tw_gemm_act_slope(j->act, gate) : tw_gemm_act(j->act, gate);
     value[i] = factor * function;
-    const double off = fabs(factor) * function_error(j->type, gate, function) + 4 * TW_U32 * fabs(value[i]);
+    const double off = fabs(factor) * tw_gemm_act_error(j->type, gate, function) + 4 * TW_U32 * fabs(value[i]);
     bound[i] = tw_store_error(j->type, value[i], off + tw_least_real(TW_F32));
   }
   return true;

@@ -26,7 +26,9 @@
  * has their orders.
  *
  * glu makes C = act(G) * U of the sums G and U: B has 2 n columns, n of G and then n of U, as the gate and up
- * projections of a gated MLP stacked.
+ * projections of a gated MLP stacked. With glu_pass=sums, C has 3 n columns: G, U and act(G) * U, for a backward pass.
+ * With glu_pass=backward, the sums S are gradients of act(G) * U, and C has the 2 n gradients S U act'(G) and S act(G);
+ * D is G and U, of C's type.
  *
  * rotary rotates pairs of the sums of a head, as op rotary (rotary.c) does with elements: the first `heads` heads of
  * `head` columns, as queries and keys before values in the projection of attention. COS and SIN have C's type.
@@ -41,7 +43,7 @@
  * A of f32, f16 or bf16 becomes such a type in the kernel, to the bit as format.h says.
  *
  * The C parameters of a kernel are A, B, [SA,] [SB,] [D,] [COS, SIN,] C, row-major. A is declared m x k (k x m if a_transposed), B
- * k x n (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n. */
+ * k x n (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n, or as glu and glu_pass say. */
 #include "op/gemm_numerics.h"
 
 #include <inttypes.h>
@@ -65,6 +67,10 @@ static const tw_key keys[] = {
     TW_CHOICE_KEY("gelu", "none", "none|erf|tanh", "apply GELU to the results: exact (erf) or approximated (tanh)"),
     TW_CHOICE_KEY("glu", "none", "none|silu|gelu_erf|gelu_tanh",
                   "gated linear unit: B has 2 n columns; C = act(A B[first n]) * (A B[last n]); no bias"),
+    TW_CHOICE_KEY(
+        "glu_pass", "forward", "forward|sums|backward",
+        "sums: C has 3 n columns, also the sums; backward: the product is the gradient of gated values, D has "
+        "the 2 n sums, and C their gradients"),
     TW_CHOICE_KEY("rotary", "none", "none|halves|interleaved",
                   "rotate pairs of elements of each head of C: of its halves, or neighbours; COS and SIN are operands"),
     TW_INT_KEY("head", "0", 0, SIZE_LIMIT, "elements of a head of rotary; even"),
@@ -106,6 +112,8 @@ static const tw_key keys[] = {
     TW_CHOICE_KEY("d", "acc", "acc|c", "element type of D: the type of acc or of C"),
 };
 
+static int64_t d_columns(const tw_gemm *g) { return tw_gemm_gates_back(g) ? 2 * g->n : g->n; }
+
 tw_gemm tw_gemm_of(const tw_problem *p) {
   tw_gemm g = {
       .m = tw_problem_int(p, "m"),
@@ -128,6 +136,7 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
       .a_rounding = (tw_gemm_a_rounding)tw_problem_int(p, "a_rounding"),
       .gelu = (tw_gelu)tw_problem_int(p, "gelu"),
       .glu = (tw_glu)tw_problem_int(p, "glu"),
+      .glu_pass = (tw_glu_pass)tw_problem_int(p, "glu_pass"),
       .rotary = (tw_gemm_rotary)tw_problem_int(p, "rotary"),
       .head = tw_problem_int(p, "head"),
       .heads = tw_problem_int(p, "heads"),
@@ -140,11 +149,11 @@ tw_gemm tw_gemm_of(const tw_problem *p) {
   g.packed = tw_problem_int(p, "packed");
   g.shuffle = (tw_gemm_shuffle)tw_problem_int(p, "shuffle");
   g.b_transposed |= g.packed; /* n rows of k */
-  g.d = tw_problem_int(p, "d") ? g.c : g.acc;
+  g.d = tw_problem_int(p, "d") || tw_gemm_gates_back(&g) ? g.c : g.acc;
   if (!g.lda) g.lda = g.a_transposed ? g.m : g.k;
   if (!g.ldb) g.ldb = g.b_transposed ? g.k : tw_gemm_columns(&g);
-  if (!g.ldc) g.ldc = g.n;
-  if (!g.ldd) g.ldd = g.n;
+  if (!g.ldc) g.ldc = tw_gemm_c_columns(&g);
+  if (!g.ldd) g.ldd = d_columns(&g);
   return g;
 }
 
@@ -188,10 +197,10 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
     out[n++] = scales("SA", &g, g.m, 1, g.a_transposed);
     out[n++] = scales("SB", &g, g.n, g.scales == TW_GEMM_SCALES_BLOCK ? TW_GEMM_SCALE_BLOCK : 1, !g.b_transposed);
   }
-  if (g.bias != TW_GEMM_BIAS_NONE) out[n++] = matrix("D", types.d, g.bias == TW_GEMM_BIAS_ROW ? 1 : g.m, g.n, g.ldd);
+  if (tw_gemm_has_d(&g)) out[n++] = matrix("D", types.d, g.bias == TW_GEMM_BIAS_ROW ? 1 : g.m, d_columns(&g), g.ldd);
   for (int i = 0; g.rotary && i < 2; i++)
     out[n++] = matrix(i ? "SIN" : "COS", g.c, g.positions, g.head / 2, g.head / 2);
-  out[n] = matrix("C", types.c, g.m, g.n, g.ldc);
+  out[n] = matrix("C", types.c, g.m, tw_gemm_c_columns(&g), g.ldc);
   out[n++].is_output = true;
   return n;
 }
@@ -229,7 +238,9 @@ static tw_status check_arithmetic(const tw_gemm *g, tw_error *error) {
                 g->bias != TW_GEMM_BIAS_NONE || (g->glu && (g->rotary || g->scale != 1.0f))))
     return tw_fail(error, TW_USAGE, "%s needs a, b and c of f32, f16 or bf16, and no gelu, relu, bias%s", pairs,
                    g->glu ? ", scale or rotary" : "");
-  if (g->d != g->acc && (g->bias == TW_GEMM_BIAS_NONE || !tw_is_real(g->c) || g->acc != TW_F32))
+  if (g->glu_pass && !g->glu) return tw_fail(error, TW_USAGE, "glu_pass requires glu=silu, gelu_erf or gelu_tanh");
+  if (g->d != g->acc && !tw_gemm_gates_back(g) &&
+      (g->bias == TW_GEMM_BIAS_NONE || !tw_is_real(g->c) || g->acc != TW_F32))
     return tw_fail(error, TW_USAGE, "d=c needs a bias, and c of f32, f16 or bf16 (found c=%s)", tw_type_name(g->c));
   if (g->scales && !tw_is_float8(g->a) && g->a != TW_E4M3FNUZ)
     return tw_fail(error, TW_USAGE, "scales needs a and b of e4m3, e5m2 or e4m3fnuz, not a=%s b=%s", tw_type_name(g->a),
@@ -300,13 +311,14 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
   tw_status status = tw_gemm_check_types(&g, error);
   if (status != TW_OK) return status;
   const int64_t pitch[] = {g.lda, g.ldb, g.ldc, g.ldd};
-  const int64_t least[] = {g.a_transposed ? g.m : g.k, g.b_transposed ? g.k : tw_gemm_columns(&g), g.n, g.n};
+  const int64_t least[] = {g.a_transposed ? g.m : g.k, g.b_transposed ? g.k : tw_gemm_columns(&g),
+                           tw_gemm_c_columns(&g), d_columns(&g)};
   for (int i = 0; i < 4; i++) {
     if (pitch[i] < least[i])
       return tw_fail(error, TW_USAGE, "%s=%" PRId64 " is less than the %" PRId64 " elements of a row; 0 means dense",
                      pitch_key[i], pitch[i], least[i]);
   }
-  if (g.bias == TW_GEMM_BIAS_NONE && tw_problem_int(p, "ldd"))
+  if (!tw_gemm_has_d(&g) && tw_problem_int(p, "ldd"))
     return tw_fail(error, TW_USAGE, "ldd=%" PRId64 " requires a bias; give bias=row or bias=full", g.ldd);
   tw_packing packing;
   if (tw_is_float6(g.a) && (status = check_float6(&g, error)) != TW_OK) return status;

@@ -203,16 +203,45 @@ static int by_place(const void *a, const void *b) {
   return x.row != y.row ? (x.row > y.row) - (x.row < y.row) : (x.column > y.column) - (x.column < y.column);
 }
 
-/* The column of the second sum of an element. */
-static int64_t other_column(const tw_gemm *g, int64_t j) {
-  if (g->glu) return g->n + j;
+/* The columns of an element's first and second sum; one column if it has one sum. */
+static int64_t first_column(const tw_gemm *g, int64_t j) {
+  if (tw_gemm_gates_back(g)) return j % g->n;
+  return g->glu && g->glu_pass == TW_GLU_SUMS && j >= 2 * g->n ? j - 2 * g->n : j;
+}
+static int64_t second_column(const tw_gemm *g, int64_t j) {
+  if (g->glu) {
+    const bool is_gated = g->glu_pass == TW_GLU_FORWARD || (g->glu_pass == TW_GLU_SUMS && j >= 2 * g->n);
+    return first_column(g, j) + (is_gated ? g->n : 0);
+  }
   if (j >= g->heads * g->head) return j;
   if (g->rotary == TW_GEMM_ROTARY_INTERLEAVED) return j ^ 1;
   return j % g->head < g->head / 2 ? j + g->head / 2 : j - g->head / 2;
 }
 
+/* The gradient of a gate or of the value that it gates, from the sum that is the gradient of both's product. */
+static void finish_gradient(const tw_gemm *g, const tw_gemm_numerics *numerics, const void *d, tw_place at, double sum,
+                            double off, double *value, double *bound) {
+  const int64_t first = at.row * g->ldd + at.column % g->n;
+  const bool of_gate = at.column < g->n;
+  const double gate = tw_element(g->d, d, first), up = tw_element(g->d, d, first + g->n);
+  const double function = (of_gate ? tw_gemm_act_slope : tw_gemm_act)(g->glu, gate), by = of_gate ? up : 1;
+  *value = sum * by * function;
+  *bound = tw_gemm_real_tolerance(
+      numerics, *value,
+      fabs(by) * (off * fabs(function) + (fabs(sum) + off) * tw_gemm_act_error(g->c, gate, function)));
+}
+
 static void finish_pair(const tw_gemm *g, const tw_gemm_numerics *numerics, void *const buffers[], tw_place at,
                         const double sum[2], const double off[2], double *value, double *bound) {
+  if (tw_gemm_gates_back(g)) {
+    finish_gradient(g, numerics, buffers[tw_gemm_d_index(g)], at, sum[0], off[0], value, bound);
+    return;
+  }
+  if (g->glu && second_column(g, at.column) == first_column(g, at.column)) {
+    *value = sum[0];
+    *bound = tw_gemm_real_tolerance(numerics, sum[0], off[0]);
+    return;
+  }
   if (g->glu) {
     *value = tw_gemm_act(g->glu, sum[0]) * sum[1];
     *bound = tw_gemm_glu_tolerance(g, numerics, sum[0], sum[1], off[0], off[1]);
@@ -227,10 +256,11 @@ static void finish_pair(const tw_gemm *g, const tw_gemm_numerics *numerics, void
                sine = rotates ? tw_element(g->c, buffers[table + 1], angle) : 0;
   const double own = sum[0] * cosine, other = sum[1] * sine;
   *value = second ? own + other : own - other;
-  *bound = tw_gemm_rotary_tolerance(numerics, *value, own, other, fabs(cosine) * off[0] + fabs(sine) * off[1]);
+  *bound = tw_gemm_real_tolerance(numerics, *value,
+                                  2 * TW_U32 * (fabs(own) + fabs(other)) + fabs(cosine) * off[0] + fabs(sine) * off[1]);
 }
 
-/* Elements of two sums, with glu and rotary: computes the sums in the order of their places. */
+/* Elements of up to two sums, with glu and rotary: computes the sums in the order of their places. */
 static tw_status exact_pairs(const tw_gemm *g, void *const buffers[], size_t n, const tw_place place[], double value[],
                              double bound[], int threads, tw_error *error) {
   tw_gemm plain = *g;
@@ -245,7 +275,7 @@ static tw_status exact_pairs(const tw_gemm *g, void *const buffers[], size_t n, 
   double *sum = tw_new(8 * n, sizeof *sum), *off = sum + 2 * n, *sorted = sum + 4 * n, *sorted_off = sum + 6 * n;
   tw_status status = parts && places && sum ? TW_OK : tw_no_memory(error, "the comparison");
   for (size_t i = 0; status == TW_OK && i < 2 * n; i++)
-    parts[i] = (part){{place[i / 2].row, i % 2 ? other_column(g, place[i / 2].column) : place[i / 2].column}, i};
+    parts[i] = (part){{place[i / 2].row, (i % 2 ? second_column : first_column)(g, place[i / 2].column)}, i};
   if (status == TW_OK) qsort(parts, 2 * n, sizeof *parts, by_place);
   for (size_t i = 0; status == TW_OK && i < 2 * n; i++) places[i] = parts[i].place;
   if (status == TW_OK) status = tw_gemm_exact_values(&v, 2 * n, places, sorted, sorted_off, threads, error);
@@ -274,5 +304,5 @@ void tw_gemm_exact_cost(const tw_problem *p, size_t operand, double *element, do
   const tw_gemm g = tw_gemm_of(p);
   (void)operand;
   *element = (tw_gemm_pair_key(&g) ? 2 : 1) * (2 * (double)g.k + 16);
-  *row = *element * (double)g.n;
+  *row = *element * (double)tw_gemm_c_columns(&g);
 }

@@ -169,7 +169,7 @@ static void fill_whole(const tw_gemm *g, uint64_t seed, int operand, const tw_op
 
 /* A row of op(A) has FEW elements that are not 0, all powers of two; op(B) has numbers of full precision. So for any
  * k a result is a sum of FEW exact products, and every bit counts: a kernel that stores B in fewer bits is found. */
-enum { FEW = 4 };
+enum { FEW = 4, GATE_LARGEST = 4 };
 
 static void fill_precise_row(void *context, size_t index) {
   const rows_of *f = context;
@@ -240,7 +240,7 @@ static void fill_operands(const tw_problem *p, uint64_t seed, tw_operand o[], vo
     }
     for (int i = 2; g.scales && i < 4; i++) tw_fill_factors(seed, i, &o[i], buffers[i]);
     const size_t d = tw_gemm_d_index(&g);
-    if (has_bias) tw_fill_uniform(seed, (int)d, &o[d], 1, buffers[d]);
+    if (tw_gemm_has_d(&g)) tw_fill_uniform(seed, (int)d, &o[d], tw_gemm_gates_back(&g) ? GATE_LARGEST : 1, buffers[d]);
     const size_t cos = tw_gemm_cos_index(&g);
     for (size_t i = cos; g.rotary && i < cos + 2; i++) tw_fill_uniform(seed, (int)i, &o[i], 1, buffers[i]);
     if (!g.packed) tw_gemm_round_operands(&g, buffers);

@@ -277,12 +277,11 @@ double tw_gemm_glu_tolerance(const tw_gemm *g, const tw_gemm_numerics *n, double
   const double acted = tw_gemm_act(g->glu, gate), own = g->c == TW_F32 ? 32 * TW_U32 : 0x1p-12;
   const double off = 1.13 * gate_off * (fabs(up) + up_off) + fabs(acted) * up_off +
                      own * fmax(fabs(acted), g->glu == TW_GLU_SILU ? 0 : fmin(fabs(gate), 4)) * fabs(up);
-  return off + n->unit * (fabs(acted * up) + off) + n->least;
+  return tw_gemm_real_tolerance(n, acted * up, off);
 }
 
-double tw_gemm_rotary_tolerance(const tw_gemm_numerics *n, double value, double own, double other, double off) {
-  const double all = 2 * TW_U32 * (fabs(own) + fabs(other)) + off;
-  return all + n->unit * (fabs(value) + all) + n->least;
+double tw_gemm_real_tolerance(const tw_gemm_numerics *n, double value, double off) {
+  return off + n->unit * (fabs(value) + off) + n->least;
 }
 
 /* Sums that are kept in 8 or 16 bits are rounded up to once for every 8 of k, each time by half a unit at most

@@ -90,9 +90,11 @@ double tw_gemm_tolerance(const tw_gemm *, const tw_gemm_numerics *, const tw_gem
 /* For an element with glu, from its two exact sums and their error bounds. */
 double tw_gemm_glu_tolerance(const tw_gemm *, const tw_gemm_numerics *, double gate, double up, double gate_off,
                              double up_off);
-/* For an element own +- other with rotary: products of exact sums and cosines or sines, and the error bound of both. */
-double tw_gemm_rotary_tolerance(const tw_gemm_numerics *, double value, double own, double other, double off);
-/* The activation of a gate. */
+/* For a real element that is rounded once, from its value and the error bound before that. */
+double tw_gemm_real_tolerance(const tw_gemm_numerics *, double value, double off);
+/* The activation of a gate, its slope, and the error bound of one of both in results of type `c`. */
 double tw_gemm_act(tw_glu, double gate);
+double tw_gemm_act_slope(tw_glu, double gate);
+double tw_gemm_act_error(tw_type c, double gate, double function);
 
 #endif

@@ -19,6 +19,9 @@ typedef enum tw_gelu { TW_GELU_NONE, TW_GELU_ERF, TW_GELU_TANH } tw_gelu;
 
 typedef enum tw_glu { TW_GLU_NONE, TW_GLU_SILU, TW_GLU_GELU_ERF, TW_GLU_GELU_TANH } tw_glu;
 
+/* C: the gated values; the sums G and U, then the gated values; or the gradients of G and U. */
+typedef enum tw_glu_pass { TW_GLU_FORWARD, TW_GLU_SUMS, TW_GLU_BACKWARD } tw_glu_pass;
+
 typedef enum tw_gemm_rotary { TW_GEMM_ROTARY_NONE, TW_GEMM_ROTARY_HALVES, TW_GEMM_ROTARY_INTERLEAVED } tw_gemm_rotary;
 
 typedef enum tw_arithmetic {
@@ -54,7 +57,8 @@ typedef struct tw_gemm {
   int64_t group; /* group of the scales of B; 0 = the type's default */
   tw_gemm_a_rounding a_rounding;
   tw_gelu gelu;
-  tw_glu glu;                     /* B has 2 n columns: C = act(A times the first n) (A times the second n) */
+  tw_glu glu; /* B has 2 n columns: C = act(A times the first n) (A times the second n) */
+  tw_glu_pass glu_pass;
   tw_gemm_rotary rotary;          /* pairs of columns are rotated by the operands COS and SIN */
   int64_t head, heads, positions; /* the first heads * head columns; row i has position i % positions */
   tw_arithmetic arithmetic;
@@ -75,12 +79,21 @@ static inline bool tw_gemm_by_element(const tw_gemm *g) {
   return g->scales || g->quantize || g->packed || tw_gemm_pair_key(g) || tw_is_float6(g->a);
 }
 
-/* Columns of op(B). */
-static inline int64_t tw_gemm_columns(const tw_gemm *g) { return g->glu ? 2 * g->n : g->n; }
+/* Are the sums a gate and the value that it gates? */
+static inline bool tw_gemm_gates(const tw_gemm *g) { return g->glu && g->glu_pass != TW_GLU_BACKWARD; }
+/* Are the sums the gradients of gated values? Then D has the gates and the values that they gate. */
+static inline bool tw_gemm_gates_back(const tw_gemm *g) { return g->glu && g->glu_pass == TW_GLU_BACKWARD; }
+
+/* Columns of op(B), and of C. */
+static inline int64_t tw_gemm_columns(const tw_gemm *g) { return tw_gemm_gates(g) ? 2 * g->n : g->n; }
+static inline int64_t tw_gemm_c_columns(const tw_gemm *g) {
+  return !g->glu || g->glu_pass == TW_GLU_FORWARD ? g->n : g->glu_pass == TW_GLU_SUMS ? 3 * g->n : 2 * g->n;
+}
 
 /* The places of D, COS (before SIN) and C among the operands: after A, B and the scales. */
 static inline size_t tw_gemm_d_index(const tw_gemm *g) { return g->scales ? 4 : g->packed ? 3 + tw_is_mx(g->a) : 2; }
-static inline size_t tw_gemm_cos_index(const tw_gemm *g) { return tw_gemm_d_index(g) + (g->bias != TW_GEMM_BIAS_NONE); }
+static inline bool tw_gemm_has_d(const tw_gemm *g) { return g->bias != TW_GEMM_BIAS_NONE || tw_gemm_gates_back(g); }
+static inline size_t tw_gemm_cos_index(const tw_gemm *g) { return tw_gemm_d_index(g) + tw_gemm_has_d(g); }
 static inline size_t tw_gemm_c_index(const tw_gemm *g) { return tw_gemm_cos_index(g) + (g->rotary ? 2 : 0); }
 
 bool tw_gemm_scaled(tw_type b); /* has the type shared scales? */

@@ -131,6 +131,24 @@ double tw_gemm_act(tw_glu glu, double x) {
   return glu == TW_GLU_SILU ? x / (1 + exp(-x)) : glu == TW_GLU_GELU_ERF ? gelu_erf(x) : gelu_tanh(x);
 }
 
+static double normal_below(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+
+double tw_gemm_act_slope(tw_glu act, double x) {
+  if (act == TW_GLU_SILU) {
+    const double s = 1 / (1 + exp(-x));
+    return s * (1 + x * (1 - s));
+  }
+  if (act == TW_GLU_GELU_ERF) return normal_below(x) + x * exp(-x * x / 2) / sqrt(2 * M_PI);
+  const double k = sqrt(2 / M_PI), t = tanh(k * (x + 0.044715 * x * x * x));
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * k * (1 + 3 * 0.044715 * x * x);
+}
+
+/* Errors of act and of act' in binary32: 32 u of 1 plus the larger of the argument (at most 8) and the value.
+ * Kernels with results of 16 bits may use functions of the machine whose error is 2^-12 of the value. */
+double tw_gemm_act_error(tw_type c, double x, double function) {
+  return 32 * TW_U32 * (1 + fmax(fmin(fabs(x), 8), fabs(function))) + (c == TW_F32 ? 0 : 0x1p-12 * fabs(function));
+}
+
 double tw_gemm_finish(const tw_gemm *g, double sum) {
   if (g->c == TW_I8) return tw_round_i8((int32_t)sum, g->scale, g->relu);
   const double x = (double)g->scale * sum;

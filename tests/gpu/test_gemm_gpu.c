@@ -69,8 +69,41 @@ static float rotated(const op_run *r, const tw_gemm *g, int64_t i, int64_t j, fl
   return sum * cosine + g->scale * element(r, g, i, other, plan) * turn;
 }
 
+/* act and its slope by a difference; NO_ACTIVATION: of the identity. */
+static double act(const tw_gemm *g, double x, kernel_plan plan) {
+  return plan == NO_ACTIVATION ? x : tw_gemm_act(g->glu, x);
+}
+static double slope(const tw_gemm *g, double x, kernel_plan plan) {
+  const double h = 0x1p-14;
+  return (act(g, x + h, plan) - act(g, x - h, plan)) / (2 * h);
+}
+
+/* A gated unit with its sums, or its gradient; NEXT_POSITION: gradients in the wrong order. */
+static void gate(const op_run *r, const tw_gemm *g, kernel_plan plan) {
+  const size_t d = tw_gemm_d_index(g), c = tw_gemm_c_index(g);
+  for (int64_t i = 0; i < g->m; i++)
+    for (int64_t j = 0; j < g->n; j++) {
+      double out[3];
+      if (g->glu_pass == TW_GLU_SUMS) {
+        out[0] = (double)element(r, g, i, j, plan);
+        out[1] = (double)element(r, g, i, g->n + j, plan);
+        out[2] = act(g, out[0], plan) * out[1];
+      } else {
+        const double sum = (double)element(r, g, i, j, plan), z = op_get(r, d, i * g->ldd + j);
+        const bool turned = plan == NEXT_POSITION;
+        out[turned] = sum * op_get(r, d, i * g->ldd + g->n + j) * slope(g, z, plan);
+        out[!turned] = sum * act(g, z, plan);
+      }
+      for (int64_t h = 0; h < tw_gemm_c_columns(g) / g->n; h++) op_put(r, c, i * g->ldc + h * g->n + j, out[h]);
+    }
+}
+
 static void multiply(const op_run *r, kernel_plan plan) {
   const tw_gemm g = tw_gemm_of(&r->problem);
+  if (g.glu_pass) {
+    gate(r, &g, plan);
+    return;
+  }
   for (int64_t i = 0; i < g.m; i++)
     for (int64_t j = 0; j < g.n; j++) {
       float x = element(r, &g, i, j, plan);
@@ -168,6 +201,20 @@ static void gated_units_are_what_their_formulas_say(void **state) {
     expect_plan(texts[i], RIGHT, true);
     expect_plan(texts[i], NO_ACTIVATION, false);
   }
+  static const char *const passes[] = {
+      "gemm m=20 n=30 k=40 glu=silu glu_pass=sums a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1",
+      "gemm m=9 n=30 k=300 glu=gelu_tanh glu_pass=sums ldc=95 a=f32 b=f32 c=f32 acc=f32",
+      "gemm m=20 n=30 k=40 glu=silu glu_pass=backward ldd=90 a=bf16 b=bf16 c=bf16 acc=f32",
+      "gemm m=9 n=300 k=70 glu=gelu_erf glu_pass=backward a=f16 b=f16 c=f16 acc=f32 b_transposed=1",
+      "gemm m=9 n=30 k=300 glu=gelu_tanh glu_pass=backward ldc=67 a=bf16 b=bf16 c=bf16 acc=f32 a_transposed=1"};
+  for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+    expect_plan(passes[i], RIGHT, true);
+    expect_plan(passes[i], NO_ACTIVATION, false);
+    if (i > 1) expect_plan(passes[i], NEXT_POSITION, false);
+  }
+  op_expect_refused("gemm m=4 n=4 k=4 glu_pass=sums a=f32 b=f32 c=f32 acc=f32", "glu_pass requires glu");
+  op_expect_refused("gemm m=4 n=4 k=4 glu=silu glu_pass=sums ldc=11 a=f32 b=f32 c=f32 acc=f32", "ldc=11");
+  op_expect_refused("gemm m=4 n=4 k=4 glu=silu glu_pass=backward ldd=7 a=f32 b=f32 c=f32 acc=f32", "ldd=7");
   expect_plan("gemm m=20 n=30 k=40 bias=full d=c a=bf16 b=bf16 c=bf16 acc=f32", RIGHT, true);
   expect_plan("gemm m=20 n=30 k=40 bias=row d=c a=f16 b=f16 c=f16 acc=f32", RIGHT, true);
   op_expect_refused("gemm m=4 n=4 k=4 glu=silu gelu=erf a=f32 b=f32 c=f32 acc=f32", "glu needs");

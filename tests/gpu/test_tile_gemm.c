@@ -11,6 +11,7 @@
 #include "gpu/nvidia/gemm_sliced_k.h"
 #include "gpu/nvidia/gemm_swap_ab.h"
 #include "gpu/nvidia/gemm_warp_specialized.h"
+#include "op/gemm_problem.h"
 #include "target/cuda/build.h"
 #include "target/cuda/device.h"
 #include "target/cuda/tiles.h"
@@ -53,6 +54,8 @@ static const char *const problems[] = {
     "m=512 n=512 k=512 a=e5m2 b=e5m2 c=f32 acc=f32 b_transposed=1 arithmetic=fast_accum scales=tensor bias=row",
     "m=512 n=512 k=512 a=f32 b=f32 c=f32 acc=f32 b_transposed=1 arithmetic=tf32 gelu=erf",
     "m=512 n=1000 k=512 a=bf16 b=bf16 c=bf16 acc=f32 b_transposed=1 bias=full d=c",
+    "m=500 n=1024 k=512 a=f16 b=f16 c=f16 acc=f32 b_transposed=1 glu=gelu_tanh glu_pass=sums",
+    "m=500 n=1024 k=512 a=bf16 b=bf16 c=bf16 acc=f32 glu=gelu_erf glu_pass=backward ldd=3072",
 };
 
 enum { SCHEDULES = sizeof schedules / sizeof *schedules, PROBLEMS = sizeof problems / sizeof *problems };
@@ -92,7 +95,8 @@ static void launches_fit_their_plans(void **state) {
       if (!emitted(&p, &s, &source, &l)) continue;
       assert_int_equal(tw_tile_plan_of(&tw_tile_gemm, &machine, &p, &s, &plan, NULL), TW_OK);
       legal++;
-      const int64_t size = tw_type_bits(tw_problem_type(&p, "a")) / 8;
+      const tw_gemm g = tw_gemm_of(&p);
+      const int64_t size = tw_type_bits(g.a) / 8;
       int map = 0;
       assert_int_equal(l.kernel[0].shared, plan.shared_bytes);
       assert_true(l.kernel[0].shared <= machine.shared_bytes);
@@ -103,7 +107,8 @@ static void launches_fit_their_plans(void **state) {
       if (plan.copies_a)
         check_map(&l.map[map++], plan.m * plan.k * size, (plan.across_a ? plan.m : plan.k) * size, plan.cluster_n);
       if (plan.copies_b)
-        check_map(&l.map[map++], plan.n * plan.k * size, (plan.across_b ? plan.n : plan.k) * size, plan.cluster_m);
+        check_map(&l.map[map++], plan.n * plan.k * size, (plan.across_b ? plan.n : plan.k) * size,
+                  tw_gemm_gates(&g) ? 2 : plan.cluster_m); /* gates and the values that they gate */
       free(source);
     }
   assert_in_range(legal, PROBLEMS * SCHEDULES * 3 / 4, PROBLEMS * SCHEDULES);

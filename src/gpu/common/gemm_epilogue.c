@@ -7,8 +7,8 @@
 static void add_operands(tw_text *t, const tw_gemm *g, const char *before_scales, const char *before_bias,
                          const char *before_table, const char *before_int, const char *scale) {
   if (g->scales) tw_text_add(t, ", %sSA, %sSB", before_scales, before_scales);
-  if (g->bias != TW_GEMM_BIAS_NONE) tw_text_add(t, ", %sD", before_bias);
-  if (g->bias == TW_GEMM_BIAS_FULL) tw_text_add(t, ", %sldd", before_int);
+  if (tw_gemm_has_d(g)) tw_text_add(t, ", %sD", before_bias);
+  if (tw_gemm_has_d(g) && g->bias != TW_GEMM_BIAS_ROW) tw_text_add(t, ", %sldd", before_int);
   if (g->rotary) tw_text_add(t, ", %sCOS, %sSIN, %spositions", before_table, before_table, before_int);
   if (g->scale != 1.0f) tw_text_add(t, ", %s", scale);
 }

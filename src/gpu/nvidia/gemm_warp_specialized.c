@@ -104,8 +104,10 @@ static void set_sharing(tw_slots *s, const PLAN *p) {
 static void set_shape(tw_slots *s, const tw_tile_machine *machine, const tw_gemm *g, const PLAN *p) {
   /* threads copy, in addition to or instead of the thread that starts TMA copies */
   const bool threads = !p->copies_a || !p->copies_b || p->scales_staged;
-  tw_slots_text(s, "out", g->glu ? "OUT" : "BN");
-  tw_slots_text(s, "glu", tw_tile_act_word(g->glu));
+  tw_slots_text(s, "out", tw_gemm_gates(g) ? "OUT" : "BN");
+  tw_slots_text(s, "glu", tw_gemm_gates(g) ? tw_tile_act_word(g->glu) : NULL);
+  tw_slots_flag(s, "keeps_sums", g->glu_pass == TW_GLU_SUMS);
+  tw_slots_text(s, "glu_gradient", tw_gemm_gates_back(g) ? tw_tile_act_word(g->glu) : NULL);
   tw_slots_number(s, "tile_bytes", p->m * p->n * 4);
   tw_slots_number(s, "shared", p->shared_bytes);
   tw_slots_number(s, "band", p->band_columns ? -p->band : p->band);
@@ -139,6 +141,7 @@ void tw_tile_gemm_slots(const tw_tile_machine *machine, const tw_problem *proble
   if (p->scales_early) result.scales = TW_GEMM_SCALES_NONE;
   if (adds_rows(&gemm, p)) result.bias = TW_GEMM_BIAS_NONE;
   result.rotary = TW_GEMM_ROTARY_NONE;
+  result.glu = TW_GLU_NONE;
   tw_tile_result_slots(s, &gemm, &result);
   tw_slots_flag(s, "adds_rows", adds_rows(&gemm, p));
   set_shape(s, machine, &gemm, p);

@@ -177,7 +177,7 @@ static tw_status place_operands(const tw_tile_machine *machine, const tw_gemm *g
                machine->copy_alignment);
   TW_REJECT_IF(p->across_b && !row_fits(machine, p->n * size),
                "unsupported n=%d; with B stored k x n, expected 16, 32, 64, 128, 192 or 256", p->n);
-  p->width = result_width(machine, g->glu ? p->n / 2 : p->n, g->c);
+  p->width = result_width(machine, tw_gemm_gates(g) ? p->n / 2 : p->n, g->c);
   if (p->width * element_bytes(g->c) < machine->panel_bytes / 4) p->copies_c = false;
   return TW_OK;
 }
@@ -248,11 +248,22 @@ static tw_status check_ways(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_err
  * sums. */
 static tw_status check_glu(const tw_gemm *g, const tw_tile_gemm_plan *p, tw_error *error) {
   if (!g->glu) return TW_OK;
-  TW_REJECT_IF(!g->b_transposed || !p->copies_b || !p->copies_c,
-               "glu requires B stored n x k, and pitches of B and C that are multiples of 16 bytes");
+  TW_REJECT_IF(tw_gemm_gates(g) && !(g->b_transposed && p->copies_b),
+               "glu requires B stored n x k, and pitches of B that are multiples of 16 bytes");
+  TW_REJECT_IF(
+      !p->copies_c || (g->glu_pass && g->n % p->width),
+      "glu requires pitches of C that are multiples of 16 bytes; and with glu_pass, an n that is a multiple of "
+      "the %d columns of a tile of results (found n=%" PRId64 ")",
+      p->width, g->n);
+  TW_REJECT_IF(tw_gemm_gates_back(g) && (tw_type_bits(g->c) != 16 || g->ldd % 8),
+               "glu_pass=backward requires c of bf16 or f16, and ldd that is a multiple of 8 (found c=%s ldd=%" PRId64
+               ")",
+               tw_type_name(g->c), g->ldd);
   TW_REJECT_IF(p->split > 1 || p->parts > 1 || p->stream_k || p->repack || p->products,
                "glu cannot be combined with split_k, split_k_workspace, stream_k, repack or products; remove one");
-  return p->n % 32 == 0 ? TW_OK : tw_fail(error, TW_USAGE, "unsupported n=%d; glu requires a multiple of 32", p->n);
+  return p->n % 32 == 0 || tw_gemm_gates_back(g)
+             ? TW_OK
+             : tw_fail(error, TW_USAGE, "unsupported n=%d; glu requires a multiple of 32", p->n);
 }
 
 /* A thread has the sums of both halves of a head in its columns, 8 apart, if the tile has whole heads. */

@@ -114,9 +114,9 @@ static const tw_language *family_language(const tw_target *t, const tw_problem *
   .language = family_language
 static const tw_family families[] = {
     {.op = "gemm",
-     .keys =
-         "m n k a_transposed b_transposed bias relu gelu glu rotary head heads positions scale lda ldb ldc ldd group "
-         "packed shuffle a_rounding scales arithmetic a b c acc d",
+     .keys = "m n k a_transposed b_transposed bias relu gelu glu glu_pass rotary head heads positions scale lda ldb "
+             "ldc ldd group "
+             "packed shuffle a_rounding scales arithmetic a b c acc d",
      SCHEDULES},
     {.op = "*", .keys = "*", SCHEDULES}, /* a kernel's source may compute any op */
 };

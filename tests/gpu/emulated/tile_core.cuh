@@ -82,6 +82,7 @@ struct arena {
 #define barriers gpu_barriers
 #define barriers_ready gpu_barriers_ready
 #define prefetch gpu_prefetch
+#define prefetch_row gpu_prefetch_row
 #define griddepcontrol_wait gpu_griddepcontrol_wait
 #define griddepcontrol_launch_dependents gpu_griddepcontrol_launch_dependents
 #define linger gpu_linger
@@ -131,6 +132,7 @@ struct arena {
 #undef barriers
 #undef barriers_ready
 #undef prefetch
+#undef prefetch_row
 #undef griddepcontrol_wait
 #undef griddepcontrol_launch_dependents
 #undef linger
@@ -175,35 +177,44 @@ TW_FN void griddepcontrol_launch_dependents() {}
 TW_FN void linger(int) {}
 TW_FN void written() {}
 TW_FN void prefetch(const tensor &) {}
+TW_FN void prefetch_row(const void *, u32) {}
 
 TW_FN void sync(int id, int threads) { emulated::sync_named(id, threads); }
 TW_FN void arrive(int id, int threads) { emulated::arrive_named(id, threads); }
 template <int Count> TW_FN void setmaxnreg_dec() {}
 template <int Count> TW_FN void setmaxnreg_inc() {}
 
-/* Calls f(place in memory or NULL, place in shared memory) for each element of a tile. */
-template <class Type, int Rows, int Cols, class F>
-void for_elements(shared<Type, Rows, Cols> tile, const tensor &of, int batch, int row, int head, int col, F f) {
+/* Calls f(place in memory or NULL, place in shared memory) for each element of part `part` of Parts of a tile's rows. */
+template <int Parts, class Type, int Rows, int Cols, class F>
+void for_elements(shared<Type, Rows, Cols> tile, const tensor &of, int batch, int row, int head, int col, int part, F f) {
   constexpr int each = 16 / (int)sizeof(Type);
   emulated::matrix m;
   memcpy(&m, &of, sizeof m);
-  if (m.element != (int)sizeof(Type) || m.box_rows != Rows || m.box_cols != shared<Type, Rows, Cols>::panel_cols ||
+  if (m.element != (int)sizeof(Type) || m.box_rows != Rows / Parts || m.box_cols != shared<Type, Rows, Cols>::panel_cols ||
       m.swizzle != shared<Type, Rows, Cols>::span)
     emulated::wrong("a tensor map that does not fit the tile");
-  for (int r = 0; r < Rows; r++)
+  for (int r = 0; r < Rows / Parts; r++)
     for (int c = 0; c < Cols; c++) {
       const bool inside = row + r < m.rows && col + c < m.cols && batch < m.batches && head < m.heads;
       char *at = (char *)m.data + batch * m.batch_pitch + head * m.head_pitch + (row + r) * m.pitch + (col + c) * (long)sizeof(Type);
-      f(inside ? at : nullptr, (char *)emulated::memory + tile.chunk(r, c / each) + c % each * sizeof(Type));
+      f(inside ? at : nullptr, (char *)emulated::memory + tile.chunk(part * (Rows / Parts) + r, c / each) + c % each * sizeof(Type));
     }
 }
-template <class Type, int Rows, int Cols>
-void copy_head(shared<Type, Rows, Cols> to, const tensor &from, int batch, int row, int head, int col, barrier b) {
-  for_elements(to, from, batch, row, head, col, [](const char *at, char *place) {
+template <int Parts, class Type, int Rows, int Cols>
+void copy_rows(shared<Type, Rows, Cols> to, const tensor &from, int batch, int row, int head, int col, barrier b, int part) {
+  for_elements<Parts>(to, from, batch, row, head, col, part, [](const char *at, char *place) {
     if (at) memcpy(place, at, sizeof(Type));
     else memset(place, 0, sizeof(Type));
   });
-  emulated::arrive(b.at, 0, -(long)shared<Type, Rows, Cols>::bytes);
+  emulated::arrive(b.at, 0, -(long)shared<Type, Rows, Cols>::bytes / Parts);
+}
+template <class Type, int Rows, int Cols>
+void copy_head(shared<Type, Rows, Cols> to, const tensor &from, int batch, int row, int head, int col, barrier b) {
+  copy_rows<1>(to, from, batch, row, head, col, b, 0);
+}
+template <int Parts, class Type, int Rows, int Cols>
+void copy_part(shared<Type, Rows, Cols> to, const tensor &from, int row, int col, barrier b, int part) {
+  copy_rows<Parts>(to, from, 0, row, 0, col, b, part);
 }
 inline void copy_bytes(u32 to, const void *from, u32 count, barrier b) {
   memcpy(emulated::shared(to, 16), from, count);
@@ -214,7 +225,7 @@ template <class Type, int Rows, int Cols> void copy(shared<Type, Rows, Cols> to,
 }
 template <class Type, int Rows, int Cols>
 void store_head(const tensor &to, int batch, int row, int head, int col, shared<Type, Rows, Cols> from) {
-  for_elements(from, to, batch, row, head, col, [](char *at, const char *place) {
+  for_elements<1>(from, to, batch, row, head, col, 0, [](char *at, const char *place) {
     if (at) memcpy(at, place, sizeof(Type));
   });
 }

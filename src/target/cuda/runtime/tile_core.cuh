@@ -350,6 +350,11 @@ struct alignas(64) tensor { u64 opaque[16]; }; /* made by the host; a parameter 
 
 TW_FN void prefetch(const tensor &t) { asm volatile("prefetch.tensormap [%0];" :: "l"(&t) : "memory"); }
 
+/* Brings bytes of a row, a multiple of 16, to the L2. */
+TW_FN void prefetch_row(const void *from, u32 bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+}
+
 TW_FN void copy_panel(u32 to, const tensor &from, int row, int col, barrier b) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
                :: "r"(to), "l"(&from), "r"(col), "r"(row), "r"(b.at) : "memory");

@@ -191,13 +191,11 @@ TW_FN void rotate(float &x, float &y, float cosine, float sine) {
   y = y * cosine + x * sine;
   x = turned;
 }
-/* The first half of the columns becomes act of itself times the second half. */
-template <int Rows, int Cols, class Function> TW_FN void gate_sums(acc<Rows, Cols> &d, Function act) {
-  static_assert(Cols % 16 == 0, "halves of a register tile have n x 8 columns");
+/* The first half of the columns of 64 rows of sums becomes act of itself times the second half. */
+template <int Values, class Function> TW_FN void gate_sums(float (&d)[Values], Function act) {
+  static_assert(Values % 8 == 0, "halves of a register tile have n x 8 columns");
 #pragma unroll
-  for (int q = 0; q < Rows / 64; q++)
-#pragma unroll
-    for (int i = 0; i < Cols / 4; i++) d.value[q][i] = act(d.value[q][i]) * d.value[q][Cols / 4 + i];
+  for (int i = 0; i < Values / 2; i++) d[i] = act(d[i]) * d[Values / 2 + i];
 }
 /* Rotates pairs of sums of heads of Head columns, in columns before `end`, by cosines and sines. Row i has the factors
  * of position i % positions. The first sum is at `row` and `col`. Pairs are of both halves of a head: `col` begins one. */
@@ -316,12 +314,21 @@ template <class Type> struct addend {
   template <int Rows, int Cols> TW_FN void prefetch(int row, int col) const {
     static_assert(Rows <= group_threads, "a thread for each row");
     const int y = row + thread_of_group(), width = min(Cols, cols - col);
-    if (thread_of_group() < Rows && y < rows && width > 0)
-      asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(first + y * pitch + col), "r"(width * 2) : "memory");
+    if (thread_of_group() < Rows && y < rows && width > 0) prefetch_row(first + y * pitch + col, (u32)width * 2);
   }
-  /* Adds the elements from row and col on to 64 rows of sums. Each thread reads 8 elements of a row at a time; the four threads of a row
-   * then exchange them, since each has sums of 2 columns in 8. */
+  /* Adds the elements from row and col on to 64 rows of sums. */
   template <int Values> TW_FN void add_to(float (&d)[Values], int row, int col) const {
+    each<Values>(row, col, [&](int i, float x) { d[i] += x; });
+  }
+  /* As 64 rows of sums. */
+  template <int Values> TW_FN void read(float (&d)[Values], int row, int col) const {
+    each<Values>(row, col, [&](int i, float x) { d[i] = x; });
+  }
+
+ private:
+  /* f(place among 64 rows of sums, element). Each thread reads 8 elements of a row at a time; the four threads of a row then exchange them,
+   * since each has sums of 2 columns in 8. */
+  template <int Values, class Function> TW_FN void each(int row, int col, Function f) const {
     constexpr int blocks = Values / 4; /* of 8 columns */
     const int lane = thread_of_group() % 32, part = lane % 4;
 #pragma unroll
@@ -335,14 +342,12 @@ template <class Type> struct addend {
         transpose_quad(v.word);
 #pragma unroll
         for (int j = i; j < min(i + 4, blocks); j++) {
-          d[4 * j + 2 * h] += low<Type>(v.word[j - i]);
-          d[4 * j + 2 * h + 1] += high<Type>(v.word[j - i]);
+          f(4 * j + 2 * h, low<Type>(v.word[j - i]));
+          f(4 * j + 2 * h + 1, high<Type>(v.word[j - i]));
         }
       }
     }
   }
-
- private:
   /* Word j of thread i of four becomes word i of thread j. */
   static TW_FN void transpose_quad(u32 (&w)[4]) {
 #pragma unroll
