@@ -73,7 +73,7 @@ class Block(torch.nn.Module):
         """What follows attention. tilewright computes a gated MLP's first half, and a product and a residual, in one kernel each."""
         if isinstance(self.out, twt.Linear):
             x = twt.linear(attended, self.out.weight, residual=x)
-            return twt.linear(twt.gated_linear(self.norm[1](x), self.up.weight), self.down.weight, residual=x)
+            return twt.gated_mlp(self.norm[1](x), self.up.weight, self.down.weight, residual=x)
         x = x + self.out(attended)
         gate, up = self.up(self.norm[1](x)).chunk(2, -1)
         return x + self.down(torch.nn.functional.silu(gate) * up)

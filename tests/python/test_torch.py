@@ -3,6 +3,7 @@ device computes is checked by tests/python/gpu_torch.py, where there is one."""
 
 import copy
 import ctypes
+import itertools
 import json
 import os
 import random
@@ -26,7 +27,7 @@ import tilewright as tw
 import tilewright.torch as twt
 from tilewright import kernelbench
 from tilewright._search import _schedule
-from tilewright.torch import _attention, _cached, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _packed, _pool, _reduce, _routes, _rows, _tune
+from tilewright.torch import _attention, _cached, _contest, _conv, _device, _elementwise, _gemm, _host, _kept, _mlp, _packed, _pool, _reduce, _routes, _rows, _tune
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 # fixed, so that a failure repeats; SEED=N draws others
@@ -207,6 +208,51 @@ class Products(unittest.TestCase):
             twt.gated_linear(x, weight, "tanh")
         with self.assertRaisesRegex(tw.UsageError, "even number of weight rows"):
             twt.gated_linear(x, weight[:3])
+
+    def test_gated_mlp(self):
+        """As its two products with PyTorch's gate, by functions and as one operator, with gradients and a residual or without."""
+        for dtype, name, added in itertools.product((torch.float32, torch.bfloat16), ("silu", "gelu", "gelu_tanh"), (False, True)):
+            sizes = (2, 70, 20), (48, 20), (30, 24), (2, 70, 30)
+            x, up, down, residual = ((0.3 * torch.randn(s)).to(dtype).requires_grad_() for s in sizes)
+            residual = residual if added else None
+            first, second = torch.nn.functional.linear(x, up).chunk(2, -1)
+            act = dict(silu=torch.nn.functional.silu, gelu=torch.nn.functional.gelu).get(name, lambda t: torch.nn.functional.gelu(t, approximate="tanh"))
+            expected = torch.nn.functional.linear(act(first) * second, down) + (residual if added else 0)
+            g, given = torch.randn_like(expected), [t for t in (x, up, down, residual) if t is not None]
+            gradients = torch.autograd.grad(expected, given, g)
+            near = dict(rtol=1e-4, atol=1e-5) if dtype == torch.float32 else dict(rtol=0.03, atol=0.06)
+            for whole in (False, True):
+                actual = _mlp.gated_mlp(x, up, down, residual, name) if whole else twt.gated_mlp(x, up, down, name, residual=residual)
+                torch.testing.assert_close(actual, expected, **near)
+                for mine, theirs in zip(torch.autograd.grad(actual, given, g), gradients):
+                    torch.testing.assert_close(mine, theirs, **near)
+            with torch.no_grad():
+                torch.testing.assert_close(twt.gated_mlp(x, up, down, name, residual=residual), expected, **near)
+        with self.assertRaisesRegex(tw.UsageError, r"gated_mlp: expected weights of 2 h x k and n x h \(found \[48, 20\] and \[30, 23\]"):
+            twt.gated_mlp(x, up, down[:, :23])
+        with self.assertRaisesRegex(tw.UsageError, "unknown activation 'tanh'"):
+            twt.gated_mlp(x, up, down, "tanh")
+        with self.assertRaisesRegex(tw.UsageError, "residual must be like the result"):
+            twt.gated_mlp(x, up, down, residual=x)
+
+    def test_keys_of_a_gated_mlp(self):
+        """Both problems with a gate are searched together, the one that keeps the sums first."""
+        forward = dict(m=70, n=48, k=64, a="bf16", b="bf16", c="bf16", b_transposed=1, glu="silu", glu_pass="sums")
+        backward = _gemm.problem_of((70, 64), (64, 1), (64, 48), (48, 1), "bf16", False, "silu", _mlp._backward_keys(48))
+        self.assertEqual(backward, dict(m=70, n=48, k=64, a="bf16", b="bf16", c="bf16", glu="silu", glu_pass="backward", ldd=144))
+        self.assertEqual(_mlp.forward_keys(backward), forward)
+        for keys in (forward, backward):
+            _device.problem_text("gemm", keys)  # the machine has the problem
+        x, up, down = torch.randn(2, 35, 64).bfloat16(), torch.randn(96, 64).bfloat16(), torch.randn(64, 48).bfloat16()
+        residual = _gemm.problem_of((70, 48), (144, 1), (64, 48), (48, 1), "bf16", True, "residual")
+        self.assertEqual(residual["lda"], 144)
+        asked = []
+        with unittest.mock.patch.object(_gemm, "is_known", lambda *given: asked.append(given) or True):
+            self.assertTrue(_mlp.has_kernels(x, down, up, "silu") and _mlp._residual_has_kernel(x, down))
+        found = [_gemm.problem_of(*_gemm._flat(*given[:2]), *given[2:4], "bf16", *given[6:]) for given in asked]
+        self.assertEqual(found, [backward, forward, residual])
+        calls = [twt.Call("gemm", keys, 1, 1.0) for keys in (backward, forward)]
+        self.assertEqual([[call.keys for call in group] for group in _tune._groups(calls)], [[forward, backward]])
 
     def test_rotary_linear(self):
         """Queries and keys of one projection are turned, values are not; with gradients and without, as one operator and as two."""
@@ -948,6 +994,8 @@ class Tuning(unittest.TestCase):
             (4, "gemm", dict(gemm, bias="row")),
             (4, "gemm", dict(gemm, bias="full", d="c")),
             (3, "gemm", dict(gemm, glu="silu", b_transposed=1)),
+            (3, "gemm", dict(gemm, glu="silu", glu_pass="sums", b_transposed=1)),
+            (4, "gemm", dict(gemm, glu="silu", glu_pass="backward", ldd=192)),
             (5, "gemm", dict(gemm, rotary="halves", head=32, heads=1, positions=32)),
             (4, "gemm", dict(gemm, packed=1, b="i4", group=32)),
             (4, "layernorm", dict(size, eps=1e-5)),
@@ -1237,7 +1285,7 @@ class References(unittest.TestCase):
 
     FOLDER = Path(__file__).resolve().parents[2] / "src/target/cuda/prompts"
     KEYS = {
-        "gemm": dict(a_transposed=0, b_transposed=0, relu=0, gelu="none", glu="none", rotary="none", scale=1.0),
+        "gemm": dict(a_transposed=0, b_transposed=0, relu=0, gelu="none", glu="none", glu_pass="forward", rotary="none", scale=1.0),
         "softmax": dict(log=0),
         "cumsum": dict(reverse=0, exclusive=0),
         "rotary": dict(interleaved=0, transposed=0),
@@ -1264,6 +1312,12 @@ class References(unittest.TestCase):
         self.check("gemm", dict(A=x.t(), B=w.t(), D=r), dict(a_transposed=1, n=8), {"C": twt.linear(x, w, residual=r)})
         for glu, name in (("silu", "silu"), ("gelu_erf", "gelu"), ("gelu_tanh", "gelu_tanh")):
             self.check("gemm", dict(A=x, B=w), dict(b_transposed=1, n=4, glu=glu), {"C": twt.gated_linear(x, w, name)})
+            both, g = torch.nn.functional.linear(x, w), torch.randn(9, 20)
+            kept = torch.cat((both, twt.gated_linear(x, w, name)), 1)
+            self.check("gemm", dict(A=x, B=w), dict(b_transposed=1, n=4, glu=glu, glu_pass="sums"), {"C": kept})
+            down = torch.randn(20, 4)
+            gradient = _mlp.gated_sums_backward(g, down, kept, name)
+            self.check("gemm", dict(A=g, B=down, D=both), dict(n=4, glu=glu, glu_pass="backward"), {"C": gradient})
         cos, sin = torch.randn(3, 2), torch.randn(3, 2)
         for interleaved in (False, True):
             parts = twt.rotary_linear(x.view(3, 3, 20), torch.cat((w, w[:4])), cos, sin, (2,), interleaved)

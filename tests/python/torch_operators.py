@@ -3,7 +3,7 @@ CPU and gpu_torch.py on a GPU."""
 
 import torch
 
-from tilewright.torch import _attention, _cached, _conv, _elementwise, _gate, _gemm, _packed, _pool, _reduce, _rows
+from tilewright.torch import _attention, _cached, _conv, _elementwise, _gate, _gemm, _mlp, _packed, _pool, _reduce, _rows
 
 
 def _reductions(new):
@@ -27,6 +27,8 @@ def operators(device, dtype):
         (_gemm.matmul, (new(2, m, 16), new(16, 24))),
         (_gemm.linear_add, (new(m, 16), new(24, 16), new(m, 24))),
         (_gemm.gated_linear, (new(m, 16), new(24, 16), "silu")),
+        (_mlp.operation, (new(2, m, 16), new(48, 16), new(16, 24), new(2, m, 16), "silu")),
+        (_mlp.operation, (new(m, 16), new(48, 16), new(8, 24), None, "gelu_tanh")),
         (_gemm.rotary_linear, (new(2, 4, 16), new(24, 16), new(4, 4), new(4, 4), 2, False)),
         (_gemm.rotary_linear, (new(1, 4, 16), new(24, 16), new(4, 3), new(4, 3), 3, True)),
         (_rows.layer_norm, (new(4, 16), new(16), new(16), 1e-5)),

@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 import torch
 
 from .._library import UsageError
-from . import _attention, _gate, _gemm, _rows
+from . import _attention, _gate, _gemm, _mlp, _rows
 from ._routes import is_compiling, is_direct, is_plain, is_traced
 
 
@@ -38,6 +38,18 @@ def gated_linear(x: torch.Tensor, weight: torch.Tensor, activation: str = "silu"
         return _gate.gate(_gemm.layer(x, weight, None), activation)
     direct = is_direct(x, weight)
     return (_gemm.direct_gated_linear if direct else _gemm.gated_linear)(x, weight, activation)
+
+
+def gated_mlp(
+    x: torch.Tensor, up: torch.Tensor, down: torch.Tensor, activation: str = "silu", *, residual: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """(act(gate) * values) down^T + residual, of gate and values = x up^T in halves: both products of a gated MLP. `activation`: as of
+    `gated_linear`. With gradients, kernels of the products also compute the gate and its gradient, where wisdom has both kernels."""
+    if _needs_gradient(x, up, down):
+        _mlp.check(x, up, down, residual, activation)
+        if _mlp.is_fused(x, up, down, activation):
+            return _mlp.gated_mlp(x, up, down, residual, activation)
+    return linear(gated_linear(x, up, activation), down, residual=residual)
 
 
 def rotary_linear(

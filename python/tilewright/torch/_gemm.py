@@ -48,7 +48,8 @@ def problem_of(
     (m, k), n = a_shape, b_shape[0 if transposed else 1]
     (at, lda), (bt, ldb) = layout(a_shape, a_stride) or (False, k), layout(b_shape, b_stride) or (False, b_shape[1])
     bt ^= transposed
-    keys: "dict[str, Any]" = dict(m=m, n=n // 2 if "glu" in ADDED[added] else n, k=k, a=name, b=name, c=name)
+    halves = "glu" in ADDED[added] and ("glu_pass", "backward") not in more
+    keys: "dict[str, Any]" = dict(m=m, n=n // 2 if halves else n, k=k, a=name, b=name, c=name)
     keys.update({key: 1 for key, given in (("a_transposed", at), ("b_transposed", bt)) if given})
     keys.update({key: ld for key, ld, dense in (("lda", lda, m if at else k), ("ldb", ldb, k if bt else n)) if ld != dense})
     keys.update({key: value for key, value in ADDED[added].items() if (key, value, name) != ("d", "c", "f32")})
@@ -275,31 +276,37 @@ class Fused:
 
     __slots__ = ("plan",)
 
-    def __init__(self, x: torch.Tensor, weight: torch.Tensor, added: str, more: Any):
+    def __init__(self, x: torch.Tensor, weight: torch.Tensor, added: str, more: Any, transposed: bool):
         self.plan = None
         a = rows_of(x)
         if a.device.type != "cuda" or a.dtype not in _device.TYPES or 0 in (*a.shape, *weight.shape):
             return
         if a.dtype == torch.float32 and not may_split():
             return
-        keys = problem_of(a.shape, a.stride(), weight.shape, weight.stride(), _device.TYPES[a.dtype], True, added, more)
+        keys = problem_of(a.shape, a.stride(), weight.shape, weight.stride(), _device.TYPES[a.dtype], transposed, added, more)
         ROUTES.record("gemm", keys, a.device)
         if a.data_ptr() == x.data_ptr() and layout(a.shape, a.stride()) and layout(weight.shape, weight.stride()):
-            self.plan = _device.plan_for("gemm", keys, 5 if more else 4 if added == "residual" else 3, a.device)
+            self.plan = _device.plan_for("gemm", keys, 5 if "rotary" in keys else 4 if "bias" in keys or "ldd" in keys else 3, a.device)
 
 
-def _fused_route(x: torch.Tensor, weight: torch.Tensor, added: str, more: Any = ()) -> Any:
-    key = ("fused", added, more, x.shape, x.stride(), x.dtype, x.device, weight.shape, weight.stride(), weight.dtype, weight.device)
+def fused_route(x: torch.Tensor, weight: torch.Tensor, added: str, more: Any = (), transposed: bool = True) -> Any:
+    """The kernel of a product with more, or None. `transposed`: the weight is n x k."""
+    key = ("fused", added, more, transposed, x.shape, x.stride(), x.dtype, x.device, weight.shape, weight.stride(), weight.dtype, weight.device)
     if x.dtype is torch.float32:
         key = (*key, may_split())
     route = ROUTES.get(key)
     if route is None:
-        check_operands("linear" if added == "residual" else "rotary_linear" if more else "gated_linear", x, weight, None, True)
+        what = "linear" if added == "residual" else "gated_linear" if added else "rotary_linear"
+        check_operands(what, x, weight, None, transposed)
         try:
-            ROUTES[key] = route = Fused(x, weight, added, more)
+            ROUTES[key] = route = Fused(x, weight, added, more, transposed)
         except LookupError:
             return None
     return route.plan
+
+
+def is_recording() -> bool:
+    return ROUTES.recorded is not None
 
 
 def _plain(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -307,14 +314,14 @@ def _plain(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return _linear(x, weight, None) if ROUTES.recorded is None else torch.nn.functional.linear(x, weight)
 
 
-def _start_fused(plan: Any, addresses: "list[int]") -> bool:
+def start_fused(plan: Any, addresses: "list[int]") -> bool:
     if any(address & 15 for address in addresses):
         return False
     plan(*addresses)
     return True
 
 
-def _check_residual(x: torch.Tensor, weight: torch.Tensor, residual: torch.Tensor) -> None:
+def check_residual(x: torch.Tensor, weight: torch.Tensor, residual: torch.Tensor) -> None:
     if residual.shape != (*x.shape[:-1], weight.shape[0]) or residual.dtype != x.dtype or residual.device != x.device:
         raise UsageError(
             f"tilewright.torch.linear: residual must be like the result, {[*x.shape[:-1], weight.shape[0]]} of {x.dtype} "
@@ -323,18 +330,18 @@ def _check_residual(x: torch.Tensor, weight: torch.Tensor, residual: torch.Tenso
 
 
 def _linear_add(x: torch.Tensor, weight: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
-    plan = _fused_route(x, weight, "residual")
-    _check_residual(x, weight, residual)
+    plan = fused_route(x, weight, "residual")
+    check_residual(x, weight, residual)
     if plan:
         more, out = residual.contiguous(), x.new_empty((*x.shape[:-1], weight.shape[0]))
-        if _start_fused(plan, [_data(x), _data(weight), _data(more), _data(out)]):
+        if start_fused(plan, [_data(x), _data(weight), _data(more), _data(out)]):
             return out
     return _plain(x, weight) + residual
 
 
 def _linear_add_fake(x, weight, residual):
     check_operands("linear", x, weight, None, True)
-    _check_residual(x, weight, residual)
+    check_residual(x, weight, residual)
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
@@ -356,10 +363,10 @@ def check_gated(x: torch.Tensor, weight: torch.Tensor, activation: str) -> None:
 
 def _gated_linear(x: torch.Tensor, weight: torch.Tensor, activation: str) -> torch.Tensor:
     check_gated(x, weight, activation)
-    plan = _fused_route(x, weight, activation)
+    plan = fused_route(x, weight, activation)
     if plan:
         out = x.new_empty((*x.shape[:-1], weight.shape[0] // 2))
-        if _start_fused(plan, [_data(x), _data(weight), _data(out)]):
+        if start_fused(plan, [_data(x), _data(weight), _data(out)]):
             return out
     return gate_by_pytorch(_plain(x, weight), activation)
 
@@ -405,6 +412,9 @@ direct_linear_add = Direct(_linear_add, _linear_add_setup, _linear_add_backward)
 direct_gated_linear = Direct(_gated_linear, _gated_setup, _gated_backward)
 
 
+linear_kernel, linear_add_kernel = _linear, _linear_add  # without the dispatcher
+
+
 # ---- a product whose heads are rotated ----
 
 
@@ -438,10 +448,10 @@ def _checked_rotary_linear(x, weight, cos, sin, heads, interleaved):
 
 
 def _rotary_linear(x, weight, cos, sin, heads, interleaved):
-    plan = _fused_route(x, weight, "", rotary_keys(cos, heads, interleaved))
+    plan = fused_route(x, weight, "", rotary_keys(cos, heads, interleaved))
     if plan:
         out, cos, sin = x.new_empty((*x.shape[:-1], weight.shape[0])), cos.contiguous(), sin.contiguous()
-        if _start_fused(plan, [_data(t) for t in (x, weight, cos, sin, out)]):
+        if start_fused(plan, [_data(t) for t in (x, weight, cos, sin, out)]):
             return out
     return rotary_linear_by_pytorch(x, weight, cos, sin, heads, interleaved)
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Optional, Sequence
 import torch
 
 from .._library import Error, FailedError, lib
-from . import _attention, _cached, _contest, _conv, _device, _elementwise, _gate, _gemm, _packed, _pool, _reduce, _rows
+from . import _attention, _cached, _contest, _conv, _device, _elementwise, _gate, _gemm, _mlp, _packed, _pool, _reduce, _rows
 from ._modules import replaced
 from ._routes import forget, recording
 
@@ -107,6 +107,14 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         x, weight = new(keys["m"] // s, s, keys["k"]), new(keys["n"], keys["k"])
         how = angles.cos().to(dtype), angles.sin().to(dtype), keys["heads"], get("rotary") == "interleaved"
         return (lambda: _gemm.rotary_linear_by_pytorch(x, weight, *how)), (lambda: _gemm.rotary_linear(x, weight, *how))
+    if op == "gemm" and get("glu_pass", "forward") != "forward":
+        m, mlp, k = (keys[size] for size in "mnk")
+        name = next(name for name, act in _gate.NAMES.items() if act == get("glu"))
+        if get("glu_pass") == "sums":
+            x, weight = new(m, k), new(2 * mlp, k)
+            return (lambda: _mlp.sums_by_pytorch(x, weight, name)), (lambda: _mlp.gated_sums(x, weight, name))
+        g, weight, kept = new(m, k), new(k, mlp), new(m, 3 * mlp)
+        return (lambda: _mlp.gradient_by_pytorch(g, weight, kept, name)), (lambda: _mlp.gated_sums_backward(g, weight, kept, name))
     if op == "gemm" and (get("glu") or get("bias") == "full"):
         x, weight = _matrix(keys["m"], keys["k"], False, get("lda", 0), dtype, device), new((2 if get("glu") else 1) * keys["n"], keys["k"])
         if get("glu"):
@@ -274,7 +282,7 @@ def _groups(calls: Sequence[Call]) -> "list[list[Call]]":
     that may save most in each second of their search come first, and of those that may save nothing the longest."""
     found: "dict[Any, list[Call]]" = {}
     for call in sorted(calls, key=_is_backward):
-        found.setdefault((call.op, *((key, value) for key, value in call.keys.items() if key != "pass")), []).append(call)
+        found.setdefault((call.op, *sorted(_forward_keys(call).items())), []).append(call)
     return sorted(found.values(), key=lambda group: (-_saving(group) / _search_seconds(group), -sum(call.count * call.pytorch for call in group)))
 
 
@@ -303,7 +311,14 @@ def _fits_a_graph(op: str, keys: "dict[str, Any]") -> bool:
 
 
 def _is_backward(call: Call) -> bool:
-    return call.keys.get("pass") == "backward"
+    return "backward" in (call.keys.get("pass"), call.keys.get("glu_pass"))
+
+
+def _forward_keys(call: Call) -> "dict[str, Any]":
+    """Of the forward pass of the problem."""
+    if call.keys.get("glu_pass") == "backward":
+        return _mlp.forward_keys(call.keys)
+    return {key: value for key, value in call.keys.items() if key != "pass"}
 
 
 def _operands(op: str, keys: "dict[str, Any]") -> int:
@@ -326,7 +341,7 @@ def _is_known(call: Call) -> bool:
 
 def _has_forward(call: Call) -> bool:
     """A kernel of the backward pass is used with that of the forward pass alone, whose results attention's reads."""
-    return _device.has_kernel(call.op, {key: value for key, value in call.keys.items() if key != "pass"})
+    return _device.has_kernel(call.op, _forward_keys(call))
 
 
 def compare(call: Call) -> None:
