@@ -13,9 +13,12 @@
  * span=1. In group normalization a row has all pixels of some channels, and `span` pixels share a weight. With affine=0 there
  * is neither weight nor bias.
  *
+ * With quantize=e4m3, y[i][j] is the nearest e4m3 of the result divided by scales[i], the largest magnitude of the row's
+ * results over 448, or 1 if all are 0: the operands of a product with scales=row.
+ *
  * The C parameters of a kernel are dense.
  * Inputs: x [rows][cols], [residual [rows][cols],] [weight [groups cols / span],] [bias like weight,] [seed [2],].
- * Outputs: y [rows][cols], [sum [rows][cols]]. Residual and sum (the rows r) belong to
+ * Outputs: y [rows][cols], [scales [rows] of f32,] [sum [rows][cols]]. Residual and sum (the rows r) belong to
  * residual=1, bias to norm=layer, seed (of i32) to dropout > 0. All other operands have type a.
  *
  * With inner > 1, x and y are [rows][cols][inner] in memory: the elements of a vector are `inner` apart, as channels before
@@ -50,7 +53,9 @@ static const tw_key keys[] = {
                "rows that have weights of their own; row i has the weights of row i % groups"),
     TW_INT_KEY("span", "1", 1, 1 << 24, "neighbours in a row that share a weight"),
     TW_INT_KEY("inner", "1", 1, 1 << 30, "elements from one element of a vector to the next; x is rows x cols x inner"),
-    TW_TYPE_KEY("a", "", "element type of every operand except seed: f32, f16 or bf16"),
+    TW_CHOICE_KEY("quantize", "none", "none|e4m3",
+                  "type of y; e4m3: divided by a scale for each row, which is a second output"),
+    TW_TYPE_KEY("a", "", "element type of every operand except seed and quantized results: f32, f16 or bf16"),
 };
 
 /* Operands by position; absent ones are -1. */
@@ -60,7 +65,7 @@ typedef struct layernorm {
   double dropout, eps;
   tw_norm norm;
   tw_type type;
-  int x, residual, weight, bias, seed, y, sum, n;
+  int x, residual, weight, bias, seed, y, scales, sum, n;
 } layernorm;
 
 static layernorm layernorm_of(const tw_problem *p) {
@@ -81,6 +86,7 @@ static layernorm layernorm_of(const tw_problem *p) {
   l.bias = l.norm != TW_NORM_LAYER || !affine ? -1 : l.n++;
   l.seed = l.dropout > 0 ? l.n++ : -1;
   l.y = l.n++;
+  l.scales = tw_problem_int(p, "quantize") ? l.n++ : -1;
   l.sum = residual ? l.n++ : -1;
   return l;
 }
@@ -102,6 +108,7 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
     return tw_fail(error, TW_USAGE,
                    "inner=%lld requires groups=1, span=1, residual=0 and dropout=0; remove these keys or inner",
                    (long long)l.inner);
+  if (l.inner > 1 && l.scales >= 0) return tw_fail(error, TW_USAGE, "quantize=e4m3 requires inner=1; transpose x");
   if ((double)l.rows * (double)l.columns * (double)l.inner > 0x1p40)
     return tw_fail(error, TW_USAGE, "rows times cols times inner must be at most 2^40; choose smaller ones");
   if (l.weight < 0 && (l.groups > 1 || l.span > 1))
@@ -132,6 +139,11 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   if (l.bias >= 0) out[l.bias] = tw_operand_dense("bias", l.type, 1, row);
   if (l.seed >= 0) out[l.seed] = tw_operand_dense("seed", TW_I32, 1, (int64_t[]){2});
   out[l.y] = vectors("y", &l);
+  if (l.scales >= 0) {
+    out[l.y].type = TW_E4M3;
+    out[l.scales] = tw_operand_dense("scales", TW_F32, 2, (int64_t[]){l.rows, 1});
+    out[l.scales].is_output = true;
+  }
   out[l.y].is_output = true;
   if (l.residual >= 0) {
     out[l.residual] = vectors("residual", &l);
@@ -174,8 +186,11 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
 typedef struct job {
   layernorm l;
   void *const *buffer;
-  bool of_sum; /* rows of the sum are wanted, not rows of y */
+  bool of_sum, of_scales; /* rows of the sum are wanted, or scales, not rows of y */
 } job;
+
+/* The largest finite e4m3; half of its relative and of its smallest step. */
+static const double E4M3_LARGEST = 448, E4M3_UNIT = 0x1p-4, E4M3_LEAST = 0x1p-10;
 
 static bool keeps(const job *j, int64_t row, int64_t column) {
   if (j->l.seed < 0) return true;
@@ -237,8 +252,8 @@ static moments moments_of(const layernorm *l, const double *r, const double *off
   return m;
 }
 
-/* y may be computed from the stored sum or from the exact one: the sum's rounding counts, if there is a sum. Then the
- * deviation, its reciprocal square root and the products are rounded: 8 u of z, 4 u of the result. */
+/* Results in binary32. y may be computed from the stored sum or from the exact one: the sum's rounding counts, if there
+ * is a sum. Then the deviation, its reciprocal square root and the products are rounded: 8 u of z, 4 u of the result. */
 static void finish(const job *j, const moments *m, const double *r, const double *off, int64_t row, int64_t first,
                    int64_t count, double *value, double *bound) {
   const layernorm *l = &j->l;
@@ -249,8 +264,34 @@ static void finish(const job *j, const moments *m, const double *r, const double
     const double z = (r[first + i] - m->mean) / m->divisor;
     const double z_off = (off[first + i] + m->mean_off) / m->divisor + fabs(z) * (m->relative + 8 * TW_U32);
     value[i] = z * weight + bias;
-    bound[i] = tw_store_error(
-        l->type, value[i], fabs(weight) * z_off + 4 * TW_U32 * (fabs(z * weight) + fabs(bias)) + tw_least_real(TW_F32));
+    bound[i] = fabs(weight) * z_off + 4 * TW_U32 * (fabs(z * weight) + fabs(bias)) + tw_least_real(TW_F32);
+  }
+}
+
+/* The scale of a row's results, and its error. */
+static void scale_of(const double *result, const double *off, int64_t columns, double *scale, double *scale_off) {
+  double largest = 0, most = 0;
+  for (int64_t i = 0; i < columns; i++) {
+    largest = fmax(largest, fabs(result[i]));
+    most = fmax(most, fabs(result[i]) + off[i]);
+  }
+  *scale = largest > 0 ? largest / E4M3_LARGEST : 1;
+  *scale_off = largest > 0 ? (most - largest) / E4M3_LARGEST + 4 * TW_U32 * *scale : 0;
+}
+
+/* Rounds results to the type of y; `all` has the results of the whole row, if y is quantized. */
+static void store(const layernorm *l, const double *all, const double *all_off, int64_t count, double *value,
+                  double *bound) {
+  double scale = 1, scale_off = 0;
+  if (l->scales >= 0) scale_of(all, all_off, l->columns, &scale, &scale_off);
+  for (int64_t i = 0; i < count; i++) {
+    if (l->scales < 0) {
+      bound[i] = tw_store_error(l->type, value[i], bound[i]);
+      continue;
+    }
+    const double off = (bound[i] + fabs(value[i]) * (scale_off / scale + 4 * TW_U32)) / scale;
+    value[i] /= scale;
+    bound[i] = off + E4M3_UNIT * (fabs(value[i]) + off) + E4M3_LEAST;
   }
 }
 
@@ -274,7 +315,12 @@ static bool make_row(const void *context, int64_t row, int64_t first, int64_t co
     if (l->sum >= 0) off[i] = tw_store_error(l->type, r[i], off[i]);
   }
   const moments m = moments_of(l, r, off);
-  finish(j, &m, r, off, row, first, count, value, bound);
+  if (!j->of_scales) finish(j, &m, r, off, row, first, count, value, bound);
+  if (l->scales >= 0) finish(j, &m, r, off, row, 0, l->columns, r, off); /* in place: an element needs only itself */
+  if (j->of_scales)
+    scale_of(r, off, l->columns, value, bound);
+  else
+    store(l, r, off, count, value, bound);
   free(r);
   return true;
 }
@@ -283,6 +329,7 @@ static tw_status exact(const tw_problem *p, void *const buffers[], size_t operan
                        double value[], double bound[], int threads, tw_error *error) {
   job j = {.l = layernorm_of(p), .buffer = buffers};
   j.of_sum = (int)operand == j.l.sum;
+  j.of_scales = (int)operand == j.l.scales;
   return tw_exact_rows(make_row, &j, n, place, value, bound, threads, error);
 }
 

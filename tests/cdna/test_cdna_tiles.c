@@ -306,6 +306,7 @@ static void rows_are_right(void **state) {
   static const sample all[] = {
       {"cdna4", "layernorm rows=5 cols=1032 dropout=0.25 residual=1", "row warps=2"},
       {"cdna3", "layernorm rows=3 cols=2048 norm=rms a=f32", "row warps=4;block rows=1;streaming"},
+      {"cdna4", "layernorm rows=3 cols=1032 norm=rms quantize=e4m3 a=bf16", "row warps=2"},
       {"cdna4", "layernorm rows=2 cols=70 inner=84 a=bf16", "row warps=16;block rows=1"},
       {"cdna3", "layernorm rows=2 cols=33 inner=75 norm=l2 affine=0 a=f16", "row warps=4;streaming"},
       {"cdna4", "softmax rows=7 cols=520 a=f16", ""},

@@ -85,6 +85,8 @@ static const kernel_case cases[] = {
     {"a100-sxm", "layernorm rows=4 cols=1001 norm=l2 affine=0 a=bf16", "split_row blocks=3;threads 32;chunks 16"},
     {"a100-sxm", "layernorm rows=2 cols=1001 a=f16", "split_row blocks=1;threads 64;lag 1"},
     {"a100-sxm", "layernorm rows=6 cols=1216 groups=3 span=304 norm=rms a=bf16", "split_row blocks=2;threads 64;lag 4"},
+    {"a100-sxm", "layernorm rows=5 cols=1000 norm=rms quantize=e4m3 a=bf16", "row warps=2"},
+    {"a100-sxm", "layernorm rows=9 cols=516 residual=1 quantize=e4m3 a=f32", "row warps=1;block rows=4"},
     {"a100-sxm", "layernorm rows=2 cols=30 inner=140 norm=rms affine=0 a=f32", "row warps=4;block rows=2"},
     {"a100-sxm", "layernorm rows=3 cols=16 inner=36 a=f32", "row warps=1;block rows=1"},
     {"a100-sxm", "layernorm rows=2 cols=50 inner=88 a=bf16", "row warps=8;streaming"},

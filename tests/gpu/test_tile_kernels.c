@@ -224,6 +224,7 @@ static void what_cannot_be_is_refused(void **state) {
   refused("conv2d n=1 c=3 h=9 w=9 k=8 r=3 s=3 pool=2 a=f16 b=f16 out=f32 acc=f32", "tile x=8 y=8 n=32", "pooling");
   refused("softmax rows=1 cols=3 a=f32", "row warps=1", "16 bytes");
   refused("layernorm rows=4 cols=4096 affine=0 a=bf16", "row warps=4", "do not support affine=0");
+  refused("layernorm rows=4 cols=64 quantize=e4m3 a=f32", "split_row blocks=2", "does not support quantize");
   refused("layernorm rows=4 cols=64 inner=4 a=f32", "split_row blocks=2", "does not support inner");
   refused("layernorm rows=4 cols=64 inner=4 a=f32", "row warps=2", "128 elements per thread exceed its registers");
   refused("layernorm rows=4 cols=128 inner=8 a=bf16", "row warps=16;block rows=2", "exceed the registers of a block");

@@ -97,15 +97,17 @@ typedef enum kernel_plan {
   NO_RESIDUAL,
   OTHER_NORM,
   NO_EPS,
-  NO_BIAS
+  NO_BIAS,
+  CUT,        /* quantized results are rounded towards 0 */
+  SMALL_SCALE /* the largest result is 240, as in another type of 8 bits */
 } kernel_plan;
 
 typedef struct places {
-  int x, residual, weight, bias, seed, y, sum;
+  int x, residual, weight, bias, seed, y, scales, sum;
 } places;
 
 static places places_of(const op_run *r) {
-  places p = {-1, -1, -1, -1, -1, -1, -1};
+  places p = {-1, -1, -1, -1, -1, -1, -1, -1};
   for (size_t i = 0; i < r->data.n_operands; i++) {
     const char *name = r->data.operand[i].name;
     int *of = !strcmp(name, "x")          ? &p.x
@@ -114,6 +116,7 @@ static places places_of(const op_run *r) {
               : !strcmp(name, "bias")     ? &p.bias
               : !strcmp(name, "seed")     ? &p.seed
               : !strcmp(name, "y")        ? &p.y
+              : !strcmp(name, "scales")   ? &p.scales
                                           : &p.sum;
     *of = (int)i;
   }
@@ -131,6 +134,13 @@ static float sum_of(const op_run *r, const places *p, int64_t row, int64_t colum
     x = !keep ? 0 : plan == NO_SCALE ? x : x * (1 / (1 - dropout));
   }
   return p->residual >= 0 && plan != NO_RESIDUAL ? x + (float)op_get(r, (size_t)p->residual, at) : x;
+}
+
+/* Towards 0, with three bits after the first. */
+static float cut(float x) {
+  int exponent;
+  const float m = frexpf(x, &exponent);
+  return ldexpf(truncf(m * 16), exponent - 4);
 }
 
 /* A kernel in binary32, with one error or another. */
@@ -156,10 +166,18 @@ static void normalize(const op_run *r, kernel_plan plan) {
       for (int64_t j = 0; j < n; j++) variance += (row[j] - mean) * (row[j] - mean);
       variance /= (float)n;
     }
+    float largest = 0;
     for (int64_t j = 0; j < n; j++) {
       const float weight = (float)op_get(r, (size_t)p.weight, j),
                   bias = p.bias >= 0 && plan != NO_BIAS ? (float)op_get(r, (size_t)p.bias, j) : 0;
-      op_put(r, (size_t)p.y, i * n + j, (double)((row[j] - mean) * (1 / sqrtf(variance + eps)) * weight + bias));
+      row[j] = (row[j] - mean) * (1 / sqrtf(variance + eps)) * weight + bias;
+      largest = fmaxf(largest, fabsf(row[j]));
+    }
+    const float scale = largest > 0 ? largest / (plan == SMALL_SCALE ? 240 : 448) : 1;
+    if (p.scales >= 0) op_put(r, (size_t)p.scales, i, (double)scale);
+    for (int64_t j = 0; j < n; j++) {
+      const float y = p.scales >= 0 ? row[j] / scale : row[j];
+      op_put(r, (size_t)p.y, i * n + j, (double)(p.scales >= 0 && plan == CUT ? cut(y) : y));
     }
   }
   free(row);
@@ -180,11 +198,15 @@ static void honest_kernels_pass_and_wrong_ones_do_not(void **state) {
       {"layernorm rows=30 cols=777 residual=1 norm=rms a=f16", 1 << NO_RESIDUAL | 1 << OTHER_NORM | 1 << NO_EPS},
       {"layernorm rows=30 cols=64 dropout=0.5 norm=rms a=bf16",
        1 << NO_DROPOUT | 1 << NO_SCALE | 1 << OTHER_MASK | 1 << OTHER_NORM | 1 << NO_EPS},
+      {"layernorm rows=30 cols=777 norm=rms quantize=e4m3 a=bf16",
+       1 << OTHER_NORM | 1 << NO_EPS | 1 << CUT | 1 << SMALL_SCALE},
+      {"layernorm rows=30 cols=130 residual=1 quantize=e4m3 a=f32",
+       1 << NO_RESIDUAL | 1 << OTHER_NORM | 1 << NO_EPS | 1 << NO_BIAS | 1 << CUT | 1 << SMALL_SCALE},
   };
   for (size_t t = 0; t < sizeof cases / sizeof *cases; t++) {
     op_run r;
     op_run_make(&r, cases[t].text, 3);
-    for (int i = RIGHT; i <= NO_BIAS; i++) {
+    for (int i = RIGHT; i <= SMALL_SCALE; i++) {
       tw_error error = {0};
       normalize(&r, (kernel_plan)i);
       const bool right = r.problem.op->compare(&r.problem, r.data.buffer, r.actual, &error) == TW_OK;

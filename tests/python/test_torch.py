@@ -254,6 +254,21 @@ class Products(unittest.TestCase):
         calls = [twt.Call("gemm", keys, 1, 1.0) for keys in (backward, forward)]
         self.assertEqual([[call.keys for call in group] for group in _tune._groups(calls)], [[forward, backward]])
 
+    def test_quantized_rms_norm(self):
+        """Values times scales are the norm, within half a step of e4m3; the largest of each row is 448. Rows of zeros have the scale 1."""
+        x, weight = torch.randn(3, 5, 64), torch.randn(64)
+        if _rows.E4M3 is None:
+            with self.assertRaisesRegex(tw.UsageError, "torch.float8_e4m3fn is missing in PyTorch"):
+                twt.quantized_rms_norm(x, weight)
+            return
+        x[1] = 0
+        y, scales = twt.quantized_rms_norm(x, weight)
+        self.assertEqual((y.shape, scales.shape, y.dtype), (x.shape, (3, 5, 1), torch.float8_e4m3fn))
+        expected = twt.rms_norm(x, 64, weight, 1e-5)
+        self.assertTrue(((y.float() * scales - expected).abs() <= expected.abs() / 16 + scales / 1024).all())
+        self.assertTrue((y.float().abs().amax(-1)[0] == 448).all())
+        self.assertTrue((scales[1] == 1).all() and (y[1].float() == 0).all())
+
     def test_rotary_linear(self):
         """Queries and keys of one projection are turned, values are not; with gradients and without, as one operator and as two."""
         for dtype in (torch.float32, torch.float64):
@@ -1291,7 +1306,7 @@ class References(unittest.TestCase):
         "rotary": dict(interleaved=0, transposed=0),
         "gate": dict(act="silu"),
         "attention": dict(causal=0, window=0, softcap=0, scale=0),
-        "layernorm": dict(dropout=0, norm="layer", eps=1e-5, groups=1, span=1, inner=1),
+        "layernorm": dict(dropout=0, norm="layer", quantize="none", eps=1e-5, groups=1, span=1, inner=1),
         "conv2d": dict(stride=1, pad=0, pool=0, pool_stride=0, pool_pad=0, relu=0, scale=1.0, weight_layout="rsck", image_layout="nhwc"),
         "conv3d": dict(stride=1, pad=0, relu=0, scale=1.0, weight_layout="trsck", image_layout="ndhwc"),
     }

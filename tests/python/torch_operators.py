@@ -61,6 +61,7 @@ def without_gradients(device, dtype):
         (_cached.cached_attention, (new(2, 4, 4, 8), new(2, 16, 2, 8), new(2, 16, 2, 8), lengths, None, True, 0.3, 0, 0.0)),
         (_cached.varlen_operator, (new(16, 4, 8), new(16, 2, 8), new(16, 2, 8), starts, 11, True, 0.3, 0, 0.0)),
         *((_reduce.operation, (new(3, 4, 5), None, f, "x", 1, 1)) for f in ("argmax", "argmin")),
+        *([(_rows.quantized_rms_norm, (new(4, 16), new(16), 1e-5))] if _rows.E4M3 else []),
     )
 
 

@@ -93,7 +93,7 @@ static void what_does_not_fit_is_named(void **state) {
   static const struct {
     const char *problem, *step, *expected;
   } cases[] = {
-      {"layernorm rows=128 cols=100 residual=1", NULL, "unsupported residual=1"},
+      {"layernorm rows=128 cols=100 residual=1", NULL, "unsupported residual or quantize"},
       {"layernorm rows=128 cols=100 affine=0", NULL, "unsupported affine=0"},
       {"layernorm rows=128 cols=100 inner=2", NULL, "span or inner"},
       {"softmax rows=128 cols=100 log=1", NULL, "unsupported log=1"},

@@ -11,7 +11,7 @@ except ImportError as _error:
 
 from ._cached import attention, varlen_attention
 from ._elementwise import elementwise
-from ._functions import bmm, cumsum, gated_linear, gated_mlp, group_norm, layer_norm, linear, log_softmax, matmul, normalize, rms_norm, rotary, rotary_linear, scaled_dot_product_attention, softmax
+from ._functions import bmm, cumsum, gated_linear, gated_mlp, group_norm, layer_norm, linear, log_softmax, matmul, normalize, quantized_rms_norm, rms_norm, rotary, rotary_linear, scaled_dot_product_attention, softmax
 from ._modules import LayerNorm, Linear, PackedLinear, RMSNorm, Softmax, replace, replaced, restore
 from ._pool import pool
 from ._reduce import reduce
@@ -42,6 +42,7 @@ __all__ = [
     "matmul",
     "normalize",
     "pool",
+    "quantized_rms_norm",
     "reduce",
     "replace",
     "replaced",

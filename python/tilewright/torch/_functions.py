@@ -135,6 +135,15 @@ def rms_norm(
     return (_rows.direct_rms_norm if direct else _rows.rms_norm)(x, weight, eps)
 
 
+def quantized_rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-5) -> "tuple[torch.Tensor, torch.Tensor]":
+    """rms_norm over the last dimension, as e4m3 times a scale of float32 for each row: the largest magnitude of the row's results over 448.
+    For products of e4m3, as torch._scaled_mm. Without gradients."""
+    if is_traced(x):  # PyTorch's compiler fuses norms
+        _rows.check_quantized(x, weight)
+        return _rows.quantized_rms_norm_by_pytorch(x, weight, eps)
+    return _rows.quantized_rms_norm(x.detach(), weight.detach(), eps)
+
+
 def normalize(x: torch.Tensor, f: str = "l2", eps: float = 0.0, dim: int = -1) -> torch.Tensor:
     """x over a norm along a dimension. f: l2, sqrt(sum of squares + eps); rms, sqrt(mean of squares + eps), with eps above 0; or abs, the mean
     magnitude + eps. Kernels are for the last dimension, and for others of up to 512 elements."""

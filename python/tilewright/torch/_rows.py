@@ -169,6 +169,46 @@ rms_norm = operator(
 direct_rms_norm = Direct(_rms_norm, **_of_rms_norm)
 
 
+# ---- RMS normalization to e4m3, without gradients ----
+
+E4M3 = getattr(torch, "float8_e4m3fn", None)  #: from PyTorch 2.1 on
+
+
+def check_quantized(x: torch.Tensor, weight: torch.Tensor) -> None:
+    if E4M3 is None:
+        raise UsageError(f"tilewright.torch.quantized_rms_norm: torch.float8_e4m3fn is missing in PyTorch {torch.__version__}; use PyTorch 2.1 or later")
+    check_weights("quantized_rms_norm", x, weight)
+
+
+def quantized_rms_norm_by_pytorch(x: torch.Tensor, weight: torch.Tensor, eps: float) -> "tuple[torch.Tensor, torch.Tensor]":
+    wide = x.float()
+    normal = wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt() * weight.float()
+    scales = normal.abs().amax(-1, keepdim=True) / 448
+    scales = torch.where(scales > 0, scales, torch.ones_like(scales))
+    return (normal / scales).to(E4M3), scales
+
+
+def _quantized_rms_norm(x, weight, eps):
+    check_quantized(x, weight)
+    key = ("quantized_rms_norm", x.shape, x.dtype, x.device, eps)
+    plan = planned(key, "layernorm", 4, x, lambda: dict(_size(x), norm="rms", eps=eps, quantize="e4m3"))
+    if not plan:
+        return quantized_rms_norm_by_pytorch(x, weight, eps)
+    out, scales = _quantized_rms_norm_fake(x, weight, eps)
+    start(plan, x.contiguous(), weight.contiguous(), out, scales)
+    return out, scales
+
+
+def _quantized_rms_norm_fake(x, weight, eps):
+    check_quantized(x, weight)
+    return x.new_empty(x.shape, dtype=E4M3), x.new_empty((*x.shape[:-1], 1), dtype=torch.float32)
+
+
+quantized_rms_norm = operator(
+    "quantized_rms_norm(Tensor x, Tensor weight, float eps) -> (Tensor, Tensor)", _quantized_rms_norm, _quantized_rms_norm_fake
+)
+
+
 # ---- division by a norm ----
 
 #: By name of the norm, PyTorch's formula over a dimension.

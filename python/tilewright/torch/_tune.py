@@ -141,6 +141,8 @@ def pair(op: str, keys: "dict[str, Any]", device: Any = "cuda") -> "tuple[Callab
         return (lambda: _rows.group_norm_by_pytorch(x, *how)), (lambda: _rows.group_norm(x, *how))
     if op == "layernorm":
         x, weight, bias, eps = new(keys["rows"], keys["cols"]), new(keys["cols"]), new(keys["cols"]), keys["eps"]
+        if get("quantize"):
+            return (lambda: _rows.quantized_rms_norm_by_pytorch(x, weight, eps)), (lambda: _rows.quantized_rms_norm(x, weight, eps))
         if get("norm") == "rms":
             return (lambda: _rows.rms_norm_by_pytorch(x, weight, eps)), (lambda: _rows.rms_norm(x, weight, eps))
         theirs = lambda: torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, eps)  # noqa: E731

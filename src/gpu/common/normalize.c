@@ -118,6 +118,7 @@ static tw_status write_layernorm(const tw_tile_machine *machine, const tw_proble
   tw_slots_flag(&s, "weight", tw_problem_int(p, "affine"));
   tw_slots_flag(&s, "bias", norm == TW_NORM_LAYER && tw_problem_int(p, "affine"));
   tw_slots_flag(&s, "dropout", dropout > 0);
+  tw_slots_flag(&s, "quantize", tw_problem_int(p, "quantize"));
   tw_slots_flag(&s, "ragged_or_dropout", dropout > 0 || is_ragged(&l, plan));
   tw_slots_number(&s, "threshold", (unsigned)(dropout * 0x1p32));
   tw_slots_number(&s, "inner", l.inner);

@@ -29,6 +29,8 @@ static tw_status supports(const tw_tile_machine *machine, const tw_problem *p, t
                (long long)tw_problem_int(p, "span"), count);
   TW_REJECT_IF(!is_softmax(p) && (tw_problem_int(p, "residual") || tw_problem_real(p, "dropout") > 0),
                "split_row does not support residual and dropout; use 'row warps=4'");
+  TW_REJECT_IF(!is_softmax(p) && tw_problem_int(p, "quantize"),
+               "split_row does not support quantize; use 'row warps=4'");
   TW_REJECT_IF(!is_softmax(p) && tw_problem_int(p, "inner") > 1, "split_row does not support inner; use 'row warps=4'");
   return TW_OK;
 }

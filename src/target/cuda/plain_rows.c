@@ -26,8 +26,9 @@ static void set_layernorm(tw_slots *s, const tw_problem *p) {
 }
 
 bool cuda_has_plain_rows(const tw_problem *p) {
-  return strcmp(p->op->name, "layernorm") == 0 || strcmp(p->op->name, "softmax") == 0 ||
-         strcmp(p->op->name, "elementwise") == 0 || strcmp(p->op->name, "reduce") == 0;
+  return (strcmp(p->op->name, "layernorm") == 0 && !tw_problem_int(p, "quantize")) ||
+         strcmp(p->op->name, "softmax") == 0 || strcmp(p->op->name, "elementwise") == 0 ||
+         strcmp(p->op->name, "reduce") == 0;
 }
 
 static tw_status plain_reduce(const tw_problem *p, char **source, tw_error *error) {

@@ -75,6 +75,17 @@ template <> struct packed<i8> {
   static TW_FN u16 of(i32 low, i32 high) { return (u16)(((u32)low & 0xffu) | ((u32)high & 0xffu) << 8); }
 };
 
+/* To nearest, ties to even; magnitudes above 448 become 448. */
+TW_FN u32 e4m3_of(float x) {
+  const float any = fmaxf(x, -x), size = any < 448.f ? any : 448.f;
+  const u32 bits = bits_of(size), normal = ((bits + 0x7ffffu + (bits >> 20 & 1u)) >> 20) - (120u << 3);
+  const u32 code = size < 0x1p-6f ? bits_of(size + 0x1p14f) & 15u : normal; /* steps of 2^-9 below 2^-6 */
+  return (bits_of(x) >> 24 & 0x80u) | (x == x ? code : 0x7fu);
+}
+template <> struct packed<e4m3> {
+  static TW_FN u16 of(float low, float high) { return (u16)(e4m3_of(low) | e4m3_of(high) << 8); }
+};
+
 /* One element as a number, and back. */
 TW_FN float number(float x) { return x; }
 TW_FN float number(bf16 x) { return float_of((u32)x.bits << 16); }

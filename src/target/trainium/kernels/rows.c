@@ -60,8 +60,9 @@ static void start(const trn_subject *s, void *out) {
 static tw_status legal(const trn_subject *s, const void *looked_at, tw_error *error) {
   const plan *p = looked_at;
   const int64_t cols = trn_key(s, "cols");
-  if (is_norm(s) && trn_key(s, "residual"))
-    return tw_fail(error, TW_USAGE, "unsupported residual=1: schedules on %s have one input", s->config->name);
+  if (is_norm(s) && (trn_key(s, "residual") || trn_key(s, "quantize")))
+    return tw_fail(error, TW_USAGE, "unsupported residual or quantize: schedules on %s have one input and one output",
+                   s->config->name);
   if (is_norm(s) && tw_problem_real(s->problem, "dropout") > 0)
     return tw_fail(error, TW_USAGE, "unsupported dropout: schedules on %s require dropout=0", s->config->name);
   if (is_norm(s) &&
