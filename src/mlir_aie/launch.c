@@ -67,6 +67,9 @@ static void say(const xd_mlir_design *d, tw_raw_launch *l) {
   if (d->devices)
     snprintf(l->note + strlen(l->note), sizeof l->note - strlen(l->note), "; %d other device(s) are ignored",
              d->devices);
+  if (d->placed)
+    snprintf(l->note + strlen(l->note), sizeof l->note - strlen(l->note),
+             "; %d tile(s) were placed here, not by mlir-aie", d->placed);
   if (d->skipped)
     snprintf(l->note + strlen(l->note), sizeof l->note - strlen(l->note), "; %d trace op(s) are ignored", d->skipped);
 }

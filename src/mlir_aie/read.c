@@ -41,26 +41,34 @@ void xd_read_constant(xd_reader *r, xd_slice result) {
 
 /* ---- ops of a device ---- */
 
+void xd_define_tile(xd_reader *r, xd_slice name, xd_place t, int line) {
+  char label[32];
+  if (xd_going(r) && (t.column >= r->columns || t.row >= r->config->rows + 2))
+    xd_read_fail(r, line, "unknown tile (%d, %d): %s has columns 0 to %d and rows 0 to %d", t.column, t.row,
+                 r->design->device, r->columns - 1, r->config->rows + 1);
+  snprintf(label, sizeof label, "(%d,%d)", t.column, t.row);
+  xd_note_line(r, label, line);
+  xd_define(r, (xd_value){.name = name, .kind = XD_TILE_VALUE, .place = t});
+}
+
+void xd_read_tile_attributes(xd_reader *r, const char *op) {
+  xd_attributes a;
+  xd_read_attributes(r, &a);
+  xd_attribute_text(r, &a, "allocation_scheme");
+  xd_attribute_ignore(&a, "controller_id"); /* for packets of the control network */
+  xd_attributes_end(r, &a, op);
+}
+
 static void read_tile(xd_reader *r, xd_slice result) {
   const int line = r->token.line;
-  xd_attributes a;
   xd_place t;
   xd_read_expect(r, '(');
   t.column = (int)xd_read_number(r, 0, 1 << 20);
   xd_read_expect(r, ',');
   t.row = (int)xd_read_number(r, 0, 1 << 20);
   xd_read_expect(r, ')');
-  xd_read_attributes(r, &a);
-  xd_attribute_text(r, &a, "allocation_scheme");
-  xd_attribute_ignore(&a, "controller_id"); /* for packets of the control network */
-  xd_attributes_end(r, &a, "aie.tile");
-  if (xd_going(r) && (t.column >= r->columns || t.row >= r->config->rows + 2))
-    xd_read_fail(r, line, "unknown tile (%d, %d): %s has columns 0 to %d and rows 0 to %d", t.column, t.row,
-                 r->design->device, r->columns - 1, r->config->rows + 1);
-  char label[32];
-  snprintf(label, sizeof label, "(%d,%d)", t.column, t.row);
-  xd_note_line(r, label, line);
-  xd_define(r, (xd_value){.name = result, .kind = XD_TILE_VALUE, .place = t});
+  xd_read_tile_attributes(r, "aie.tile");
+  xd_define_tile(r, result, t, line);
 }
 
 /* func.func private @name(types) [-> ()] [attributes {link_with = "file.o"}] */
@@ -200,6 +208,8 @@ static void read_op(xd_reader *r) {
   if (read_explicit(r)) return;
   if (xd_read_take_word(r, "aie.tile"))
     read_tile(r, result);
+  else if (xd_read_take_word(r, "aie.logical_tile"))
+    xd_read_logical_tile(r, result);
   else if (xd_read_take_word(r, "func.func"))
     read_declaration(r);
   else if (xd_read_take_word(r, "aie.objectfifo"))
@@ -264,6 +274,7 @@ static void read_device(xd_reader *r) {
   xd_read_expect(r, ')');
   if (xd_read_at_kind(r, XD_TOKEN_SYMBOL)) xd_read_symbol(r);
   xd_read_expect(r, '{');
+  xd_place_tiles(r);
   while (xd_going(r) && !xd_read_at(r, '}')) {
     if (xd_read_at_kind(r, XD_TOKEN_END))
       xd_read_fail(r, r->token.line, "the text ends within the device: } is missing");
@@ -303,6 +314,7 @@ tw_status xd_mlir_read(const xd_config *c, const char *text, const xd_mlir_optio
   if (r.failed && r.status == TW_OK) r.status = tw_no_memory(error, NULL);
   free(r.values.at);
   free(r.declarations.at);
+  free(r.logical.at);
   free(r.fifos.at);
   free(r.tasks.at);
   free(r.configured.at);

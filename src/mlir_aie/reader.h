@@ -127,6 +127,13 @@ typedef struct xd_register_bd {
   int64_t words, offset, size[2], stride[3], iterations, iteration_stride;
 } xd_register_bd;
 
+/* aie.logical_tile: a tile whose coordinates may be missing in the text (-1 before place.c). */
+typedef struct xd_logical_tile {
+  xd_slice name;
+  xd_tile_kind kind;
+  xd_place place;
+} xd_logical_tile;
+
 typedef struct xd_reader {
   const xd_config *config;
   xd_mlir_options options;
@@ -143,6 +150,7 @@ typedef struct xd_reader {
   int op_line;  /* start of the current op */
   XD_LIST(xd_value) values;
   XD_LIST(xd_declaration) declarations;
+  XD_LIST(xd_logical_tile) logical;
   XD_LIST(xd_fifo_note) fifos;
   /* tasks in the order of the sequence; tasks that are configured and not yet started */
   XD_LIST(xd_pending) tasks, configured;
@@ -241,19 +249,23 @@ int xd_fifo_named(xd_reader *, xd_slice, int line);              /* -1, and fail
 const xd_declaration *xd_declaration_named(xd_reader *, xd_slice, int line);
 
 /* ---- ops; `result` may be empty ---- */
-void xd_read_constant(xd_reader *, xd_slice result); /* read.c: after arith.constant */
-void xd_read_fifo(xd_reader *);                      /* fifo.c: after aie.objectfifo */
-void xd_read_link(xd_reader *);                      /* after aie.objectfifo.link */
-void xd_read_core(xd_reader *, xd_slice result);     /* core.c: after aie.core */
-void xd_read_sequence(xd_reader *);                  /* sequence.c: after runtime_sequence */
-xd_place xd_read_tile_name(xd_reader *);             /* explicit.c: of a tile that is defined above */
-void xd_read_buffer(xd_reader *, xd_slice result);   /* read.c: after aie.buffer */
-void xd_skip_region(xd_reader *);                    /* grammar.c: skips from { to its } */
-void xd_read_lock(xd_reader *, xd_slice result);     /* after aie.lock */
-void xd_read_flow(xd_reader *);                      /* after aie.flow */
-void xd_read_packet_flow(xd_reader *);               /* after aie.packet_flow */
-void xd_read_allocation(xd_reader *);                /* after aie.shim_dma_allocation */
-void xd_read_dma(xd_reader *, xd_tile_kind);         /* program.c: after aie.mem, aie.memtile_dma */
+void xd_read_constant(xd_reader *, xd_slice result);                 /* read.c: after arith.constant */
+void xd_read_fifo(xd_reader *);                                      /* fifo.c: after aie.objectfifo */
+void xd_read_link(xd_reader *);                                      /* after aie.objectfifo.link */
+void xd_read_core(xd_reader *, xd_slice result);                     /* core.c: after aie.core */
+void xd_read_sequence(xd_reader *);                                  /* sequence.c: after runtime_sequence */
+void xd_define_tile(xd_reader *, xd_slice name, xd_place, int line); /* read.c: fails outside of the device */
+void xd_read_tile_attributes(xd_reader *, const char *op);
+void xd_place_tiles(xd_reader *);                        /* place.c: logical tiles of the text from the next token on */
+void xd_read_logical_tile(xd_reader *, xd_slice result); /* after aie.logical_tile */
+xd_place xd_read_tile_name(xd_reader *);                 /* explicit.c: of a tile that is defined above */
+void xd_read_buffer(xd_reader *, xd_slice result);       /* read.c: after aie.buffer */
+void xd_skip_region(xd_reader *);                        /* grammar.c: skips from { to its } */
+void xd_read_lock(xd_reader *, xd_slice result);         /* after aie.lock */
+void xd_read_flow(xd_reader *);                          /* after aie.flow */
+void xd_read_packet_flow(xd_reader *);                   /* after aie.packet_flow */
+void xd_read_allocation(xd_reader *);                    /* after aie.shim_dma_allocation */
+void xd_read_dma(xd_reader *, xd_tile_kind);             /* program.c: after aie.mem, aie.memtile_dma */
 typedef struct xd_lock_action {
   xd_lock_use use;
   bool releases, equal; /* equal: Acquire, which waits for exactly this value */

@@ -12,6 +12,30 @@ static void designs_of_others_are_correct(void **state) {
   if (run(matrix_vector, vector, 6, &error) != TW_OK) fail_msg("%s", error.text);
 }
 
+/* As IRON writes it: the reader places the tiles, around those that have coordinates. */
+static void tiles_without_coordinates_are_placed(void **state) {
+  static const char *const core[] = {"<CoreTile>(?, ?)", "<CoreTile>(?, 2)", "<CoreTile>(3, ?)", "<CoreTile>(0, 2)"};
+  tw_error error;
+  for (size_t i = 0; i < COUNT(core); i++) {
+    char tile[64];
+    snprintf(tile, sizeof tile, "aie.logical_tile%s", core[i]);
+    char *shim = replaced(one_core, "aie.tile(0, 0)", "aie.logical_tile<ShimNOCTile>(?, ?)"),
+         *memory = replaced(shim, "aie.tile(0, 1)", i & 1 ? "aie.logical_tile<MemTile>(?, 1)" : "aie.tile(0, 1)"),
+         *text = replaced(memory, "aie.tile(0, 2)", tile);
+    if (run_square(text, &error) != TW_OK) fail_msg("%s: %s", core[i], error.text);
+    free(shim), free(memory), free(text);
+  }
+  static const refusal list[] = {
+      {"aie.tile(0, 2)", "aie.logical_tile<CoreTile>(8, ?)", "no place for %tile: no tile of its kind", NULL},
+      {"aie.tile(0, 2)", "aie.logical_tile<CoreTile>(0, 1)", "no place for %tile: no tile of its kind", NULL},
+      {"aie.tile(0, 2)", "aie.logical_tile<CoreTile>(0, 99)", "unknown tile (0, 63)", NULL},
+      {"aie.tile(0, 1)", "aie.logical_tile<MemTile>(?, 0)", "no place for %mem: no tile of its kind", NULL},
+      {"aie.tile(0, 0)", "aie.logical_tile<ShimPLTile>(?, ?)", "expected aie.logical_tile<CoreTile>", NULL},
+      {"aie.tile(0, 0)", "aie.logical_tile<ShimNOCTile>(?; ?)", "expected , (found \";\")", NULL},
+  };
+  for (size_t i = 0; i < COUNT(list); i++) expect_refusal(one_core, &list[i]);
+}
+
 /* ---- what is refused ---- */
 
 static void text_that_is_no_mlir_is_refused(void **state) {
@@ -339,6 +363,7 @@ static void loops_that_wait_for_nothing_are_short(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(designs_of_others_are_correct),
+      cmocka_unit_test(tiles_without_coordinates_are_placed),
       cmocka_unit_test(text_that_is_no_mlir_is_refused),
       cmocka_unit_test(run_time_parameters_turn_loops),
       cmocka_unit_test(what_is_not_taken_is_named),

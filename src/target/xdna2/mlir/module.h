@@ -30,6 +30,7 @@ typedef struct xd_mlir_design {
   bool runs;          /* the design has a runtime sequence */
   int devices;        /* number of other devices in the text, which are ignored */
   int skipped;        /* number of trace ops, which are not simulated */
+  int placed;         /* number of tiles without coordinates in the text */
   int unknown;        /* number of calls of functions of which only the time is known */
   XD_LIST(xd_mlir_line) lines;
 } xd_mlir_design;
