@@ -3,6 +3,7 @@
  * innermost function. */
 #include <dlfcn.h>
 #include <omp.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/pages.h"
@@ -29,6 +30,7 @@ typedef struct runner {
   size_t bytes, stride; /* bytes of the weights of a set */
   bool packs;
   uint64_t settings;    /* of all threads before the kernel was loaded */
+  sigset_t blocked;     /* signals that the calling thread blocks, before the kernel was loaded */
   _Atomic bool differs; /* true if the settings of a thread have changed */
 } runner;
 
@@ -161,6 +163,13 @@ static bool leaves_x87_registers(void) {
 #endif
 }
 
+static sigset_t blocked_signals(void) {
+  sigset_t now;
+  memset(&now, 0, sizeof now); /* the system sets a part */
+  sigprocmask(SIG_SETMASK, NULL, &now);
+  return now;
+}
+
 static void multiply(void *context, uint32_t set);
 
 static void compute(void *context, uint32_t set) {
@@ -171,6 +180,11 @@ static void compute(void *context, uint32_t set) {
   if (r->task->dirty || r->differs) check_settings(r);
   if (r->task->dirty && leaves_x87_registers())
     tw_native_give_up(&r->process, "the kernel leaves values in x87 or MMX registers; end with emms");
+  if (r->task->dirty) {
+    const sigset_t blocked = blocked_signals();
+    if (memcmp(&blocked, &r->blocked, sizeof blocked) != 0)
+      tw_native_give_up(&r->process, "the kernel changes which signals are blocked");
+  }
 }
 
 static void multiply(void *context, uint32_t set) {
@@ -197,6 +211,7 @@ int main(void) {
   make_threads(r.process.orders->threads);
   tw_native_confine(&r.process);
   r.settings = settings();
+  r.blocked = blocked_signals();
   load(&r);
   make_room(&r);
   pack(&r, 0);
