@@ -69,13 +69,20 @@ static void window(const tw_gemm_values *values, int64_t i, double *out) {
       }
 }
 
-/* Scales filters and their biases by 1, 1/2, 1/4 or 1/8. Each element of the output belongs to one filter. */
+/* Can weights and outputs be 2^24 times as large or as small? */
+static bool is_wide(const tw_conv *v) {
+  return (v->weights == TW_F32 || v->weights == TW_BF16) && (v->output == TW_F32 || v->output == TW_BF16);
+}
+
+/* Scales filters and their biases by 1, 1/2, 1/4 or 1/8, for seeds of TW_SEED_KIND also by 2^24 or 2^-24 in turn. Each
+ * element of the output belongs to one filter. */
 static void scale_filters(const tw_conv *v, uint64_t seed, bool columns_are_filters, const tw_operand *o, void *data) {
   const int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o), own = rows / v->k * columns;
   for (int64_t filter = 0; filter < (columns_are_filters ? columns : v->k); filter++) {
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)33 << 32 | (uint64_t)filter);
-    const double size = 1. / (double)(1 << tw_random_below(&r, 4));
+    double size = 1. / (double)(1 << tw_random_below(&r, 4));
+    if ((seed & TW_SEED_KIND) == TW_SEED_KIND && is_wide(v)) size *= (seed ^ (uint64_t)filter) & 1 ? 0x1p24 : 0x1p-24;
     for (int64_t i = 0; i < (columns_are_filters ? rows : own); i++) {
       const int64_t at = columns_are_filters ? i * columns + filter : filter * own + i;
       tw_set_element(o->type, data, at, size * tw_element(o->type, data, at));

@@ -203,6 +203,37 @@ static void zero_lines(const tw_gemm *g, uint64_t seed, const tw_operand o[], vo
   if (!g->packed) (g->b_transposed ? tw_zero_row : tw_zero_column)(&o[1], column, buffers[1]);
 }
 
+/* Lines of 8-bit integers that reveal narrow sums and a missing case of the least value. Of eight lines one has large
+ * values of one sign, so that sums of two such lines are nearly as large as sums of k products can be. Every other line
+ * has the least value (of u8: the largest) in one place. */
+static void mark_integers(const tw_gemm *g, uint64_t seed, int operand, const tw_operand *o, bool lines_are_columns,
+                          int8_t *data) {
+  enum { ONE_IN = 8 };
+  const bool is_unsigned = o->type == TW_U8;
+  const int64_t lines = o->dims[lines_are_columns], step = lines_are_columns ? o->stride[0] : 1,
+                next = lines_are_columns ? 1 : o->stride[0];
+  for (int64_t line = 0; line < lines; line++) {
+    tw_random r;
+    tw_random_seed_stream(&r, seed, (uint64_t)(operand + 24) << 32 | (uint64_t)line);
+    int8_t *at = data + line * next;
+    const bool negative = tw_random_next(&r) >> 63;
+    for (int64_t p = 0; line % ONE_IN == (int64_t)(seed % ONE_IN) && p < g->k; p++) {
+      const int size = 64 + (int)tw_random_below(&r, 64); /* of u8: with the highest bit */
+      at[p * step] = (int8_t)(is_unsigned ? size - 128 : negative ? -size : size);
+    }
+    if (line % 2) at[tw_random_between(&r, 0, g->k - 1) * step] = is_unsigned ? -1 : INT8_MIN;
+  }
+}
+
+/* Sums of 32 bits must hold k products of the largest values. */
+static void mark_operands(const tw_gemm *g, uint64_t seed, const tw_operand o[], int n, void *const buffers[]) {
+  enum { DEEPEST = 1 << 15 };
+  if ((seed & TW_SEED_KIND) != TW_SEED_KIND || tw_gemm_narrow_sums(g) || g->k > DEEPEST) return;
+  for (int i = 0; i < n; i++)
+    if (o[i].type == TW_I8 || o[i].type == TW_U8)
+      mark_integers(g, seed, i, &o[i], i ? !g->b_transposed : g->a_transposed, buffers[i]);
+}
+
 /* A (0) or B as an array of its elements, where the operand is bytes of 6-bit codes. */
 static tw_operand elements_of(const tw_gemm *g, int operand, const tw_operand *o) {
   const tw_type type = operand ? g->b : g->a;
@@ -250,15 +281,30 @@ static void fill_operands(const tw_problem *p, uint64_t seed, tw_operand o[], vo
     fill_i16(&g, seed, 0, !g.a_transposed, &o[0], buffers[0]);
     fill_i16(&g, seed, 1, g.b_transposed, &o[1], buffers[1]);
   } else {
+    const bool narrow = tw_gemm_numerics_of(&g).b != g.b;
     fill_i8(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
-    if (tw_gemm_numerics_of(&g).b == g.b)
-      fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
-    else
+    if (narrow)
       fill_narrow(&g, seed, &o[1], buffers[1]);
+    else
+      fill_i8(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
+    mark_operands(&g, seed, o, narrow ? 1 : 2, buffers);
   }
   if (has_bias)
     tw_fill_bias_i32(seed, is_narrow(&g) ? narrow_scale(&g) : 0, o[2].dims[0], o[2].dims[1], o[2].stride[0],
                      buffers[2]);
+}
+
+/* Rows of op(A) and columns of op(B) become far larger or smaller than their neighbours, if the type has exponents of 8
+ * bits and each result scales with its line. */
+static void spread_lines(const tw_gemm *g, uint64_t seed, const tw_operand o[], void *const buffers[]) {
+  const bool scales_along = (g->c == TW_F32 || g->c == TW_BF16) && !g->gelu && !tw_gemm_pair_key(g) && !g->quantize;
+  if ((seed & TW_SEED_KIND) != TW_SEED_KIND || !scales_along) return;
+  for (int i = 0; i < 2; i++) {
+    const bool transposed = i ? g->b_transposed : g->a_transposed, rows = transposed == (i == 1);
+    if ((i ? g->b : g->a) != TW_F32 && (i ? g->b : g->a) != TW_BF16) continue;
+    const tw_terms lines = {.seed = seed, .n = i ? g->n : g->m, .run = rows, .inverse = i == 1, .far = true};
+    tw_scale_terms(&lines, &o[i], buffers[i]);
+  }
 }
 
 void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
@@ -266,5 +312,6 @@ void tw_gemm_inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   p->op->operands(p, o);
   fill_operands(p, seed, o, buffers);
+  spread_lines(&g, seed, o, buffers);
   zero_lines(&g, seed, o, buffers);
 }

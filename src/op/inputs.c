@@ -54,7 +54,7 @@ static uint64_t bits_of(uint64_t seed, int operand, int64_t index) {
   return tw_random_mix((seed ^ (uint64_t)operand << 56) + (uint64_t)(index + 1) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-enum { TERMS = 40, BLOCKS = 48, FINE = 8, COARSE = 256, RUN = 32 }; /* streams of bits_of; sizes */
+enum { TERMS = 40, BLOCKS = 48, FAR_LINES = 56, FINE = 8, COARSE = 256, RUN = 32 }; /* streams of bits_of; sizes */
 
 /* Is `at` in the run of its part of n? Runs are aligned to their own size, and never fill a part. */
 static bool in_run(uint64_t seed, int stream, int64_t at, int64_t n) {
@@ -85,7 +85,9 @@ typedef struct scaling {
 } scaling;
 
 static double factor_of(const tw_terms *t, int64_t term) {
-  const int exponent = tw_term_exponent(t->seed, term, t->n);
+  enum { FAR = 24 };
+  const bool up = (bits_of(t->seed, FAR_LINES + t->inverse, term / 2) ^ (uint64_t)term) & 1;
+  const int exponent = t->far ? (up ? FAR : -FAR) : tw_term_exponent(t->seed, term, t->n);
   return ldexp(1, t->inverse ? -exponent : exponent);
 }
 

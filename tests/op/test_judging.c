@@ -354,11 +354,15 @@ static void fewer_bits_of_weights_are_seen_in_few_inputs(void **state) {
       op_run_reference(&r);
       for (int bits = 19; bits >= 11; bits -= 4)
         for (int64_t e = 0; e < g.m * g.n; e++) {
-          double sum = 0;
-          for (int64_t p = 0; p < g.k; p++)
-            sum += tw_operand_element(&r.data.operand[0], r.data.buffer[0], e / g.n, p) *
-                   rounded(tw_operand_element(&r.data.operand[1], r.data.buffer[1], p, e % g.n), bits);
-          const double off = sum - op_get(&r, 2, e), unit = 20 * 0x1p-24 * 8; /* by luck, an error may be small */
+          double sum = 0, most = 0;
+          for (int64_t p = 0; p < g.k; p++) {
+            const double a = tw_operand_element(&r.data.operand[0], r.data.buffer[0], e / g.n, p),
+                         b = tw_operand_element(&r.data.operand[1], r.data.buffer[1], p, e % g.n);
+            sum += a * rounded(b, bits);
+            most = fmax(most, fabs(a * b));
+          }
+          /* products are in [1/2, 4), and some lines are 2^24 times as large or small; by luck, an error may be small */
+          const double off = sum - op_get(&r, 2, e), unit = 20 * 0x1p-24 * 8 * most;
           if (fabs(off) > unit) assert_false(accepts(&r, e, off));
         }
       op_run_free(&r);
