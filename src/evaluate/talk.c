@@ -130,9 +130,11 @@ static void complain(tw_reply r, const char *command, int tries, const tw_error 
     break;
   case TW_REPLY_NO_MEMORY: tw_outcome_fail(out, TW_UNAVAILABLE, TW_NO_MEMORY, "no memory for a question"); break;
   default:
-    tw_outcome_fail(out, TW_UNAVAILABLE, TW_MISSING,
-                    "'%.200s' ended %d time%s without an answer: it must follow the protocol of `tilewright evaluate`",
-                    command, tries, tries == 1 ? "" : "s");
+    tw_outcome_fail(
+        out, TW_UNAVAILABLE, TW_MISSING,
+        "'%.200s' ended %d time%s without an answer: it must follow the protocol of `tilewright evaluate`; if it "
+        "did not find tilewright, give its path",
+        command, tries, tries == 1 ? "" : "s");
   }
 }
 
