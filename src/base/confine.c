@@ -132,7 +132,7 @@ static void add_rule(tw_confinement *c, const tw_call_rule *r) {
   add(c, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)r->number, 0, length - 1 + tested);
   for (int i = 0; i < TW_CALL_TESTS && r->when[i].n; i++) {
     const int n = r->when[i].n;
-    add_load(c, offsetof(struct seccomp_data, args) + 8 * r->when[i].argument); /* the lower half: little-endian */
+    add_load(c, offsetof(struct seccomp_data, args) + 8 * r->when[i].argument + 4 * r->when[i].upper); /* little-endian */
     add(c, BPF_ALU | BPF_AND | BPF_K, r->when[i].mask ? r->when[i].mask : ~0u, 0, 0);
     for (int v = 0; v < n; v++) add(c, BPF_JMP | BPF_JEQ | BPF_K, r->when[i].value[v], n - v, 0);
     add(c, BPF_JMP | BPF_JA, (uint32_t)(end - c->n - 1), 0, 0);

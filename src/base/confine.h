@@ -19,7 +19,8 @@ typedef struct tw_call_rule {
   int number;
   struct {
     uint8_t argument, n; /* n = 0: no test */
-    uint32_t mask;       /* 0: all bits. The lower 32 bits of the argument, masked, must be one of: */
+    bool upper;          /* of the argument's 64 bits, the upper 32 instead of the lower 32 */
+    uint32_t mask;       /* 0: all bits. These 32 bits of the argument, masked, must be one of: */
     uint32_t value[TW_CALL_VALUES];
   } when[TW_CALL_TESTS];
 } tw_call_rule;

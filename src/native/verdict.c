@@ -35,6 +35,7 @@ static const struct call {
     {SYS_clock_gettime, "clock_gettime", "read a clock"},
     {SYS_gettimeofday, "gettimeofday", "read a clock"},
     {SYS_rt_sigaction, "rt_sigaction", "catch signals"},
+    {SYS_futex, "futex", "wait with a time limit"},
     {SYS_nanosleep, "nanosleep", "sleep"},
     {SYS_clock_nanosleep, "clock_nanosleep", "sleep"},
     {SYS_setrlimit, "setrlimit", "change its limits"},

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ static const int plain[] = {
     /* memory */
     SYS_mmap, SYS_munmap, SYS_mprotect, SYS_brk, SYS_mremap,
     /* existing threads */
-    SYS_futex, SYS_sched_yield, SYS_gettid, SYS_getpid, SYS_set_robust_list, SYS_rseq, SYS_membarrier, SYS_getcpu,
+    SYS_sched_yield, SYS_gettid, SYS_getpid, SYS_set_robust_list, SYS_rseq, SYS_membarrier, SYS_getcpu,
     SYS_restart_syscall,
     /* the loader, on descriptors that are open */
     SYS_read, SYS_pread64, SYS_fstat, SYS_close,
@@ -118,8 +119,14 @@ static const int plain[] = {
 static const tw_call_rule calls[] = {
     /* memory */
     TW_CALL_MADVISE,
-    /* existing threads */
+    /* existing threads: no wait with a time limit, which would be a clock */
     TW_CALL_SCHED_GETAFFINITY,
+    {SYS_futex, {{.argument = 3, .n = 1, .value = {0}}, {.argument = 3, .upper = true, .n = 1, .value = {0}}}},
+    {SYS_futex,
+     {{.argument = 1,
+       .mask = FUTEX_CMD_MASK,
+       .n = 5,
+       .value = {FUTEX_WAKE, FUTEX_WAKE_BITSET, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP}}}},
 #if defined __SANITIZE_ADDRESS__ /* the sanitizer's runtime reads the clock; kernels cannot (TW_ARENA_READS_CLOCK) */
     TW_CALL_OF_OWN_CLOCK(SYS_clock_gettime),
 #endif
