@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,6 +47,27 @@ static void set_limits(const tw_arena_orders *o) {
 #endif
 }
 
+/* ---- the clock without system calls ---- */
+
+static uintptr_t clock_pages, clock_end; /* where they were; 0: unknown */
+
+/* Unmaps the pages from which functions of the C library read times without a system call, and without rdtsc for
+ * coarse clocks. Systems without /proc keep them. */
+static void remove_clock(void) {
+#if !defined __SANITIZE_ADDRESS__ /* the sanitizer's runtime reads the clock in this process */
+  FILE *maps = fopen("/proc/self/maps", "re");
+  char line[256];
+  unsigned long first, end;
+  while (maps && fgets(line, sizeof line, maps)) {
+    if (!strstr(line, "[vvar") || sscanf(line, "%lx-%lx", &first, &end) != 2) continue;
+    if (munmap((void *)first, end - first) != 0) continue;
+    clock_pages = clock_pages ? clock_pages : first;
+    clock_end = end;
+  }
+  if (maps) fclose(maps);
+#endif
+}
+
 /* ---- what ends it ---- */
 
 /* Ends at once, so that no handler runs that a kernel has registered. */
@@ -63,7 +85,12 @@ static void on_fault(int signal, siginfo_t *info, void *context) {
     noted->refused = TW_ARENA_READS_CLOCK;
     end();
   }
-  noted->address = (uint64_t)(uintptr_t)info->si_addr;
+  const uintptr_t address = (uintptr_t)info->si_addr;
+  if (signal == SIGSEGV && address >= clock_pages && address < clock_end) {
+    noted->refused = TW_ARENA_READS_CLOCK;
+    end();
+  }
+  noted->address = address;
   noted->signal = (uint32_t)signal;
   end();
 }
@@ -152,6 +179,7 @@ const char *tw_confine_computing(const tw_arena_orders *o, tw_arena_results *res
                               .paths_may_lack = true};
   noted = results;
   if (tw_confinement_make(&profile, NULL, 0, &c, &error) != TW_OK) return error.text;
+  remove_clock();
   set_limits(o);
   catch_signals();
   return tw_confine(c) ? NULL
