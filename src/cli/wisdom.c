@@ -98,7 +98,7 @@ static tw_status copy(const tw_wisdom *wisdom, const char *to, tw_error *error) 
 /* Exports to a file, merged with its contents, or to standard output through a temporary file. */
 static tw_status export(const cli *c, const tw_wisdom *wisdom, tw_error *error) {
   if (!wisdom->n) return tw_fail(error, TW_FAILED, "wisdom has no entries to export; `tilewright tune` adds them");
-  if (c->n_words > 1) {
+  if (c->n_words > 1 && strcmp(c->words[1], "-") != 0) {
     const tw_status copied = copy(wisdom, c->words[1], error);
     if (copied != TW_OK) return copied;
     if (c->options.json)

@@ -1027,6 +1027,7 @@ static void wisdom_is_kept_and_carried_over(void **state) {
   expect_output("$T wisdom export copy.json; TILEWRIGHT_WISDOM=$F/other.json $T wisdom import copy.json", "1 entry");
   expect_output("TILEWRIGHT_WISDOM=$F/other.json $T wisdom list", "m=20 n=24 k=40");
   expect_output("$T wisdom export", "m=20 n=24 k=40");
+  expect_output("$T wisdom export -", "m=20 n=24 k=40");
   expect_output("$T wisdom list", "second");
   json_t *list = expect_json("$T wisdom list --json", 0);
   const json_t *found = json_object_get(json_array_get(json_object_get(list, "wisdom"), 0), "found");
