@@ -168,7 +168,8 @@ static tw_status validate(const tw_problem *p, tw_error *error) {
  *
  * int8.h describes the inputs of out=i8. Its full-range lines are pixels of the input and output channels of the
  * weights. A pixel takes part in up to r s results, so the number of full-range pixels is smaller by this factor.
- * out=i32 uses the whole range everywhere: the chance that a sum leaves 2^30 is below e^-2000. */
+ * out=i32 uses the whole range everywhere: the chance that a sum leaves 2^30 is below e^-2000. For seeds of
+ * TW_SEED_KIND, every other filter has the least value in one place, and one pixel of as many as two windows have. */
 
 enum { INPUT, WEIGHTS };
 
@@ -177,6 +178,13 @@ static void fill_line(uint64_t seed, int operand, int64_t line, tw_distribution 
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)(operand + 8) << 32 | (uint64_t)line);
   for (int64_t i = 0; i < count; i++) data[i * step] = tw_draw_i8(&r, d);
+}
+
+/* `count` elements of a line get the least value in one place. */
+static void mark_line(uint64_t seed, int operand, int64_t line, int8_t *data, int64_t count, int64_t step) {
+  tw_random r;
+  tw_random_seed_stream(&r, seed, (uint64_t)(operand + 16) << 32 | (uint64_t)line);
+  data[tw_random_between(&r, 0, count - 1) * step] = INT8_MIN;
 }
 
 static void fill_operands(const tw_problem *p, uint64_t seed, void *const buffers[]) {
@@ -190,14 +198,18 @@ static void fill_operands(const tw_problem *p, uint64_t seed, void *const buffer
   }
   const int64_t products = v.r * v.s * v.c, pixels = v.n * v.h * v.w;
   const tw_distribution usual = v.output == TW_I32 ? tw_full_range : tw_int8_distribution(products, (double)v.scale);
+  const bool marked = (seed & TW_SEED_KIND) == TW_SEED_KIND;
   for (int64_t i = 0; i < pixels; i++) {
+    int8_t *pixel = (int8_t *)buffers[0] + i * v.c;
     bool full = tw_is_full_range(seed, INPUT, i, pixels, TW_FULL_RANGE_ONE_IN * v.r * v.s);
-    fill_line(seed, INPUT, i, full ? tw_full_range : usual, (int8_t *)buffers[0] + i * v.c, v.c, 1);
+    fill_line(seed, INPUT, i, full ? tw_full_range : usual, pixel, v.c, 1);
+    if (marked && i % (2 * v.r * v.s) == 0) mark_line(seed, INPUT, i, pixel, v.c, 1);
   }
   for (int64_t k = 0; k < v.k; k++) {
     bool full = tw_is_full_range(seed, WEIGHTS, k, v.k, TW_FULL_RANGE_ONE_IN), innermost = v.layout == TW_CONV2D_RSCK;
-    fill_line(seed, WEIGHTS, k, full ? tw_full_range : usual, (int8_t *)buffers[1] + (innermost ? k : k * products),
-              products, innermost ? v.k : 1);
+    int8_t *filter = (int8_t *)buffers[1] + (innermost ? k : k * products);
+    fill_line(seed, WEIGHTS, k, full ? tw_full_range : usual, filter, products, innermost ? v.k : 1);
+    if (marked && k % 2) mark_line(seed, WEIGHTS, k, filter, products, innermost ? v.k : 1);
   }
   if (v.bias) tw_fill_bias_i32(seed, v.output == TW_I32 ? 0 : (double)v.scale, 1, v.k, v.k, buffers[2]);
 }
