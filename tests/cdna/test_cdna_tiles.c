@@ -297,7 +297,7 @@ static void attention_is_right(void **state) {
        "tile keys=32 queries=32;waves 8;hand_scheduled"},
       {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=40 sk=30 d=64", "waves 8;hand_scheduled"},
       {"cdna4", "attention pass=backward b=1 hq=1 hkv=1 sq=33 sk=50 d=256",
-       "tile keys=16 queries=64;dq queries=16 keys=64;overlap_softmax;waves 4"},
+       "tile keys=16 queries=32;dq queries=16 keys=32;overlap_softmax;waves 4"},
   };
   EXPECT_RIGHT(all);
 }
