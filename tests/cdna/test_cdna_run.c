@@ -136,6 +136,29 @@ static void test_a_kernel_that_reads_too_far_is_stopped(void **state) {
   assert_non_null(strstr(error.text, "kernel.c:"));
 }
 
+static void test_an_access_beyond_lds_names_its_options(void **state) {
+  static const char source[] =
+      "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void k(void) {\n"
+      "  *(volatile __attribute__((address_space(3))) int *)64 = 1;\n}\n";
+  char *object = NULL;
+  size_t size = 0;
+  cdna_object o;
+  const cdna_kernel *k;
+  cdna_memory memory = {0};
+  tw_error error = {0};
+  const tw_evaluation how = {.trust = true};
+  if (cdna_compile(CDNA4, source, sizeof source - 1, &how, NULL, &object, &size, &error) != TW_OK ||
+      cdna_object_read(object, size, "it", &o, &error) != TW_OK || cdna_object_kernel(&o, NULL, &k, &error) != TW_OK)
+    fail_msg("%s", error.text);
+  cdna_launch l = {.grid = {1, 1, 1}, .block = {64, 1, 1}, .lds = 68};
+  assert_int_equal(cdna_run(&o, k, &l, &memory, NULL, &error), TW_OK);
+  l.lds = 64;
+  assert_int_equal(cdna_run(&o, k, &l, &memory, NULL, &error), TW_FAILED);
+  if (!strstr(error.text, "the workgroup has 64 bytes (--lds, or `//: shared`")) fail_msg("%s", error.text);
+  cdna_object_free(&o);
+  free(object);
+}
+
 /* Every quotient of f64 and f32 is the host's, to the bit, whatever its operands; NaN is any NaN. */
 static void test_quotients_are_rounded_correctly(void **state) {
   enum { N = 2048 };
@@ -524,6 +547,7 @@ int main(void) {
       cmocka_unit_test(test_what_compilers_seldom_emit),
       cmocka_unit_test(test_other_languages_and_code_objects),
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
+      cmocka_unit_test(test_an_access_beyond_lds_names_its_options),
       cmocka_unit_test(test_a_kernel_with_a_binding_to_python),
       cmocka_unit_test(test_lines_are_the_users),
       cmocka_unit_test(test_parts_of_a_launch),

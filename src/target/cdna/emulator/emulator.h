@@ -279,6 +279,9 @@ static inline void cdna_note_work(cdna_wave *w, const cdna_op *op) {
   w->did[op->kind] += op->of_lanes ? amount * (uint64_t)__builtin_popcountll(cdna_exec(w)) : amount;
 }
 
+/* In the error of an access beyond LDS, with its bytes. */
+#define CDNA_HAS_LDS "the workgroup has %u bytes (--lds, or `//: shared` in the file, requests more)"
+
 /* Ends the run with one line; the instruction's name, address and source line are added. */
 void cdna_stop(cdna_wave *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Target of an access out of bounds if the wave is not stopped. */

@@ -16,8 +16,7 @@ static uint8_t *reach(cdna_wave *w, uint32_t address, uint32_t bytes, const char
   const cdna_group *g = w->group;
   if (address < g->lds_bytes && bytes <= g->lds_bytes - address) return g->lds + address;
   if (g->unbounded) return cdna_nowhere(w);
-  cdna_stop(w, "lane %d %s %u bytes of LDS at %u: the workgroup has %u bytes", lane, what, bytes, address,
-            g->lds_bytes);
+  cdna_stop(w, "lane %d %s %u bytes of LDS at %u: " CDNA_HAS_LDS, lane, what, bytes, address, g->lds_bytes);
   return NULL;
 }
 

@@ -81,8 +81,8 @@ static uint8_t *lds_place(cdna_wave *w, const cdna_op *op, int offset, int lane)
   const uint32_t size = op->bytes < 4 ? 4 : op->bytes, address = lds_address(w, op, (uint32_t)offset, lane);
   if (address < g->lds_bytes && size <= g->lds_bytes - address) return g->lds + address;
   if (g->unbounded) return cdna_nowhere(w);
-  cdna_stop(w, "lane %d writes %u bytes of LDS at %u (M0 = %u): the workgroup has %u bytes", lane, size, address,
-            w->s[CDNA_M0], g->lds_bytes);
+  cdna_stop(w, "lane %d writes %u bytes of LDS at %u (M0 = %u): " CDNA_HAS_LDS, lane, size, address, w->s[CDNA_M0],
+            g->lds_bytes);
   return NULL;
 }
 
@@ -202,8 +202,7 @@ static uint8_t *aperture_place(cdna_wave *w, const cdna_op *op, uint64_t address
   const uint32_t offset = (uint32_t)address;
   if (offset < g->lds_bytes && op->bytes <= g->lds_bytes - offset) return g->lds + offset;
   if (g->unbounded) return cdna_nowhere(w);
-  cdna_stop(w, "lane %d accesses %u bytes of LDS at %u; the workgroup has %u bytes", l, op->bytes, offset,
-            g->lds_bytes);
+  cdna_stop(w, "lane %d accesses %u bytes of LDS at %u: " CDNA_HAS_LDS, l, op->bytes, offset, g->lds_bytes);
   return NULL;
 }
 
