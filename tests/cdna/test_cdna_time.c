@@ -256,7 +256,7 @@ static double time_repeated(const char *instructions) {
   snprintf(
       source, sizeof source,
       "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void code(void) {\n"
-      "  __asm__ volatile(\".rept 1000\\n %s\\n .endr\" ::: \"v1\", \"v2\", \"s8\", \"s9\", \"vcc\", \"scc\");\n}\n",
+      "  __asm__ volatile(\".rept 1000\\n %s\\n .endr\" ::: \"v1\", \"v2\", \"v3\", \"s8\", \"s9\", \"vcc\", \"scc\");\n}\n",
       instructions);
   time_source(source, NULL, 1, 64, &times);
   return times.cycles / 1000;
@@ -270,6 +270,26 @@ static void test_scalar_instructions_wait_for_vector_results(void **state) {
   const double vector = time_repeated("v_cmp_eq_u32 vcc, 0, v1\\n v_cndmask_b32 v2, v1, v1, vcc");
   if (fabs(scalar - r->valu_to_scalar - r->slot) > 0.5 || fabs(vector - 2 * r->slot) > 0.5)
     fail_msg("%.1f and %.1f cycles", scalar, vector);
+}
+
+/* Conversions take four slots and exchanges two; a multiplication whose carry goes to a scalar register takes one. */
+static void test_slots_of_vector_instructions(void **state) {
+  static const struct {
+    const char *text;
+    int slots;
+  } all[] = {{"v_cvt_f32_i32 v2, v1", 4},
+             {"v_cvt_f32_f16_sdwa v2, v1 src0_sel:WORD_1", 4},
+             {"v_exp_f32 v2, v1", 4},
+             {"v_swap_b32 v1, v2", 2},
+             {"v_permlane32_swap_b32 v1, v2", 2},
+             {"v_cvt_pk_bf16_f32 v2, v1, v1", 1},
+             {"v_mad_u64_u32 v[2:3], vcc, v1, v1, 0", 1}};
+  const int slot = cdna_machine_of_arch(CDNA4)->rates.slot;
+  if (cdna_toolchain_find(NULL) != TW_OK) skip();
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    const double cycles = time_repeated(all[i].text);
+    if (fabs(cycles - all[i].slots * slot) > 0.5) fail_msg("%s: %.1f cycles", all[i].text, cycles);
+  }
 }
 
 /* ---- code that exceeds the instruction cache ---- */
@@ -405,6 +425,7 @@ int main(void) {
       cmocka_unit_test(test_timeline),
       cmocka_unit_test(test_vector_instructions_lower_the_clock),
       cmocka_unit_test(test_scalar_instructions_wait_for_vector_results),
+      cmocka_unit_test(test_slots_of_vector_instructions),
       cmocka_unit_test(test_code_beyond_the_instruction_cache),
       cmocka_unit_test(test_simds_use_lds_in_turn),
       cmocka_unit_test(test_reads_of_lds),

@@ -207,6 +207,7 @@ static void set_work(const cdna_effects *effects, cdna_op *op) {
   op->amount = 1;
   op->is_own = op->run != cdna_stop_here &&
                (cdna_only_computes(&e) || (e.klass == CDNA_CLASS_BRANCH && strstr(op->instruction->name, "branch")));
+  if (e.klass == CDNA_CLASS_VALU) op->amount = e.slots;
   if (e.klass == CDNA_CLASS_MATRIX && !e.mfma) op->kind = CDNA_DOES_VECTOR;
   if (e.klass == CDNA_CLASS_MATRIX && e.mfma) op->amount = e.passes;
   if (e.klass == CDNA_CLASS_SMEM && e.bytes) op->amount = e.bytes;

@@ -13,9 +13,25 @@ const char *cdna_class_name(cdna_class c) {
 static struct known {
   const cdna_mfma *mfma;
   const cdna_lds_instruction *lds;
+  uint8_t slots;
 } * known;
 static const cdna_instruction *first_row;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Slots of the vector unit, by LLVM's model of gfx942 and gfx950 (SISchedule.td; `llvm-mca-22 -mtriple=amdgcn -mcpu=gfx950`):
+ * WriteFloatCvt and WriteQuarterRate32 have 4, as transcendental instructions do; exchanges occupy the unit for 2.
+ * v_mad_u64_u32, v_div_scale_f32 and additions with carry have one of the vector unit and one of the scalar unit there,
+ * for the scalar register that they write; they count as 1. */
+static uint8_t slots_of(const cdna_instruction *i) {
+  static const char *const quarter_rate[] = {
+      "v_cvt_f32_i32",    "v_cvt_f32_u32",     "v_cvt_u32_f32",     "v_cvt_i32_f32",    "v_cvt_f16_f32",
+      "v_cvt_f32_f16",    "v_cvt_rpi_i32_f32", "v_cvt_flr_i32_f32", "v_cvt_off_f32_i4", "v_cvt_f32_fp8",
+      "v_cvt_f32_bf8",    "v_cvt_pk_f32_fp8",  "v_cvt_pk_f32_bf8",  "v_cvt_f32_bf16",   "v_cvt_pk_fp8_f32",
+      "v_cvt_pk_bf8_f32", "v_cvt_sr_fp8_f32",  "v_cvt_sr_bf8_f32",  "v_qsad_pk_u16_u8", "v_mqsad_u32_u8"};
+  for (size_t n = 0; n < sizeof quarter_rate / sizeof *quarter_rate; n++)
+    if (!strcmp(i->name, quarter_rate[n])) return 4;
+  return i->traits & CDNA_SWAPS ? 2 : 1;
+}
 
 static void look_up_all(void) {
   static struct known all[CDNA_INSTRUCTIONS_MAX];
@@ -24,6 +40,7 @@ static void look_up_all(void) {
   for (size_t r = 0; r < n; r++) {
     if (first_row[r].klass == CDNA_CLASS_MATRIX) all[r].mfma = cdna_mfma_find(first_row[r].name);
     if (first_row[r].klass == CDNA_CLASS_LDS) all[r].lds = cdna_lds_instruction_find(first_row[r].name);
+    all[r].slots = slots_of(&first_row[r]);
   }
   known = all;
 }
@@ -336,6 +353,7 @@ void cdna_effects_of(cdna_arch arch, const cdna_code *c, cdna_effects *e) {
   *e = (cdna_effects){.klass = i->klass,
                       .flow = i->flow,
                       .traits = i->traits,
+                      .slots = known_of(i)->slots,
                       .wait_vm = CDNA_VM_MOST,
                       .wait_lgkm = CDNA_LGKM_MOST,
                       .wait_states = 1};

@@ -51,6 +51,7 @@ typedef struct cdna_effects {
   const cdna_mfma *mfma;           /* class MATRIX, except moves to and from AccVGPRs */
   const cdna_lds_instruction *lds; /* its bank rule; NULL: none */
   uint8_t passes;                  /* passes of 4 cycles, until the matrix unit accepts the next */
+  uint8_t slots;                   /* of the vector unit; of a transcendental instruction, a machine file has them */
   /* memory */
   uint8_t access, space;
   uint8_t bytes;    /* bytes per lane (or of a scalar load) and access */

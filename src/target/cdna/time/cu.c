@@ -664,7 +664,7 @@ static void issue(cu *c, wave *w, int simd, int64_t at) {
     break;
   case CDNA_CLASS_VALU:
   case CDNA_CLASS_TRANS: {
-    const int busy = e->klass == CDNA_CLASS_TRANS ? r->transcendental : r->slot;
+    const int busy = e->klass == CDNA_CLASS_TRANS ? r->transcendental : r->slot * e->slots;
     c->vector_free[simd] = at + busy;
     c->out->busy[CDNA_VECTOR] += busy / 4.0;
     c->out->vector_alone += busy / 4.0;

@@ -6,7 +6,7 @@
  *     instruction, in order, if its registers are ready, its s_waitcnt is satisfied and its unit has room. In a slot a
  *     SIMD issues one instruction of each kind: scalar, vector or matrix, LDS, vector memory, scalar memory; s_nop,
  *     s_waitcnt and similar instructions are issued in addition.
- *   - Vector instructions take a slot, transcendental ones more. A matrix instruction takes its passes of 4 cycles on
+ *   - Vector instructions take a slot; transcendental ones, conversions and exchanges more (isa/effects.c). A matrix instruction takes its passes of 4 cycles on
  *     its SIMD's matrix unit, while vector instructions continue. Its result is available as C of the next matrix
  *     instruction after its passes, and for other uses some passes later.
  *   - SIMDs use LDS and vector memory in turn: a SIMD that was refused comes before SIMDs that have used the unit since.
