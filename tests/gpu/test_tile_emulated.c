@@ -174,6 +174,10 @@ static const kernel_case cases[] = {
      "swap_ab n=64 k=256 consumers=2;stages 2"},
     {"h200", "gemm m=31 n=144 k=1152 a=bf16 b=ternary c=bf16 acc=f32 packed=1 shuffle=mma",
      "swap_ab n=128 k=512 consumers=2;stages 2"},
+    {"h200", "gemm m=31 n=144 k=1152 a=bf16 b=i4 c=bf16 acc=f32 group=128 packed=1 shuffle=mma",
+     "swap_ab n=112 k=256 consumers=4;stages 2"},
+    {"h200", "gemm m=17 n=80 k=640 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=mma bias=row",
+     "swap_ab n=48 k=256 consumers=2;stages 2;prefetch_weights 1"},
 };
 /* Pipelines of Hopper with the fewest stages. A kernel with too few would wait for ever. */
 static const kernel_case pipelines[] = {

@@ -359,7 +359,7 @@ static void what_few_rows_cannot_be_is_refused(void **state) {
   const char *mx = "m=4 n=512 k=4096 a=bf16 b=mxfp4 c=bf16 acc=f32 packed=1";
   const char *i4 = "m=4 n=512 k=4096 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=96";
   const char *groups = "m=4 n=512 k=4608 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=384";
-  refused(&tw_tile_swap_ab, mx, "swap_ab n=96", "multiple of the 64 rows");
+  refused(&tw_tile_swap_ab, mx, "swap_ab n=96", "multiple of 64, the rows of a product");
   refused(&tw_tile_swap_ab, mx, "swap_ab n=64 k=300", "multiple of the 256 weights");
   refused(&tw_tile_swap_ab, mx, "swap_ab n=128 k=512 consumers=3", "expected a multiple of 2");
   refused(&tw_tile_swap_ab, mx, "swap_ab n=64 k=256 consumers=4", "divides the 2 slices");
@@ -445,6 +445,31 @@ static void menus_offer_few_rows(void **state) {
       assert_true((slices > 0) == (packed && !begun));
       tw_menu_free(&menu);
     }
+}
+
+/* Swap-AB with weights in units: from 9 rows on, with any type of weights, and equal shares of the columns. */
+static void menus_offer_swap_ab(void **state) {
+  static const struct {
+    const char *problem;
+    bool offered, share;
+  } menus[] = {{"m=8 n=28672 k=8192 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128 shuffle=mma", false, false},
+               {"m=9 n=28672 k=8192 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128 shuffle=mma", true, true},
+               {"m=32 n=28672 k=8192 a=bf16 b=ternary c=bf16 acc=f32 packed=1 shuffle=mma", true, true},
+               {"m=16 n=28672 k=8192 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", false, false},
+               {"m=32 n=28672 k=8192 a=bf16 b=i4 c=bf16 acc=f32 packed=1 group=128", true, false}};
+  for (size_t j = 0; j < sizeof menus / sizeof *menus; j++) {
+    const tw_problem p = gemm_of(menus[j].problem);
+    const tw_schedule s = {0};
+    tw_menu menu;
+    bool offered = false, share = false;
+    assert_int_equal(cuda_tiles_steps(config, &p, &s, &menu, NULL), TW_OK);
+    for (size_t i = 0; i < menu.n; i++) {
+      offered |= strncmp(menu.item[i].step, "swap_ab", 7) == 0;
+      share |= strncmp(menu.item[i].step, "swap_ab n=224", 13) == 0;
+    }
+    if (offered != menus[j].offered || share != menus[j].share) fail_msg("%s: %d %d", menus[j].problem, offered, share);
+    tw_menu_free(&menu);
+  }
 }
 
 static void the_example_compiles(void **state) {
@@ -538,6 +563,7 @@ int main(void) {
       cmocka_unit_test(what_few_rows_cannot_be_is_refused),
       cmocka_unit_test(what_slices_cannot_be_is_refused),
       cmocka_unit_test(menus_offer_few_rows),
+      cmocka_unit_test(menus_offer_swap_ab),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

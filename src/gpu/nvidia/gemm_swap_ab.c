@@ -10,7 +10,7 @@
 
 #define PLAN tw_tile_swap_ab_plan
 
-enum { REGISTERS_BESIDE = 60, REGISTERS_UNIT = 8 };
+enum { REGISTERS_BESIDE = 60, REGISTERS_UNIT = 8, UNIT_ROWS = 16 };
 
 static bool scaled_in_groups(const tw_gemm *g) { return g->b == TW_I4 && tw_tile_slices_of_scale(g); }
 
@@ -30,9 +30,10 @@ static tw_status settle_gemm_swap_ab(const tw_tile_machine *machine, const tw_pr
   const tw_gemm gemm = tw_gemm_of(problem), *g = &gemm;
   PLAN *p = plan;
   const int codes = tw_tile_slice_codes(g), panel = codes * machine->panel_bytes / TW_TILE_SLICE;
-  TW_REJECT_IF(p->n % machine->group_rows, "unsupported n=%d; expected a multiple of the %d rows of a product", p->n,
-               machine->group_rows);
-  const int tiles = p->n / machine->group_rows;
+  const int multiple = g->shuffle ? UNIT_ROWS : machine->group_rows;
+  TW_REJECT_IF(p->n % multiple, "unsupported n=%d; expected a multiple of %d, the rows of a %s", p->n, multiple,
+               g->shuffle ? "unit" : "product");
+  const int tiles = (p->n + machine->group_rows - 1) / machine->group_rows;
   if (!p->consumers) p->consumers = tiles;
   if (!p->k) p->k = panel * (p->consumers > 2 * tiles ? 2 : 1);
   TW_REJECT_IF(p->k % panel, "unsupported k=%d; expected a multiple of the %d weights in %d bytes", p->k, panel,
@@ -73,7 +74,7 @@ static const tw_verb verbs[] = {
      .usage = "swap_ab n=64 k=512 consumers=2",
      .help = "Use a swap-AB kernel: C^T = B A^T by wgmma; columns and k of a block, consumer warpgroups.",
      .needs = 1,
-     .argument = {TW_NUMBER("n", PLAN, n, 64, 256), TW_NUMBER("k", PLAN, k, 128, 4096),
+     .argument = {TW_NUMBER("n", PLAN, n, 16, 256), TW_NUMBER("k", PLAN, k, 128, 4096),
                   TW_NUMBER("consumers", PLAN, consumers, 1, 6)},
      .first = begin},
     TW_TILE_STAGES(PLAN, 2, TW_TILE_SKINNY_STAGES, "2, 3, 4, 6, 8, 10, 12, 16"),
@@ -86,14 +87,19 @@ static const tw_language language = {TW_LANGUAGE("swap-AB gemm on NVIDIA GPUs", 
 static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const tw_gemm g = tw_gemm_of(c->problem);
   const int panel = tw_tile_slice_codes(&g) * c->machine->panel_bytes / TW_TILE_SLICE;
-  /* Elsewhere skinny GEMM is faster on an H200 (docs/lab/2026-11-nvidia-swap-ab.md). */
-  if (g.m <= 16 || g.b != TW_I4) return;
-  for (int n = 64; n <= 256; n *= 2)
-    for (int k = panel; k <= 4 * panel; k *= 2)
-      for (int consumers = n / 64; consumers <= 4; consumers *= 2)
-        tw_menu_offer(m, n < 128 ? "narrow blocks" : "wide blocks",
-                      "a weight becomes a number once, for all rows of A; wgmma multiplies meanwhile",
+  /* Elsewhere skinny GEMM is faster on an H200 (docs/lab/2026-11-nvidia-swap-ab.md, 2026-12-nvidia-four-warpgroups.md). */
+  if (g.shuffle ? g.m <= 8 : g.m <= 16 || g.b != TW_I4) return;
+  /* Also offers equal shares of the columns for each multiprocessor, of whole units. */
+  const int share = (int)(g.n + c->machine->processors - 1) / c->machine->processors;
+  const int columns[] = {64, 128, 256, g.shuffle ? (share + UNIT_ROWS - 1) / UNIT_ROWS * UNIT_ROWS : 64};
+  static const char *const lever[] = {"narrow blocks", "wide blocks", "wide blocks", "shares"};
+  for (int i = 0; i < 4; i++) {
+    const int n = columns[i], tiles = (n + c->machine->group_rows - 1) / c->machine->group_rows;
+    for (int k = panel; k <= 4 * panel && (i < 3 || (n != 64 && n != 128 && n < 256)); k *= 2)
+      for (int consumers = tiles; consumers <= 4; consumers *= 2)
+        tw_menu_offer(m, lever[i], "a weight becomes a number once, for all rows of A; wgmma multiplies meanwhile",
                       "swap_ab n=%d k=%d consumers=%d", n, k, consumers);
+  }
 }
 
 /* ---- the kernel ---- */

@@ -4,7 +4,8 @@
  * instructions of a weight do not depend on the rows of A. One warp copies codes by TMA, others put A into the codes' order in
  * shared memory, and warpgroups multiply. With shuffle=mma A needs no order, and two or three warps copy. Warpgroups with the same columns share the k of each stage.
  *
- *   swap_ab n=64 k=512 consumers=2       columns of a block, k of a stage; consumer warpgroups: a multiple of n / 64
+ *   swap_ab n=64 k=512 consumers=2       columns of a block (with shuffle=mma, any multiple of 16: the last warps of an incomplete
+ *                                        product repeat rows), k of a stage; consumer warpgroups: a multiple of n / 64, rounded up
  *   stages 6                             stages in flight [default: as many as fit]
  *   blocks_per_sm 2                      blocks of a multiprocessor at once
  *   split_k 2                            blocks of a cluster divide k and add their partial sums
