@@ -137,9 +137,8 @@ static void test_a_kernel_that_reads_too_far_is_stopped(void **state) {
 }
 
 static void test_an_access_beyond_lds_names_its_options(void **state) {
-  static const char source[] =
-      "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void k(void) {\n"
-      "  *(volatile __attribute__((address_space(3))) int *)64 = 1;\n}\n";
+  static const char source[] = "__attribute__((amdgpu_kernel, amdgpu_flat_work_group_size(64, 64))) void k(void) {\n"
+                               "  *(volatile __attribute__((address_space(3))) int *)64 = 1;\n}\n";
   char *object = NULL;
   size_t size = 0;
   cdna_object o;
@@ -157,6 +156,34 @@ static void test_an_access_beyond_lds_names_its_options(void **state) {
   if (!strstr(error.text, "the workgroup has 64 bytes (--lds, or `//: shared`")) fail_msg("%s", error.text);
   cdna_object_free(&o);
   free(object);
+}
+
+/* A pointer that AITER's metadata declares as a number and "pad". Two numbers with other names are not one argument. */
+static void test_padding_belongs_to_the_argument_before_it(void **state) {
+  static const char source[] =
+      ".amdgcn_target \"amdgcn-amd-amdhsa--gfx950\"\n.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n  s_endpgm\n"
+      ".rodata\n.p2align 6\n.amdhsa_kernel k\n  .amdhsa_next_free_vgpr 1\n  .amdhsa_next_free_sgpr 8\n"
+      "  .amdhsa_accum_offset 4\n  .amdhsa_kernarg_size 16\n.end_amdhsa_kernel\n.amdgpu_metadata\n---\n"
+      "amdhsa.version: [1, 2]\namdhsa.kernels:\n"
+      "  - {.name: k, .symbol: k.kd, .kernarg_segment_size: 16, .kernarg_segment_align: 4, .group_segment_fixed_size: "
+      "0,\n"
+      "     .private_segment_fixed_size: 0, .wavefront_size: 64, .sgpr_count: 8, .vgpr_count: 1,\n"
+      "     .max_flat_workgroup_size: 64, .args: [\n"
+      "     {.name: p, .offset: 0, .size: 4, .value_kind: by_value}, {.name: pad, .offset: 4, .size: 4, .value_kind: "
+      "by_value},\n"
+      "     {.name: n, .offset: 8, .size: 4, .value_kind: by_value}, {.name: m, .offset: 12, .size: 4, .value_kind: "
+      "by_value}]}\n"
+      ".end_amdgpu_metadata\n";
+  const tw_target *t = tw_target_find("cdna4");
+  tw_raw_argument a[] = {{.bytes = 8, .at = 0}, {.bytes = 4, .at = 8}, {.bytes = 4, .at = 12}};
+  tw_raw_launch l = {.grid = {1, 1, 1}, .block = {64, 1, 1}, .n = 3, .argument = a, .untimed = true};
+  tw_measurement m = {0};
+  tw_error error = {0};
+  if (t->launcher->run(t, source, sizeof source - 1, &l, &m, &error) != TW_OK) fail_msg("%s", error.text);
+  a[1].bytes = 8;
+  l.n = 2;
+  assert_int_equal(t->launcher->run(t, source, sizeof source - 1, &l, &m, &error), TW_USAGE);
+  assert_non_null(strstr(error.text, "argument 1 of k has 8 bytes at byte 8"));
 }
 
 /* Every quotient of f64 and f32 is the host's, to the bit, whatever its operands; NaN is any NaN. */
@@ -548,6 +575,7 @@ int main(void) {
       cmocka_unit_test(test_other_languages_and_code_objects),
       cmocka_unit_test(test_a_kernel_that_reads_too_far_is_stopped),
       cmocka_unit_test(test_an_access_beyond_lds_names_its_options),
+      cmocka_unit_test(test_padding_belongs_to_the_argument_before_it),
       cmocka_unit_test(test_a_kernel_with_a_binding_to_python),
       cmocka_unit_test(test_lines_are_the_users),
       cmocka_unit_test(test_parts_of_a_launch),

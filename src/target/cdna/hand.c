@@ -85,15 +85,25 @@ static tw_status check_names(const tw_raw_launch *l, const cdna_kernel *k, tw_er
                  names);
 }
 
+/* AITER's metadata declares a pointer that may be null as a number of 4 bytes, and fills its slot with numbers named "pad". */
+static bool is_padding(const cdna_parameter *p) { return p->name_length == 3 && !memcmp(p->name, "pad", 3); }
+
+static size_t end_of(const cdna_kernel *k, size_t n) {
+  size_t end = k->parameter[n].offset + k->parameter[n].size;
+  while (++n < k->n_parameters && is_padding(&k->parameter[n]) && k->parameter[n].offset == end)
+    end += k->parameter[n].size;
+  return end;
+}
+
 /* TW_USAGE if the argument at this byte is not in one parameter of the metadata: a u64 for two parameters of 4 bytes, or half
  * of a pointer. An argument beyond all parameters is allowed, and part of a pointer at a given byte. */
 static tw_status check_place(const cdna_kernel *k, const tw_raw_argument *a, size_t i, size_t at, size_t bytes,
                              tw_error *error) {
   for (size_t n = 0; n < k->n_parameters; n++) {
     const cdna_parameter *p = &k->parameter[n];
-    if (is_hidden(p) || at >= p->offset + p->size || at + bytes <= p->offset) continue;
+    if (is_hidden(p) || is_padding(p) || at >= p->offset + p->size || at + bytes <= p->offset) continue;
     const bool is_half = a->at == TW_PLACE_NEXT && bytes != p->size && !strcmp(p->kind, "global_buffer");
-    if (is_half || at < p->offset || at + bytes > p->offset + p->size)
+    if (is_half || at < p->offset || at + bytes > end_of(k, n))
       return tw_fail(error, TW_USAGE,
                      "argument %zu of %s has %zu bytes at byte %zu, but parameter %zu has %u at byte %u%s", i, k->name,
                      bytes, at, n, p->size, p->offset, is_half ? " and is a pointer" : "");
