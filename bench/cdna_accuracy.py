@@ -50,6 +50,11 @@ AITER_FORWARD = [
     (16, 16, 1024, False, 0.165963), (16, 16, 2048, False, 0.506607), (64, 8, 2048, False, 1.908254), (16, 16, 2048, True, 0.313671),
     (16, 16, 4096, True, 1.028528),
 ]
+# all kernels of AITER's backward pass, 16 heads: queries, causal, published ms ("avg_time_ref")
+AITER_BACKWARD = [
+    (1024, False, 0.58267), (2048, False, 1.584148), (4096, False, 5.206018), (8192, False, 18.846013), (1024, True, 0.441928),
+    (2048, True, 1.020865), (4096, True, 3.135098), (8192, True, 10.632906),
+]
 # of the tutorial: cell, tile of a workgroup, threads, published ms ("avg_ms")
 TUTORIAL = [
     (24, 16, "16,16", 119.767116), (28, 16, "16,16", 28.612325), (32, 32, "64,4", 4.592903), (36, 32, "64,4", 0.403238),
@@ -98,6 +103,12 @@ class Bench:
     def time(self, file, kernel, grid, block, arguments, more, published, name):
         if self.options.only and self.options.only not in name:
             return
+        self.report(self.seconds_of(file, kernel, grid, block, arguments, more, name), published, name)
+
+    def report(self, seconds, published, name):
+        print(f"| {name} | {published * 1e6:.1f} | {seconds * 1e6:.1f} | {(published - LAUNCH) / seconds - 1:+.0%} |", flush=True)
+
+    def seconds_of(self, file, kernel, grid, block, arguments, more, name):
         words = [self.options.tilewright, "run", file, "-t", self.options.target, "--kernel", kernel, "--grid", grid, "--block", str(block),
                  "--timing-only", "--json", *more]
         for a in arguments:
@@ -105,8 +116,7 @@ class Bench:
         done = subprocess.run(words, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{name}: {done.stderr.strip()}")
-        seconds = json.loads(done.stdout)["seconds"]
-        print(f"| {name} | {published * 1e6:.1f} | {seconds * 1e6:.1f} | {(published - LAUNCH) / seconds - 1:+.0%} |", flush=True)
+        return json.loads(done.stdout)["seconds"]
 
     def aiter_forward(self, heads, key_heads, s, causal, ms):
         d, b, out = 128, 16, f"out={self.folder.name}"
@@ -124,6 +134,33 @@ class Bench:
         self.time(os.path.join(self.options.aiter, f"fmha_v3_fwd/{kernel[5:]}.co"), f"_ZN5aiter{len(kernel)}{kernel}E",
                   f"{tiles},{heads},{b}", 512, [f"@{16 * i}:{a}" for i, a in enumerate(slots)], [], 1e-3 * ms,
                   f"AITER attention forward s={s} heads {heads}, {key_heads} d=128{' causal' if causal else ''}")
+
+    def aiter_backward(self, s, causal, ms):
+        """O dO, gradients with dQ in f32 by atomics, dQ to bf16 (mha_bwd.cu). PyTorch sets dQ to zero in between; that is not timed."""
+        heads, d, b = 16, 128, 16
+        name = f"AITER attention backward s={s}{' causal' if causal else ''}, three kernels"
+        if self.options.only and self.options.only not in name:
+            return
+        row, all_rows, numbers = 2 * heads * d, 2 * heads * d * s, 4 * s
+        matrix, vector = f"in={self.zeros(b * all_rows)}", f"in={self.zeros(b * heads * numbers)}"
+        out = [f"out={self.folder.name}/{n}.bin:{b * all_rows}" for n in ("dk", "dv", "dq")]
+        sums = f"inout={self.zeros(2 * b * all_rows)}:{self.folder.name}/sums.bin"
+        strides = (2 * d, all_rows, row)  # of heads, of b, of rows
+        before = [matrix, matrix, f"out={self.folder.name}/delta.bin:{b * heads * numbers}"]
+        before += [f"u32={n}" for n in (*strides, *strides, numbers, heads * numbers, 4, s, d, 0, 0)]
+        main = [sums, *out[:2], matrix, matrix, matrix, matrix, vector, vector, f"f32={d ** -0.5}", "f32=1.4426950408889634"]
+        main += [f"u32={n}" for n in (s, 256 * row, *strides, 1, *strides, row, s, d, d, heads, *strides, *strides, *strides[:2], *strides,
+                                      numbers, 0, 0, 0, 0, s, 0, 0)]
+        after = [sums, out[2]] + [f"u32={n}" for n in (4 * d * s, 4 * d * s * heads, 4 * d, *strides, s, d, 0, 0)]
+        seconds, tiles = 0, (s + 255) // 256
+        for part, rows, arguments in (("odo_bf16", s // 128, before),
+                                      ("bf16_causal_a32_psskddv" if causal else "bf16_a32_psskddv", (tiles + 1) // 2 if causal else tiles, main),
+                                      ("dq_convert_bf16", s // 64, after)):
+            kernel = f"fmha_bwd_hd128_{part}"
+            seconds += self.seconds_of(os.path.join(self.options.aiter, f"fmha_v3_bwd/{kernel[5:]}.co"), f"_ZN5aiter{len(kernel)}{kernel}E",
+                                       f"{rows},{heads},{b}", 256,
+                                       [f"@{16 * i}:{a}" for i, a in enumerate(arguments)] + [f"@{16 * len(arguments) - 4}:u32=0"], [], name)
+        self.report(seconds, 1e-3 * ms, name)
 
     def kernel_of_cell(self, cell):
         """Source and name of the kernel of a cell, without the host's part; a template is instantiated as the host does it at 4096."""
@@ -201,6 +238,8 @@ def main():
         bench.fp6(*row)
     for row in AITER_FORWARD if bench.options.aiter else ():
         bench.aiter_forward(*row)
+    for row in AITER_BACKWARD if bench.options.aiter else ():
+        bench.aiter_backward(*row)
     if bench.options.tutorial:
         with open(bench.options.tutorial) as f:
             bench.notebook = json.load(f)["cells"]
