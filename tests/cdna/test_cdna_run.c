@@ -149,7 +149,7 @@ static void test_an_access_beyond_lds_names_its_options(void **state) {
   if (cdna_compile(CDNA4, source, sizeof source - 1, &how, NULL, &object, &size, &error) != TW_OK ||
       cdna_object_read(object, size, "it", &o, &error) != TW_OK || cdna_object_kernel(&o, NULL, &k, &error) != TW_OK)
     fail_msg("%s", error.text);
-  cdna_launch l = {.grid = {1, 1, 1}, .block = {64, 1, 1}, .lds = 68};
+  cdna_launch l = {.grid = {1, 1, 1}, .block = {64, 1, 1}, .lds = 68, .arguments = ""};
   assert_int_equal(cdna_run(&o, k, &l, &memory, NULL, &error), TW_OK);
   l.lds = 64;
   assert_int_equal(cdna_run(&o, k, &l, &memory, NULL, &error), TW_FAILED);
