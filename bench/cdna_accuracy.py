@@ -3,6 +3,7 @@
 
     python3 bench/cdna_accuracy.py HIPKITTENS [--fp6 HIPKITTENS_FP6] [--aiter HSA] [--tutorial NOTEBOOK] [--only WORD]
         [--tilewright build/tilewright] [--target cdna4]
+    python3 bench/cdna_accuracy.py HIPKITTENS --mi325x INCLUDE
 
 Times are measured by events around one launch. The error is that of the published time less LAUNCH.
 
@@ -55,6 +56,8 @@ AITER_BACKWARD = [
     (1024, False, 0.58267), (2048, False, 1.584148), (4096, False, 5.206018), (8192, False, 18.846013), (1024, True, 0.441928),
     (2048, True, 1.020865), (4096, True, 3.135098), (8192, True, 10.632906),
 ]
+# figure 14, on MI325X: size, published ms
+MI325X = [(1024, 0.035677), (2048, 0.057585), (4096, 0.192569), (8192, 1.467194), (16384, 12.313529)]
 # of the tutorial: cell, tile of a workgroup, threads, published ms ("avg_ms")
 TUTORIAL = [
     (24, 16, "16,16", 119.767116), (28, 16, "16,16", 28.612325), (32, 32, "64,4", 4.592903), (36, 32, "64,4", 0.403238),
@@ -194,6 +197,15 @@ class Bench:
         self.run(self.options.hipkittens, source, {"M": m, "N": n, "K": k}, "micro_tk", grid, 64 * waves, arguments, [WARP_GROUP],
                  published=2e-12 * m * n * k / tflops, name=f"bf16 {m} x {k} x {n}, {tile_m}x{tile_n}, {waves} waves")
 
+    def mi325x(self, size, ms):
+        file = os.path.join(self.options.hipkittens, f"analysis/bf16_gemm/mi325x/kernel_{size}.cpp")
+        with open(file) as f:
+            text = f.read()
+        tile, waves = (int(re.search(name + r"\s*=?\s*(\d+)", text)[1]) for name in ("BLOCK_SIZE", "NUM_WARPS"))
+        a, c = self.matrix((1, 1, size, size), 2), self.matrix((1, 1, size, size), 2, out=True)
+        self.time(file, "micro_tk", str((size // tile) ** 2), 64 * waves, a + a + c + ["u64=0"],
+                  ["--include", self.options.mi325x, "--lds", "65536", "-D", "KITTENS_CDNA3"], 1e-3 * ms, f"MI325X bf16 {size}")
+
     def fp6(self, size, tflops):
         a = self.matrix((1, 1, size, size), 0.75)
         self.run(self.options.fp6, "kernels/gemm/fp6fp32/16x16x128_4wave.cpp", {"M": size, "N": size, "K": size}, "micro_tk",
@@ -224,11 +236,18 @@ def main():
     parser.add_argument("--fp6", help="fp6_dwordx3 of its branch fp6_experimental [default: no rows of FP6]")
     parser.add_argument("--aiter", metavar="HSA", help="hsa/gfx950 of ROCm/aiter [default: no rows of its kernels]")
     parser.add_argument("--tutorial", metavar="NOTEBOOK", help="the notebook on FP8 GEMM of ROCm/gpuaidev [default: no rows of it]")
-    parser.add_argument("--target", default="cdna4", help="a machine, or a file of one [default: cdna4]")
+    parser.add_argument("--mi325x", metavar="INCLUDE", help="only the rows of MI325X; include of HipKittens' branch cdna3")
+    parser.add_argument("--target", help="a machine, or a file of one [default: cdna4; with --mi325x cdna3-mi325x]")
     parser.add_argument("--tilewright", default="build/tilewright", help="the command [default: build/tilewright]")
     parser.add_argument("--only", help="only rows whose name contains this word [default: all]")
-    bench = Bench(parser.parse_args())
+    options = parser.parse_args()
+    options.target = options.target or ("cdna3-mi325x" if options.mi325x else "cdna4")
+    bench = Bench(options)
     print("| kernel | published us | model us | error of Tflop/s |\n| --- | --- | --- | --- |", flush=True)
+    for row in MI325X if options.mi325x else ():
+        bench.mi325x(*row)
+    if options.mi325x:
+        return
     for row in FORWARD:
         bench.forward(*row)
     bench.backward(4096, 5.355)
