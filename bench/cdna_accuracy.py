@@ -37,6 +37,9 @@ BF16 = [
     (f"{PRODUCERS}/micro_05_async.cpp", 192, 256, 16, 7680, 8192, 8192, 1251),
     (f"{PRODUCERS}/micro_03_3stage_8c4p.cpp", 128, 256, 12, 7680, 8192, 8192, 964),
 ]
+# waves, size, rows and columns of a tile, published Tflop/s (mi355x_fp8_gemm.json; 8 waves: table 3)
+FP8 = [(4, 1024, 64, 270.13), (4, 2048, 128, 1054.23), (4, 4096, 256, 2741.41), (4, 8192, 256, 3327.46), (4, 16384, 256, 3377.75),
+       (8, 8192, 256, 3222)]
 # size, published Tflop/s
 FP6 = [(1024, 74.9), (2048, 470.2), (4096, 1865.5), (8192, 2861.5), (16384, 3122.1)]
 # folder and source, heads, heads of keys, queries, d, causal, published ms
@@ -206,6 +209,25 @@ class Bench:
         self.time(file, "micro_tk", str((size // tile) ** 2), 64 * waves, a + a + c + ["u64=0"],
                   ["--include", self.options.mi325x, "--lds", "65536", "-D", "KITTENS_CDNA3"], 1e-3 * ms, f"MI325X bf16 {size}")
 
+    def fp8(self, waves, size, tile, tflops):
+        """Without the host's part. As published, clang 22 spills registers of 4 waves; the loop is unrolled twice, as AMD advises."""
+        folder = os.path.join(self.options.hipkittens, f"kernels/gemm/fp8fp32/FP8_{waves}wave")
+        with open(os.path.join(folder, f"{waves}_wave.cu")) as f:
+            text = f.read().split("\nconstexpr int ROTATING_BUFFER_COUNT")[0]
+        text = text.replace('#include "../profile_utils.cpp"', "")
+        if waves == 4:
+            text = text.replace("#pragma unroll\n", "#pragma unroll 2\n")
+        kernel = "matmul_device" + (f"_{size}" if tile < 256 else "")
+        a, c = (f"const kittens::gl<{t}, 1, 1, {size}, {size}>" for t in ("fp8e4m3", "bf16"))
+        text += f"\ntemplate __global__ void {kernel}<{size}, {size}, {size}>({a}, {a}, {c});\n"
+        path = os.path.join(self.folder.name, "fp8.cpp")
+        with open(path, "w") as f:
+            f.write(text)
+        matrix = [f"in={self.zeros(size * size)}", "u64=0"]
+        self.time(path, kernel, str((size // tile) ** 2), 64 * waves, matrix * 2 + [f"out={self.folder.name}/out.bin:{2 * size * size}", "u64=0"],
+                  ["--include", os.path.join(self.options.hipkittens, "include"), "--include", folder, "-D", "KITTENS_CDNA4"],
+                  2e-12 * size ** 3 / tflops, f"e4m3 {size}, {waves} waves")
+
     def fp6(self, size, tflops):
         a = self.matrix((1, 1, size, size), 0.75)
         self.run(self.options.fp6, "kernels/gemm/fp6fp32/16x16x128_4wave.cpp", {"M": size, "N": size, "K": size}, "micro_tk",
@@ -253,6 +275,8 @@ def main():
     bench.backward(4096, 5.355)
     for row in BF16:
         bench.bf16(*row)
+    for row in FP8:
+        bench.fp8(*row)
     for row in FP6 if bench.options.fp6 else ():
         bench.fp6(*row)
     for row in AITER_FORWARD if bench.options.aiter else ():
