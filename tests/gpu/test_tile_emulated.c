@@ -178,6 +178,14 @@ static const kernel_case cases[] = {
      "swap_ab n=112 k=256 consumers=4;stages 2"},
     {"h200", "gemm m=17 n=80 k=640 a=bf16 b=mxfp4 c=f32 acc=f32 packed=1 shuffle=mma bias=row",
      "swap_ab n=48 k=256 consumers=2;stages 2;prefetch_weights 1"},
+    {"h200", "attention b=3 hq=4 hkv=2 sq=40 sk=110 d=64 causal=1 lengths=1 page=16 a=bf16",
+     "tile keys=64 consumers=1;stages 2"},
+    {"h200", "attention b=2 hq=2 hkv=1 sq=70 sk=200 d=96 causal=1 window=30 lengths=1 page=48 a=bf16",
+     "tile keys=64 consumers=2;stages 2"},
+    {"h200", "attention b=2 hq=2 hkv=2 sq=20 sk=300 d=128 page=128 softcap=4 a=bf16",
+     "tile keys=64 consumers=1;stages 3"},
+    {"h200", "attention b=3 hq=2 hkv=1 sq=33 sk=190 d=64 lengths=1 a=bf16",
+     "tile keys=64 consumers=2;pingpong;persistent;stages 1"},
 };
 /* Pipelines of Hopper with the fewest stages. A kernel with too few would wait for ever. */
 static const kernel_case pipelines[] = {

@@ -202,8 +202,7 @@ static void what_cannot_be_is_refused(void **state) {
   refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=96 pass=backward a=bf16", "tile queries=64", "d=32, 64 or 128");
   refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=64 causal=1 window=9 pass=backward a=bf16", "tile queries=64",
           "kernels of pass=backward do not support window=9");
-  refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=64 lengths=1 a=bf16", "tile keys=64",
-          "kernels of wgmma do not support lengths=1");
+  refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=64 page=24 a=bf16", "tile keys=64", "unsupported page=24");
   refused("attention b=1 hq=8 hkv=1 sq=9 sk=64 d=64 a=bf16", "decode keys=32 warps=4", "sq * hq / hkv up to 64");
   refused("attention b=1 hq=8 hkv=1 sq=1 sk=64 d=64 a=bf16", "decode keys=40 warps=4", "multiple of 16");
   refused("attention b=1 hq=1 hkv=1 sq=64 sk=64 d=40 a=bf16", "tile keys=64", "d a multiple of 16 up to 256");

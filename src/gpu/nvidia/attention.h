@@ -17,7 +17,8 @@
  *   stages 2, registers                   as above; the tiles are queries and gradients of O
  *
  * Supported: bf16 and f16, any number of queries and keys, grouped queries, causal or not; forward d = 48 to 256 in steps of 16
- * with sliding windows and with sequences that follow one another (`tokens`), backward d = 64 and 128. Heads are padded to a multiple of 64 elements in shared memory, where copies
+ * with sliding windows, soft caps, sequences that follow one another (`tokens`), `lengths`, and pages of a multiple of 16 keys;
+ * backward d = 64 and 128. Heads are padded to a multiple of 64 elements in shared memory, where copies
  * write zeros, so d = 96 costs as much as 128. The empty schedule is the target's plain kernel. */
 #ifndef TW_TILE_ATTENTION_H
 #define TW_TILE_ATTENTION_H

@@ -117,8 +117,6 @@ void tw_tile_attention_mma_slots(const tw_tile_machine *machine, const tw_proble
   tw_slots_number(s, "warps", p->warps);
   tw_slots_number(s, "heads_at_once", p->heads_at_once);
   tw_slots_number(s, "shared", p->shared_bytes);
-  tw_slots_flag(s, "lengths", a.has_lengths);
-  tw_slots_number_or_empty(s, "page", a.page);
   tw_slots_text(s, "rows_of_scores", "ROWS");
 }
 

@@ -19,14 +19,14 @@ enum {
 #define PLAN tw_tile_attention_plan
 
 enum { PANEL = 64, D_MAX = 256 }; /* elements of a row of shared memory; the columns of a product */
+enum { PIECE = 16 };              /* keys of a page that are copied at once, at least */
 
 static tw_status supports_forward(const tw_tile_machine *machine, const tw_problem *p, tw_error *error) {
   (void)machine;
   const tw_attention a = tw_attention_of(p);
-  const tw_status without =
-      tw_attention_without(&a, TW_ATTENTION_LENGTHS | TW_ATTENTION_PAGE, "tile kernels of wgmma", error);
-  if (without != TW_OK) return without;
   TW_REJECT_IF(a.pitch % 8, "unsupported pitch=%" PRId64 "; TMA requires a multiple of 8 elements", a.pitch);
+  TW_REJECT_IF(a.page % PIECE, "unsupported page=%" PRId64 "; TMA copies pieces of %d keys, so expected a multiple",
+               a.page, PIECE);
   if ((a.type == TW_BF16 || a.type == TW_F16) && a.d % 16 == 0 && a.d >= TW_TILE_ATTENTION_LEAST_D && a.d <= D_MAX &&
       a.scale > 0)
     return TW_OK;
@@ -200,6 +200,9 @@ static void offers_back(tw_menu_builder *m, const tw_tile_context *c) {
 
 /* ---- the kernels ---- */
 
+/* The most keys that divide a tile and a page. */
+static int64_t largest_piece(int64_t keys, int64_t page) { return page ? largest_piece(page, keys % page) : keys; }
+
 static void slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
   (void)machine;
   const PLAN *p = plan;
@@ -211,6 +214,8 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
     tw_slots_text(s, "head", "D");
   else
     tw_slots_number(s, "head", a.d);
+  tw_slots_flag(s, "sized", a.tokens || a.has_lengths || a.page);
+  tw_slots_number(s, "piece", largest_piece(p->keys, a.page));
   tw_slots_text(s, "first", a.tokens ? "w.begin + " : "w.batch, "); /* of a position in a tensor */
   tw_slots_number(s, "keys", p->keys);
   tw_slots_number(s, "apart", p->apart);

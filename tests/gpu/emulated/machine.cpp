@@ -51,7 +51,7 @@ static int at_barrier;
 static unsigned barrier_turn;
 static std::map<unsigned, arrivals> barriers; /* by address */
 static long events;                           /* arrivals and ends of threads: whether anything moves */
-static named_barrier named[16];
+static named_barrier named[32]; /* 16 of the kernel, and one of each warpgroup */
 static char fault[200]; /* the first fault of a launch, which ends there; empty: none */
 static void (*body)(void *);
 static void *body_with;

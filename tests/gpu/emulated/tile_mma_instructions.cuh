@@ -40,7 +40,13 @@ inline void perform(emulated::product_of_group &own) {
       }
   });
 }
-template <int Count> void mma_wait() { emulated::wait_products(Count); }
+/* A warpgroup multiplies together: no warp has its results before all four have. */
+template <int Count> void mma_wait() {
+  const int group = 16 + emulated::current / 128;
+  emulated::sync_named(group, 128);
+  emulated::wait_products(Count);
+  emulated::sync_named(group, 128);
+}
 template <class Type, int Cols, bool Tb> void mma_step(float (&d)[Cols / 2], const u32 (&a)[4], u64 b, int more) {
   static_assert(sizeof(Type) == 2, "other products are not emulated");
   emulated::issue_product({d, a, 0, b, Cols, more, Tb, perform});
