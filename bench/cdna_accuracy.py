@@ -54,6 +54,9 @@ AITER_FORWARD = [
     (16, 16, 1024, False, 0.165963), (16, 16, 2048, False, 0.506607), (64, 8, 2048, False, 1.908254), (16, 16, 2048, True, 0.313671),
     (16, 16, 4096, True, 1.028528),
 ]
+# waves, queries, published ms of all three kernels: with pinned registers; without (mi355x_mha_bkwd_non_causal*.json)
+BACKWARD_ROWS = [(4, 1024, 0.468075), (4, 2048, 1.503889), (4, 4096, 5.355307), (4, 8192, 19.92181), (8, 1024, 0.543348), (8, 2048, 1.808774),
+                 (8, 4096, 6.562122), (8, 8192, 24.59084), (8, 16384, 95.780554)]
 # all kernels of AITER's backward pass, 16 heads: queries, causal, published ms ("avg_time_ref")
 AITER_BACKWARD = [
     (1024, False, 0.58267), (2048, False, 1.584148), (4096, False, 5.206018), (8192, False, 18.846013), (1024, True, 0.441928),
@@ -243,13 +246,15 @@ class Bench:
                  f"{heads},{queries // 256},16", 512, arguments, published=1e-3 * ms,
                  name=f"attention forward s={queries} heads {heads}, {key_heads} d={d}{' causal' if causal else ''}")
 
-    def backward(self, queries, ms):
+    def backward(self, waves, queries, ms):
         q = (16, queries, 16, 128)
         arguments = self.matrix(q, 2) * 4 + self.matrix(q, 2, out=True) * 3 + self.matrix((16, 16, 1, queries), 4) * 2 + ["u64=0"]
-        self.run(self.options.hipkittens, f"{ATTENTION}/gqa_backwards/attn_bkwd_non_causal.cpp",
-                 {"ATTN_N": queries, "ATTN_H": 16, "ATTN_H_KV": 16}, "attend_bwd_combined_ker", f"16,{queries // 256},16", 256,
-                 arguments, macros=[BACKWARD], published=1e-3 * ms,
-                 name=f"attention backward s={queries}, pinned; main kernel (published: with two small ones)")
+        pinned = waves == 4
+        self.run(self.options.hipkittens, f"analysis/attn/bkwd/benchmark/attn_bkwd_non_causal_{'HBN' if pinned else '8_warps'}.cpp",
+                 {"ATTN_N": queries, "ATTN_H": 16, "ATTN_H_KV": 16}, "attend_bwd_combined_ker",
+                 f"16,16,{queries // 256}" if pinned else f"{queries // 256},16,16", 64 * waves, arguments, macros=[BACKWARD] if pinned else [],
+                 published=1e-3 * ms,
+                 name=f"attention backward s={queries}, {waves} waves; main kernel (published: with two small ones)")
 
 
 def main():
@@ -272,7 +277,8 @@ def main():
         return
     for row in FORWARD:
         bench.forward(*row)
-    bench.backward(4096, 5.355)
+    for row in BACKWARD_ROWS:
+        bench.backward(*row)
     for row in BF16:
         bench.bf16(*row)
     for row in FP8:
