@@ -79,7 +79,7 @@ list(APPEND TW_SOURCES ${TW_KERNEL_SOURCES})
 list(APPEND TW_EMBEDDED ${TW_X86}/kernel.h ${TW_X86}/kernels.txt) # for kernels that are compiled at run time
 
 # The process in which kernels run that nobody trusts.
-tw_add_runner(x86_runner x86-runner ${TW_X86}/runner/main.c ${TW_NATIVE_RUNNER})
+tw_add_runner(x86_runner x86-runner ${TW_X86}/runner/main.c ${TW_X86}/runner/registers.c ${TW_NATIVE_RUNNER})
 if(TW_SANITIZE OR TW_TSAN OR TW_FUZZ)
   target_link_libraries(x86_runner PRIVATE ${TW_WHOLE} ${CMAKE_DL_LIBS})
 else()

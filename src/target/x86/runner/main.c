@@ -9,22 +9,21 @@
 #include "base/pages.h"
 #include "native/runner/process.h"
 #include "target/x86/cpu.h"
+#include "target/x86/runner/registers.h"
 #include "target/x86/runner/task.h"
 #include "target/x86/threads.h"
 #include "target/x86/tune/apply.h"
 
-typedef void whole_gemm(const void *, const void *, void *, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int);
 typedef size_t whole_packed_bytes(int64_t, int64_t);
-typedef void whole_pack(const void *, void *, int64_t, int64_t, int64_t);
+typedef uintptr_t word; /* an argument */
 
 enum { A, B, D }; /* operands; C is the last one */
 
 typedef struct runner {
   tw_native process;
   const x86_task *task;
-  whole_gemm *gemm;
+  x86_function *gemm, *pack; /* of a whole product */
   whole_packed_bytes *packed_bytes;
-  whole_pack *pack;
   tw_gemm_plan *plan;
   char *packed;
   size_t bytes, stride; /* bytes of the weights of a set */
@@ -123,6 +122,11 @@ static void check_settings(runner *r) {
         "direction or alignment flag set");
 }
 
+static void call(runner *r, x86_function *f, const word arguments[X86_ARGUMENTS]) {
+  if (!x86_call_keeps_registers(f, arguments))
+    tw_native_give_up(&r->process, "the kernel changes registers that a function must keep: rbx, rbp, rsp, r12 to r15");
+}
+
 /* The current contents of B become the weights of the set. Settings of all threads are checked here, too, because calls
  * are timed. */
 static void pack(void *context, uint32_t set) {
@@ -135,7 +139,7 @@ static void pack(void *context, uint32_t set) {
   if (!r->packs)
     memcpy(to, b, r->bytes);
   else if (r->gemm)
-    r->pack(b, to, s->n, s->k, s->ldb);
+    call(r, r->pack, (word[X86_ARGUMENTS]){(word)b, (word)to, (word)s->n, (word)s->k, (word)s->ldb});
   else
     tw_gemm_pack(r->plan, b, to, NULL);
 }
@@ -195,12 +199,15 @@ static void multiply(void *context, uint32_t set) {
   const void *a = tw_native_operand(&r->process, A, set);
   void *c = tw_native_operand(&r->process, last, set);
   if (r->gemm) {
-    r->gemm(a, b ? b : tw_native_operand(&r->process, B, 0), c, s->m, s->n, s->k, s->lda, s->ldb, s->ldc, s->threads);
+    const void *weights = b ? b : tw_native_operand(&r->process, B, 0);
+    call(r, r->gemm,
+         (word[X86_ARGUMENTS]){(word)a, (word)weights, (word)c, (word)s->m, (word)s->n, (word)s->k, (word)s->lda,
+                               (word)s->ldb, (word)s->ldc, (word)s->threads});
     return;
   }
   const void *bias = last == D ? NULL : tw_native_operand(&r->process, D, 0);
   const tw_gemm_operands o = {.size = sizeof o, .a = a, .packed_b = b, .c = c, .bias = bias};
-  tw_gemm_plan_execute(r->plan, &o, NULL);
+  call(r, (x86_function *)tw_gemm_plan_execute, (word[X86_ARGUMENTS]){(word)r->plan, (word)&o});
 }
 
 int main(void) {
