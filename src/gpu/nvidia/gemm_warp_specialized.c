@@ -91,6 +91,7 @@ static void set_sharing(tw_slots *s, const PLAN *p) {
   tw_slots_flag(s, "cluster_of_a", p->cluster_n > 1);
   tw_slots_flag(s, "cluster_of_b", p->cluster_m > 1);
   tw_slots_flag(s, "cluster", cluster || split);
+  tw_slots_flag(s, "leaves_early", cluster && !p->pingpong);
   tw_slots_number_or_empty(s, "split", split ? p->split : 0);
   tw_slots_flag(s, "one_tile", split || p->parts > 1);
   tw_slots_text(s, "sharers", split ? "SPLIT" : "PARTS");

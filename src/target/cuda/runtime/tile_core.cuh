@@ -221,6 +221,9 @@ TW_FN int rank_of_cluster() {
 TW_FN void sync_cluster() {
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
+/* The same in two steps, by all threads. */
+TW_FN void arrive_cluster() { asm volatile("barrier.cluster.arrive;" ::: "memory"); }
+TW_FN void wait_cluster() { asm volatile("barrier.cluster.wait;" ::: "memory"); }
 
 /* Programmatic dependent launch (PDL). A kernel with `overlap` in its header may start before the previous kernel has ended.
  * It must not touch memory before griddepcontrol_wait(). Once all blocks have called griddepcontrol_launch_dependents(),
@@ -479,7 +482,7 @@ TW_FN void store(const tensor &to, int row, int col, shared<Type, Rows, Cols> fr
                  :: "l"(&to), "r"(col + p * tile::panel_cols), "r"(row), "r"(from.at + p * tile::panel_bytes) : "memory");
 }
 TW_FN void store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-/* Until at most Count committed stores still read their tile. */
+/* Until at most Count committed stores still read their tile. This suffices at the end of a kernel, which ends after its writes. */
 template <int Count> TW_FN void store_wait_read() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(Count) : "memory"); }
 template <int Count> TW_FN void store_wait() { asm volatile("cp.async.bulk.wait_group %0;" :: "n"(Count) : "memory"); }
 /* Makes this thread's writes to shared memory visible to TMA and wgmma, after a following sync (proxy fence). */
