@@ -12,7 +12,7 @@ from ._attention import rotary_by_pytorch
 from ._gate import by_pytorch as gate_by_pytorch
 from ._gate import check_activation
 from ._register import Direct, operator
-from ._routes import ROUTES, is_direct, is_traced, may_split
+from ._routes import ROUTES, is_direct, is_plain, is_traced, may_split
 
 _data = torch.Tensor.data_ptr
 
@@ -311,7 +311,9 @@ def is_recording() -> bool:
 
 def _plain(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """The product alone; `tune` searches for the whole, and counts no call of this one."""
-    return _linear(x, weight, None) if ROUTES.recorded is None else torch.nn.functional.linear(x, weight)
+    if ROUTES.recorded is None and is_plain(x, weight):
+        return _linear(x, weight, None)
+    return torch.nn.functional.linear(x, weight)
 
 
 def start_fused(plan: Any, addresses: "list[int]") -> bool:
