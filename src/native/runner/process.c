@@ -33,10 +33,22 @@ static char *base_of(const tw_native *n, const tw_arena_array *x) {
   return x->is_output ? (char *)n->results : (char *)(uintptr_t)n->orders;
 }
 
-/* Makes the page after each array inaccessible. */
+/* The page after an array. */
+static char *guard_of(const tw_native *n, const tw_arena_array *x, uint32_t set) {
+  return base_of(n, x) + x->at - tw_arena_slack(x->bytes) + (set + 1) * x->pitch - TW_ARENA_PAGE;
+}
+
 static void guard(const tw_native *n, const tw_arena_array *x) {
-  char *pages = base_of(n, x) + x->at - tw_arena_slack(x->bytes);
-  for (uint32_t i = 0; i < x->sets; i++) mprotect(pages + (i + 1) * x->pitch - TW_ARENA_PAGE, TW_ARENA_PAGE, PROT_NONE);
+  for (uint32_t i = 0; i < x->sets; i++) mprotect(guard_of(n, x, i), TW_ARENA_PAGE, PROT_NONE);
+}
+
+/* The system reads a set of signals there, or answers that it cannot: the filter permits this call. */
+void tw_native_check_guards(tw_native *n) {
+  enum { SET_BYTES = 8 };
+  for (uint32_t i = 0; i < n->orders->n_operands; i++)
+    for (uint32_t set = 0; set < n->orders->operand[i].sets; set++)
+      if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, guard_of(n, &n->orders->operand[i], set), NULL, SET_BYTES) == 0)
+        tw_native_give_up(n, "the kernel makes the guard page after an operand accessible");
 }
 
 /* rdtsc becomes a fault, in threads that are made from now on, too. A kernel could see by the time of a load that its

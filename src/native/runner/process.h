@@ -25,6 +25,8 @@ void tw_native_confine(tw_native *);
 void *tw_native_load(tw_native *); /* for dlsym */
 /* An operand of a set; NULL if it has no bytes. */
 void *tw_native_operand(const tw_native *, size_t operand, uint32_t set);
+/* Gives up if a page after an operand has become accessible. */
+void tw_native_check_guards(tw_native *);
 /* Reports the reason to the library, which ends the process. */
 _Noreturn void tw_native_give_up(tw_native *, const char *why);
 /* Stops. For each order: computes the first sets, or prepares one, and stops again. */

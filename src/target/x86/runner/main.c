@@ -134,6 +134,7 @@ static void pack(void *context, uint32_t set) {
   const tw_gemm_spec *s = &r->task->spec;
   const void *b = tw_native_operand(&r->process, B, 0);
   check_settings(r);
+  tw_native_check_guards(&r->process);
   if (!r->packed || set >= r->task->copies) return;
   char *to = r->packed + set * r->stride;
   if (!r->packs)
@@ -185,6 +186,7 @@ static void compute(void *context, uint32_t set) {
   if (r->task->dirty && leaves_x87_registers())
     tw_native_give_up(&r->process, "the kernel leaves values in x87 or MMX registers; end with emms");
   if (r->task->dirty) {
+    tw_native_check_guards(&r->process);
     const sigset_t blocked = blocked_signals();
     if (memcmp(&blocked, &r->blocked, sizeof blocked) != 0)
       tw_native_give_up(&r->process, "the kernel changes which signals are blocked");
