@@ -837,6 +837,7 @@ static const struct {
      "wrong result: y[0][0] is 0.5"},
     {KERNEL "    a, b, c = x.shape\n    return y\n",
      "line 4: 2 values for 3 names: (128, 64); if this is the shape of an operand, a line '#: parameter = "},
+    {KERNEL "    a, b = 'x\\ny\\n'\n    return y\n", "line 4: 4 values for 2 names: x y ; if"},
     {"@nki.jit\ndef k():\n    pass\n", "no parameter for operand 'x'"},
     {NEWER "    nisa.dma_copy(dst=t, src=x[nl.arange(128)[:, None], nl.arange(64)[None, :]])\n    return y\n",
      "line 6: nki has no nl.arange; use slices, or import neuronxcc.nki"},

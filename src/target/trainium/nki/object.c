@@ -18,6 +18,7 @@ _Noreturn void nki_fail(nki_run *r, const char *format, ...) {
   va_start(list, format);
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
+  for (char *c = text; (c = strchr(c, '\n'));) *c = ' '; /* of a string in the source */
   nki_stop(r, TW_FAILED, text);
 }
 
