@@ -8,19 +8,10 @@ module {
     %core = aie.core(%worker) {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
-      %c16 = arith.constant 16 : index
       %c64 = arith.constant 64 : index
-      %one = arith.constant 1 : i32
       scf.for %i = %c0 to %c64 step %c1 {
         %a = aie.objectfifo.acquire @in(Consume, 1) : !aie.objectfifosubview<memref<16xi32>>
-        %av = aie.objectfifo.subview.access %a[0] : !aie.objectfifosubview<memref<16xi32>> -> memref<16xi32>
         %b = aie.objectfifo.acquire @out(Produce, 1) : !aie.objectfifosubview<memref<16xi32>>
-        %bv = aie.objectfifo.subview.access %b[0] : !aie.objectfifosubview<memref<16xi32>> -> memref<16xi32>
-        scf.for %j = %c0 to %c16 step %c1 {
-          %x = memref.load %av[%j] : memref<16xi32>
-          %y = arith.addi %x, %one : i32
-          memref.store %y, %bv[%j] : memref<16xi32>
-        }
         aie.objectfifo.release @in(Consume, 1)
         aie.objectfifo.release @out(Produce, 1)
       }
