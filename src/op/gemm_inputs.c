@@ -295,9 +295,10 @@ static void fill_operands(const tw_problem *p, uint64_t seed, tw_operand o[], vo
 }
 
 /* Rows of op(A) and columns of op(B) become far larger or smaller than their neighbours, if the type has exponents of 8
- * bits and each result scales with its line. */
+ * bits and each result scales with its line. The bound of sums in bf16 or in blocks assumes elements of A up to 1. */
 static void spread_lines(const tw_gemm *g, uint64_t seed, const tw_operand o[], void *const buffers[]) {
-  const bool scales_along = (g->c == TW_F32 || g->c == TW_BF16) && !g->gelu && !tw_gemm_pair_key(g) && !g->quantize;
+  const bool scales_along = (g->c == TW_F32 || g->c == TW_BF16) && !g->gelu && !tw_gemm_pair_key(g) && !g->quantize &&
+                            !(tw_gemm_numerics_of(g).of_blocks > 0);
   if ((seed & TW_SEED_KIND) != TW_SEED_KIND || !scales_along) return;
   for (int i = 0; i < 2; i++) {
     const bool transposed = i ? g->b_transposed : g->a_transposed, rows = transposed == (i == 1);
