@@ -34,8 +34,8 @@ tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error 
   const tw_status found = cli_find_target(c->options.target, &out->target, &none);
   tw_status status = tw_problem_parse_words(found == TW_OK ? out->target : NULL, c->words[first],
                                             c->n_words - first - 1, c->words + first + 1, &out->problem, error);
-  /* a key that the op does not have may be the target's */
-  if (found != TW_OK && (status == TW_OK || (c->options.target && error && strstr(error->text, " has no key ")))) {
+  /* a target that was given decides which keys and values there are, so its error comes first */
+  if (found != TW_OK && (status == TW_OK || c->options.target)) {
     if (error) *error = none;
     return found;
   }
