@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/exact.h"
+#include "op/least.h"
 #include "op/ops.h"
 #include "target/trainium/kernels/kind.h"
 #include "target/trainium/nki/kernel.h"
@@ -37,8 +38,7 @@ static double peak_macs(const trn_config *c) { /* Multiply-adds of 16-bit types 
 }
 
 static double hbm_rate(const trn_config *c) { /* bytes a second */
-  const double engines = c->dma.engines * c->dma.engine_gbs;
-  return 1e9 * (c->dma.total_gbs < engines ? c->dma.total_gbs : engines);
+  return 1e9 * fmin(c->dma.total_gbs, c->dma.engines * c->dma.engine_gbs);
 }
 
 static char *describe(const tw_target *t) {
@@ -74,16 +74,19 @@ static tw_status settle_problem(const tw_target *t, tw_problem *p, tw_error *err
 }
 
 /* The larger of two times: moving each operand once at the rate of the DMA engines; all processing elements busy.
- * The launch comes before. */
+ * The launch comes before. A DMA engine reads and writes at the same time: a copy takes the longer of the two, and so
+ * may parts of other kernels. */
 static tw_status bound(const tw_target *t, const tw_problem *p, tw_bound *out, tw_error *error) {
   const trn_config *c = t->config;
-  const double launch = 1e-9 * c->launch_ns;
+  const tw_least work = tw_least_work(p, tw_problem_int(p, "outputs") == 1);
+  const double launch = 1e-9 * c->launch_ns, compute = work.operations / peak_macs(c),
+               together = fmax(work.read, work.written) / hbm_rate(c);
   (void)error;
-  out->compute_cost = p->op->operations(p) / peak_macs(c) + launch;
-  out->memory_cost = p->op->bytes(p) / hbm_rate(c) + launch;
+  out->compute_cost = launch + compute;
+  out->memory_cost = launch + (tw_is_copy(p) ? together : (work.read + work.written) / hbm_rate(c));
   out->cost = fmax(out->compute_cost, out->memory_cost);
   /* some operations of an op run on other engines than the Tensor engine */
-  out->least = fmax(0.5 * out->compute_cost, 0.95 * out->memory_cost);
+  out->least = launch + fmax(0.5 * compute, 0.95 * together);
   snprintf(out->limit, sizeof out->limit, "%s",
            out->compute_cost >= out->memory_cost ? "every processing element in every cycle"
                                                  : "each operand once at the rate of the DMA engines");
