@@ -68,11 +68,6 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return n;
 }
 
-/* Amplitudes from 8, where functions bend, down to 2^-4, where they are almost lines. */
-static tw_row_spread spread(uint64_t seed, int64_t row) {
-  return (tw_row_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
-}
-
 /* One element of about 64 is large. Half of these are below 128, where functions reach their limits. The exponential and the
  * square of the rest are infinite in binary32. */
 static void enlarge(const tw_problem *p, uint64_t seed, void *x) {
@@ -90,7 +85,7 @@ static void enlarge(const tw_problem *p, uint64_t seed, void *x) {
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   operands(p, o);
-  tw_fill_rows(seed, 0, &o[0], spread, buffers[0]);
+  tw_fill_rows(seed, 0, &o[0], tw_spread_to_bends, buffers[0]);
   tw_zero_a_row(seed, 0, &o[0], buffers[0]);
   enlarge(p, seed, buffers[0]);
   if (has_divisor(p)) tw_fill_factors(seed, 1, &o[1], buffers[1]);

@@ -52,11 +52,6 @@ static size_t operands(const tw_problem *p, tw_operand out[TW_OPERANDS_MAX]) {
   return n;
 }
 
-/* Amplitudes from 8, where act is almost 0 or its argument, down to 2^-4, where it bends. */
-static tw_row_spread spread(uint64_t seed, int64_t row) {
-  return (tw_row_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
-}
-
 /* One gate of 128 is so large that its square is infinite in binary32. There act and its slope reach their limits. One of
  * 128 of the other factors is as large. */
 static const double HUGE_VALUE = 0x1p66;
@@ -75,7 +70,7 @@ static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   tw_operand o[TW_OPERANDS_MAX];
   const size_t n = operands(p, o);
   for (size_t i = 0; i + 1 < n; i++) {
-    tw_fill_rows(seed, (int)i, &o[i], spread, buffers[i]);
+    tw_fill_rows(seed, (int)i, &o[i], tw_spread_to_bends, buffers[i]);
     tw_zero_a_row(seed, (int)i, &o[i], buffers[i]);
   }
   enlarge_some(p, seed, buffers[X]);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/integers.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -44,7 +45,7 @@ static void fill_piece(void *context, size_t index) {
 
 static void fill_values(filling *f) {
   const int64_t rows = tw_operand_rows(f->o);
-  tw_parallel_for(rows * tw_operand_columns(f->o) < SMALL ? 1 : 0, (size_t)((rows + ROWS - 1) / ROWS), fill_piece, f);
+  tw_parallel_for(rows * tw_operand_columns(f->o) < SMALL ? 1 : 0, (size_t)tw_ceil_div(rows, ROWS), fill_piece, f);
 }
 
 /* ---- small beside others ---- */
@@ -118,7 +119,7 @@ void tw_scale_terms(const tw_terms *t, const tw_operand *o, void *data) {
   double *factor = tw_new((size_t)t->n, sizeof *factor);
   for (int64_t i = 0; factor && i < t->n; i++) factor[i] = factor_of(t, i);
   scaling s = {t, o, data, factor};
-  tw_parallel_for(rows * tw_operand_columns(o) < SMALL ? 1 : 0, (size_t)((rows + ROWS - 1) / ROWS), scale_piece, &s);
+  tw_parallel_for(rows * tw_operand_columns(o) < SMALL ? 1 : 0, (size_t)tw_ceil_div(rows, ROWS), scale_piece, &s);
   free(factor);
 }
 
@@ -194,8 +195,7 @@ void tw_fill_lines(uint64_t seed, int operand, const tw_operand *o, tw_lines alo
   line *column = along == TW_LINES_COLUMNS ? tw_new((size_t)columns, sizeof *column) : NULL;
   for (int64_t i = 0; column && i < columns; i++) column[i] = line_of(&l, i);
   l.column = column;
-  tw_parallel_for(rows * tw_operand_columns(o) < SMALL ? 1 : 0, (size_t)((rows + ROWS - 1) / ROWS), fill_line_piece,
-                  &l);
+  tw_parallel_for(rows * tw_operand_columns(o) < SMALL ? 1 : 0, (size_t)tw_ceil_div(rows, ROWS), fill_line_piece, &l);
   free(column);
 }
 
@@ -229,6 +229,10 @@ void tw_fill_outliers(uint64_t seed, int one_in, const tw_operand *o, double (*o
 
 tw_row_spread tw_spread_by_row(uint64_t seed, int64_t row) {
   return (tw_row_spread){.amplitude = 1. / (1 << (bits_of(seed, 39, row) & 7))};
+}
+
+tw_row_spread tw_spread_to_bends(uint64_t seed, int64_t row) {
+  return (tw_row_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
 }
 
 /* ---- zeros ---- */

@@ -26,6 +26,8 @@ void tw_fill_outliers(uint64_t seed, int one_in, const tw_operand *, double (*ou
 
 /* Rows around 0 with an amplitude from 1 down to 2^-7. */
 tw_row_spread tw_spread_by_row(uint64_t seed, int64_t row);
+/* From 8, where functions bend and products reach beyond 1, down to 2^-4, where functions are almost lines. */
+tw_row_spread tw_spread_to_bends(uint64_t seed, int64_t row);
 
 /* As tw_fill_uniform, for operands of products: each line (a row or a column) is drawn in one of four manners. The
  * seed chooses how frequent each manner is. So lines differ from each other, and so do cases.

@@ -101,17 +101,12 @@ static void choose_extremes(const tw_reduce *r, uint64_t seed, void *x) {
     }
 }
 
-/* Products with z reach beyond 1, where a hinge is 0. */
-static tw_row_spread spread_of_hinge(uint64_t seed, int64_t row) {
-  return (tw_row_spread){.amplitude = 8 * tw_spread_by_row(seed, row).amplitude};
-}
-
 static void inputs(const tw_problem *p, uint64_t seed, void *const buffers[]) {
   const tw_reduce r = tw_reduce_of(p);
   tw_operand o[TW_OPERANDS_MAX];
   const size_t n = operands(p, o);
   for (size_t i = 0; i + 1 < n; i++)
-    tw_fill_rows(seed, (int)i, &o[i], i == 0 && r.term == TW_REDUCE_OF_HINGE ? spread_of_hinge : tw_spread_by_row,
+    tw_fill_rows(seed, (int)i, &o[i], i == 0 && r.term == TW_REDUCE_OF_HINGE ? tw_spread_to_bends : tw_spread_by_row,
                  buffers[i]);
   tw_zero_a_row(seed, 0, &o[0], buffers[0]);
   if (tw_reduce_chooses(&r)) choose_extremes(&r, seed, buffers[0]);
