@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/random.h"
 #include "base/strings.h"
 #include "op/sample.h"
@@ -93,7 +94,7 @@ static bool has_bits(const xd_mlir_work *w) {
 
 /* The number of rows that are compared bit by bit. */
 static int64_t rows_of(const tw_problem *p) {
-  const int64_t m = tw_problem_int(p, "m"), tiles = (m + TILE_ROWS - 1) / TILE_ROWS;
+  const int64_t m = tw_problem_int(p, "m"), tiles = tw_ceil_div(m, TILE_ROWS);
   const int64_t most = (int64_t)(XD_COMPARE_MACS * (double)m / macs_of(p));
   return is_whole(p) ? m : most < tiles ? tiles : most;
 }

@@ -2,6 +2,7 @@
 #ifndef TW_OP_ATTENTION_H
 #define TW_OP_ATTENTION_H
 
+#include "base/integers.h"
 #include "tilewright/extend/op.h"
 
 typedef struct tw_attention {
@@ -32,7 +33,7 @@ tw_attention tw_attention_of(const tw_problem *);
 tw_attention tw_attention_read(const tw_problem *, void *const buffers[]);
 
 /* Pages of a sequence. */
-static inline int64_t tw_attention_pages(const tw_attention *a) { return (a->keys + a->page - 1) / a->page; }
+static inline int64_t tw_attention_pages(const tw_attention *a) { return tw_ceil_div(a->keys, a->page); }
 
 static inline int64_t tw_attention_length(const tw_attention *a, int64_t batch) {
   if (a->start_of) return a->start_of[batch + 1] - a->start_of[batch];

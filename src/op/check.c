@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/integers.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/strings.h"
@@ -134,7 +135,7 @@ static void check_rows(void *context, size_t index) {
 }
 
 static tw_status look_at_all(const output *u, const void *actual, int threads, tw_error *error) {
-  const size_t pieces = (size_t)((u->rows + SIGHT_ROWS - 1) / SIGHT_ROWS);
+  const size_t pieces = (size_t)tw_ceil_div(u->rows, SIGHT_ROWS);
   sight s = {.u = u, .actual = actual, .of_piece = tw_new(pieces, sizeof *s.of_piece)};
   if (!s.of_piece) return tw_no_memory(error, "the comparison");
   tw_parallel_for(threads, pieces, check_rows, &s);

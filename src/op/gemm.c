@@ -44,6 +44,7 @@
  *
  * The C parameters of a kernel are A, B, [SA,] [SB,] [D,] [COS, SIN,] C, row-major. A is declared m x k (k x m if a_transposed), B
  * k x n (n x k if b_transposed), D 1 x n (bias=row) or m x n (bias=full), C m x n, or as glu and glu_pass say. */
+#include "base/integers.h"
 #include "op/gemm_numerics.h"
 
 #include <inttypes.h>
@@ -168,9 +169,9 @@ static tw_operand codes6(const char *name, int64_t rows, int64_t k, int64_t pitc
 
 /* For `lines` lines along k, of which `shared` have one scale; block scales of A and B have the layout of A and B. */
 static tw_operand scales(const char *name, const tw_gemm *g, int64_t lines, int64_t shared, bool k_first) {
-  const int64_t all = g->scales == TW_GEMM_SCALES_TENSOR ? 1 : (lines + shared - 1) / shared;
+  const int64_t all = g->scales == TW_GEMM_SCALES_TENSOR ? 1 : tw_ceil_div(lines, shared);
   if (g->scales != TW_GEMM_SCALES_BLOCK) return tw_operand_dense(name, TW_F32, 1, (int64_t[]){all});
-  const int64_t blocks = (g->k + TW_GEMM_SCALE_BLOCK - 1) / TW_GEMM_SCALE_BLOCK;
+  const int64_t blocks = tw_ceil_div(g->k, TW_GEMM_SCALE_BLOCK);
   return tw_operand_dense(name, TW_F32, 2, k_first ? (int64_t[]){blocks, all} : (int64_t[]){all, blocks});
 }
 

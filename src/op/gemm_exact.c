@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/integers.h"
 #include "base/pages.h"
 #include "base/parallel.h"
 #include "base/per_cpu.h"
@@ -161,7 +162,7 @@ static void make_panel(job *j, size_t n, double *room, int threads) {
     j->column[c].value = room;
     room += k;
   }
-  tw_parallel_for(threads, (size_t)((j->width + COLUMNS - 1) / COLUMNS), lay_out, j);
+  tw_parallel_for(threads, (size_t)tw_ceil_div(j->width, COLUMNS), lay_out, j);
   tw_parallel_for(threads, (j->n_rows + ROWS - 1) / ROWS, make_rows, j);
 }
 

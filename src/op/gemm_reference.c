@@ -7,6 +7,7 @@
  * order. */
 #include <stdlib.h>
 
+#include "base/integers.h"
 #include "base/parallel.h"
 #include "op/element.h"
 #include "op/gemm_values.h"
@@ -86,8 +87,8 @@ static void real_block(void *context, size_t index) {
 void tw_gemm_reference(const tw_gemm *g, void *const buffers[], int threads) {
   job j = {.g = g, .A = buffers[0], .B = buffers[1], .C = buffers[tw_gemm_c_index(g)]};
   if (g->bias != TW_GEMM_BIAS_NONE) j.D = buffers[tw_gemm_d_index(g)];
-  j.blocks_per_row = (g->n + COLUMNS - 1) / COLUMNS;
-  size_t blocks = (size_t)((g->m + ROWS - 1) / ROWS * j.blocks_per_row);
+  j.blocks_per_row = tw_ceil_div(g->n, COLUMNS);
+  size_t blocks = (size_t)(tw_ceil_div(g->m, ROWS) * j.blocks_per_row);
   if (g->acc != TW_I32 && !tw_gemm_narrow_sums(g)) {
     tw_parallel_for(threads, blocks, real_block, &j);
     return;

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/integers.h"
 #include "base/parallel.h"
 #include "base/per_cpu.h"
 #include "base/random.h"
@@ -286,11 +287,10 @@ tw_status tw_gemm_survey_values(const tw_gemm_values *v, const tw_operand *c, co
   job j = {.v = *v, .c_operand = c, .c = data};
   const double most = ceil((double)g.n / LEAST_COLUMNS), some = effort->budget / ((double)g.m * (double)g.k);
   j.segments = (int64_t)fmax(1, fmin(most, some));
-  const int64_t threads = effort->threads > 0 ? effort->threads : tw_cores(),
-                widest = (g.n + j.segments - 1) / j.segments;
-  j.parts = (threads + j.segments - 1) / j.segments;
+  const int64_t threads = effort->threads > 0 ? effort->threads : tw_cores(), widest = tw_ceil_div(g.n, j.segments);
+  j.parts = tw_ceil_div(threads, j.segments);
   if (j.parts > widest) j.parts = widest;
-  const size_t pieces = (size_t)((g.m + ROWS - 1) / ROWS);
+  const size_t pieces = (size_t)tw_ceil_div(g.m, ROWS);
   j.failed = !make_room(&j, pieces);
   if (!j.failed) {
     tw_random r;
@@ -309,7 +309,7 @@ tw_status tw_gemm_survey_values(const tw_gemm_values *v, const tw_operand *c, co
   const tw_status status = j.failed ? tw_no_memory(error, "the comparison") : judged(&j, pieces, error);
   if (status == TW_OK)
     snprintf(out->survey, sizeof out->survey, "by sums with random signs of every %lld elements of each row",
-             (long long)((g.n + j.segments - 1) / j.segments));
+             (long long)tw_ceil_div(g.n, j.segments));
   free_room(&j);
   return status;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "op/element.h"
 #include "op/gemm_packed.h"
 #include "op/int8.h"
@@ -25,7 +26,7 @@ tw_gemm_values tw_gemm_values_of(const tw_gemm *g, void *const buffers[]) {
 static void apply_scales(const tw_gemm *g, const float *scale, int64_t line, int64_t lines, int64_t shared,
                          bool k_first, double *x) {
   if (!scale) return;
-  const int64_t blocks = (g->k + TW_GEMM_SCALE_BLOCK - 1) / TW_GEMM_SCALE_BLOCK, all = (lines + shared - 1) / shared;
+  const int64_t blocks = tw_ceil_div(g->k, TW_GEMM_SCALE_BLOCK), all = tw_ceil_div(lines, shared);
   for (int64_t p = 0; p < g->k; p++) {
     const int64_t block = p / TW_GEMM_SCALE_BLOCK, at = line / shared;
     x[p] *= (double)scale[g->scales == TW_GEMM_SCALES_TENSOR ? 0

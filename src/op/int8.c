@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/parallel.h"
 #include "base/strings.h"
 
@@ -100,7 +101,7 @@ static void widen_rows(void *context, size_t index) {
 int16_t *tw_dot_widen(const int8_t *from, int64_t rows, int64_t k, int64_t row_step, int64_t step, int threads) {
   widening w = {.from = from, .rows = rows, .k = k, .depth = tw_dot_depth(k), .row_step = row_step, .step = step};
   w.to = tw_resize(NULL, (size_t)(w.rows * w.depth), sizeof *w.to);
-  if (w.to) tw_parallel_for(threads, (size_t)((w.rows + WIDEN_ROWS - 1) / WIDEN_ROWS), widen_rows, &w);
+  if (w.to) tw_parallel_for(threads, (size_t)tw_ceil_div(w.rows, WIDEN_ROWS), widen_rows, &w);
   return w.to;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integers.h"
 #include "base/strings.h"
 #include "tilewright/format.h"
 
@@ -68,7 +69,7 @@ void xd_pack_weights(const xd_gemm *g, const int8_t *b, uint8_t *out) {
 static float *scales_of(const xd_gemm *g, const float *b, int64_t *groups) {
   const float most = (float)tw_format_at(TW_FORMAT_I4)->max;
   const int64_t group = g->group ? g->group : g->k;
-  *groups = (g->k + group - 1) / group;
+  *groups = tw_ceil_div(g->k, group);
   float *scale = tw_new((size_t)(g->n * *groups), sizeof *scale);
   for (int64_t n = 0; scale && n < g->n; n++)
     for (int64_t k = 0; k < g->k; k++) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/integers.h"
 #include "base/strings.h"
 
 enum { BLOCK = 8 };
@@ -64,8 +65,7 @@ static void add_step(const xd_gemm *g, const float *a, const float *bt, int64_t 
 tw_status xd_gemm_reference(const xd_gemm *g, const float *a, const float *b, float *c, tw_error *error) {
   const xd_gemm_shape s = xd_gemm_shape_of(g);
   const bool row_major = g->kernel->a != TW_BFP16;
-  const int64_t pitch = (g->n + BLOCK - 1) / BLOCK * BLOCK, last = (s.steps - 1) * s.step,
-                back = s.steps * s.step - g->k;
+  const int64_t pitch = tw_round_up(g->n, BLOCK), last = (s.steps - 1) * s.step, back = s.steps * s.step - g->k;
   float *step_a = tw_new((size_t)(g->m * g->tile.k), sizeof *step_a);
   float *step_b = tw_new((size_t)(g->n * g->tile.k), sizeof *step_b);
   float *sums = tw_new((size_t)(g->m * pitch), sizeof *sums);
