@@ -12,17 +12,9 @@
 enum { SCHEDULE_LIMIT = 1 << 16 };
 
 tw_status cli_find_target(const char *name, const tw_target **out, tw_error *error) {
-  const char *names[64];
-  size_t n = 0;
   if (!name)
     return tw_fail(error, TW_USAGE, "the target is missing; give -t TARGET (`tilewright targets` lists the targets)");
-  const tw_status status = tw_target_open(name, out, error);
-  if (status == TW_OK || strchr(name, '/') || strchr(name, '@') || !error || strncmp(error->text, "unknown target", 14))
-    return status;
-  for (const tw_target *t; n < 64 && (t = tw_target_at(n)); n++) names[n] = t->name;
-  const char *near = tw_nearest_word(name, names, n);
-  if (near) return tw_fail(error, TW_USAGE, "unknown target '%s'; did you mean '%s'?", name, near);
-  return tw_fail(error, TW_USAGE, "unknown target '%s'; `tilewright targets` lists the targets", name);
+  return tw_target_open(name, out, error);
 }
 
 tw_status cli_subject_of(const cli *c, size_t first, cli_subject *out, tw_error *error) {

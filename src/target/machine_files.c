@@ -224,6 +224,15 @@ static tw_status open_file(const char *path, const tw_machine **out, tw_error *e
   return add_count(status, problems, error);
 }
 
+static tw_status fail_unknown(const char *name, tw_error *error) {
+  const char *names[64], *near = NULL;
+  size_t n = 0;
+  for (const tw_target *t; n < 64 && (t = tw_target_at(n)); n++) names[n] = t->name;
+  if (!strchr(name, '@')) near = tw_nearest_word(name, names, n);
+  if (near) return tw_fail(error, TW_USAGE, "unknown target '%.80s'; did you mean '%s'?", name, near);
+  return tw_fail(error, TW_USAGE, "unknown target '%.80s'; `tilewright targets` lists the targets", name);
+}
+
 tw_status tw_target_open(const char *name, const tw_target **out, tw_error *error) {
   const tw_target *t;
   const tw_machine *m = NULL;
@@ -240,7 +249,7 @@ tw_status tw_target_open(const char *name, const tw_target **out, tw_error *erro
   } else {
     char *path = search_file(name, at ? (size_t)(at - name) : strlen(name));
     if (!path && (m = find_renamed(name))) return *out = &m->target, TW_OK;
-    if (!path) return tw_fail(error, TW_USAGE, "unknown target '%.80s'; `tilewright targets` lists the targets", name);
+    if (!path) return fail_unknown(name, error);
     status = open_file(path, &m, error);
     if (status == TW_OK && m && at && strcmp(m->name, name) != 0)
       status = tw_fail(error, TW_USAGE, "%s is now %s, not %.80s; its values have changed", path, m->name, name);
