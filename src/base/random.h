@@ -5,6 +5,7 @@
 #ifndef TW_BASE_RANDOM_H
 #define TW_BASE_RANDOM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,5 +48,7 @@ void tw_random_shuffle(tw_random *, void *items, size_t n, size_t size); /* size
 /* With TW_SEED_WHOLE: requests inputs with few nonzero elements, in which every bit matters, if the op has them. */
 #define TW_SEED_FEW (UINT64_C(1) << 62)
 #define TW_SEED_KIND (TW_SEED_WHOLE | TW_SEED_FEW)
+/* Has the seed exactly these of both bits? */
+static inline bool tw_seed_is(uint64_t seed, uint64_t bits) { return (seed & TW_SEED_KIND) == bits; }
 
 #endif

@@ -82,7 +82,7 @@ static void scale_filters(const tw_conv *v, uint64_t seed, bool columns_are_filt
     tw_random r;
     tw_random_seed_stream(&r, seed, (uint64_t)33 << 32 | (uint64_t)filter);
     double size = 1. / (double)(1 << tw_random_below(&r, 4));
-    if ((seed & TW_SEED_KIND) == TW_SEED_KIND && is_wide(v)) size *= (seed ^ (uint64_t)filter) & 1 ? 0x1p24 : 0x1p-24;
+    if (tw_seed_is(seed, TW_SEED_KIND) && is_wide(v)) size *= (seed ^ (uint64_t)filter) & 1 ? 0x1p24 : 0x1p-24;
     for (int64_t i = 0; i < (columns_are_filters ? rows : own); i++) {
       const int64_t at = columns_are_filters ? i * columns + filter : filter * own + i;
       tw_set_element(o->type, data, at, size * tw_element(o->type, data, at));

@@ -198,7 +198,7 @@ static void fill_operands(const tw_problem *p, uint64_t seed, void *const buffer
   }
   const int64_t products = v.r * v.s * v.c, pixels = v.n * v.h * v.w;
   const tw_distribution usual = v.output == TW_I32 ? tw_full_range : tw_int8_distribution(products, (double)v.scale);
-  const bool marked = (seed & TW_SEED_KIND) == TW_SEED_KIND;
+  const bool marked = tw_seed_is(seed, TW_SEED_KIND);
   for (int64_t i = 0; i < pixels; i++) {
     int8_t *pixel = (int8_t *)buffers[0] + i * v.c;
     bool full = tw_is_full_range(seed, INPUT, i, pixels, TW_FULL_RANGE_ONE_IN * v.r * v.s);

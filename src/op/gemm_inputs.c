@@ -228,7 +228,7 @@ static void mark_integers(const tw_gemm *g, uint64_t seed, int operand, const tw
 /* Sums of 32 bits must hold k products of the largest values. */
 static void mark_operands(const tw_gemm *g, uint64_t seed, const tw_operand o[], int n, void *const buffers[]) {
   enum { DEEPEST = 1 << 15 };
-  if ((seed & TW_SEED_KIND) != TW_SEED_KIND || tw_gemm_narrow_sums(g) || g->k > DEEPEST) return;
+  if (!tw_seed_is(seed, TW_SEED_KIND) || tw_gemm_narrow_sums(g) || g->k > DEEPEST) return;
   for (int i = 0; i < n; i++)
     if (o[i].type == TW_I8 || o[i].type == TW_U8)
       mark_integers(g, seed, i, &o[i], i ? !g->b_transposed : g->a_transposed, buffers[i]);
@@ -245,11 +245,11 @@ static void fill_operands(const tw_problem *p, uint64_t seed, tw_operand o[], vo
   const tw_gemm g = tw_gemm_of(p);
   for (int i = 0; i < 2; i++) o[i] = elements_of(&g, i, &o[i]);
   bool has_bias = g.bias != TW_GEMM_BIAS_NONE;
-  if ((seed & TW_SEED_KIND) == TW_SEED_KIND && tw_gemm_has_few(&g)) {
+  if (tw_seed_is(seed, TW_SEED_KIND) && tw_gemm_has_few(&g)) {
     fill_few(&g, seed, &o[0], buffers, &o[1]);
     return;
   }
-  if ((seed & TW_SEED_KIND) == TW_SEED_WHOLE && tw_gemm_has_whole(&g)) {
+  if (tw_seed_is(seed, TW_SEED_WHOLE) && tw_gemm_has_whole(&g)) {
     fill_whole(&g, seed, 0, &o[0], g.a_transposed, buffers[0]);
     fill_whole(&g, seed, 1, &o[1], !g.b_transposed, buffers[1]);
     return;
@@ -299,7 +299,7 @@ static void fill_operands(const tw_problem *p, uint64_t seed, tw_operand o[], vo
 static void spread_lines(const tw_gemm *g, uint64_t seed, const tw_operand o[], void *const buffers[]) {
   const bool scales_along = (g->c == TW_F32 || g->c == TW_BF16) && !g->gelu && !tw_gemm_pair_key(g) && !g->quantize &&
                             !(tw_gemm_numerics_of(g).of_blocks > 0);
-  if ((seed & TW_SEED_KIND) != TW_SEED_KIND || !scales_along) return;
+  if (!tw_seed_is(seed, TW_SEED_KIND) || !scales_along) return;
   for (int i = 0; i < 2; i++) {
     const bool transposed = i ? g->b_transposed : g->a_transposed, rows = transposed == (i == 1);
     if ((i ? g->b : g->a) != TW_F32 && (i ? g->b : g->a) != TW_BF16) continue;

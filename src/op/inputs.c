@@ -239,7 +239,7 @@ tw_row_spread tw_spread_to_bends(uint64_t seed, int64_t row) {
 
 int64_t tw_zero_line(uint64_t seed, int operand, int64_t n) {
   enum { ZEROS = 80 };
-  return (seed & TW_SEED_KIND) == TW_SEED_KIND && n > 1 ? (int64_t)(bits_of(seed, ZEROS, operand) % (uint64_t)n) : -1;
+  return tw_seed_is(seed, TW_SEED_KIND) && n > 1 ? (int64_t)(bits_of(seed, ZEROS, operand) % (uint64_t)n) : -1;
 }
 
 void tw_zero_row(const tw_operand *o, int64_t row, void *data) {

@@ -74,7 +74,7 @@ void tw_blank_output(const tw_operand *o, uint64_t seed, const void *given, void
   const int64_t rows = tw_operand_rows(o), columns = tw_operand_columns(o);
   tw_random r;
   tw_random_seed_stream(&r, seed, (uint64_t)o->bytes);
-  for (int64_t row = 0; (seed & TW_SEED_KIND) == TW_SEED_KIND && row < rows; row++)
+  for (int64_t row = 0; tw_seed_is(seed, TW_SEED_KIND) && row < rows; row++)
     for (int64_t i = 0; i < columns; i++) {
       const double value =
           tw_poison_tells(o->type) ? 2 * tw_random_real(&r) - 1 : (double)tw_random_between(&r, 1, 100);

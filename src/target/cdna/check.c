@@ -170,7 +170,7 @@ static tw_status sample_kernels(tw_artefact *a, const tw_case *k, tw_error *erro
 static bool is_final_and_affordable(const tw_artefact *a, const tw_case *k) {
   /* maximum number of operations; operations of the emulator per second */
   static const double MOST = 1e11, A_SECOND = 5e8;
-  if (a->trust || (k->seed & TW_SEED_KIND) != TW_SEED_WHOLE) return false;
+  if (a->trust || !tw_seed_is(k->seed, TW_SEED_WHOLE)) return false;
   const double work = cdna_sample_work(k), deadline = tw_stop_of_thread()->deadline;
   return work <= MOST && !(deadline > 0 && tw_now() + work / A_SECOND > deadline);
 }

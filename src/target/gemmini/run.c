@@ -96,8 +96,7 @@ tw_status gm_run(const gm_config *c, const void *elf, size_t size, const tw_case
   gm_machine *machine = NULL;
   FILE *trace = NULL;
   status = copy_operands(&memory, k, actual, error);
-  if (status == TW_OK && (k->seed & TW_SEED_KIND) == TW_SEED_KIND)
-    status = run_before(c, &memory, k, options, actual, error);
+  if (status == TW_OK && tw_seed_is(k->seed, TW_SEED_KIND)) status = run_before(c, &memory, k, options, actual, error);
   if (status != TW_OK) goto done;
   if (!(machine = gm_machine_new(c, &memory, error))) {
     status = TW_NO_MEMORY;
