@@ -1,5 +1,5 @@
 // wrong | makes the guard page after an operand accessible | gemm m=61 n=67 k=71 threads=1 -t x86
-/* Memory of its own behind C, where it may write. */
+/* Memory of its own after C, where it may write. */
 // edits honest_plain.c
 -static int calls;
 +static long call6(long number, long a, long b, long c, long d) {
