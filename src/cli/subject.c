@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/files.h"
-#include "base/strings.h"
 #include "cli/cli.h"
 #include "target/parse.h"
 #include "tilewright/extend/target.h"

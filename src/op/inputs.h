@@ -51,8 +51,8 @@ void tw_fill_lines(uint64_t seed, int operand, const tw_operand *, tw_lines, boo
 int tw_term_exponent(uint64_t seed, int64_t p, int64_t n);
 
 /* Multiplies each element by 2^exponent of its term, or by 2^-exponent. Exact, unless the type has fewer exponents.
- * `far`: lines instead of terms. Of two neighbours one is multiplied by 2^24 and one by 2^-24, which at random. Types
- * with exponents of 8 bits hold these numbers; a kernel that computes in f16, in fixed point or with limits does not. */
+ * `far`: one of two neighbouring terms, drawn at random, has exponent 24, and the other -24. Types with exponents of 8
+ * bits hold the results; a kernel that computes in f16, in fixed point or with limits does not. */
 typedef struct tw_terms {
   uint64_t seed;
   int64_t n;

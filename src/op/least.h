@@ -4,8 +4,8 @@
 
 #include "tilewright/extend/op.h"
 
-/* Bytes that are read and written, and multiply-adds. Without what a result does not depend on: elements between
- * windows, and products with padding, or by scale=0, with weights that have no other products. */
+/* Bytes that are read and written, and multiply-adds. Inputs count only if every element has an effect: not with
+ * gaps between windows, with weights that meet only padding, or with scale=0. Products with padding do not count. */
 typedef struct tw_least {
   double read, written, operations;
 } tw_least;

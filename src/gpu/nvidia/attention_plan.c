@@ -2,6 +2,7 @@
  * the steps, kernels/attention.cuh.in and kernels/attention_backward.cuh.in are the kernels. */
 #include <inttypes.h>
 
+#include "base/integers.h"
 #include "base/template.h"
 #include "gpu/common/attention_slots.h"
 #include "gpu/common/verbs.h"
@@ -200,9 +201,6 @@ static void offers_back(tw_menu_builder *m, const tw_tile_context *c) {
 
 /* ---- the kernels ---- */
 
-/* The most keys that divide a tile and a page. */
-static int64_t largest_piece(int64_t keys, int64_t page) { return page ? largest_piece(page, keys % page) : keys; }
-
 static void slots(const tw_tile_machine *machine, const tw_problem *problem, const void *plan, tw_slots *s) {
   (void)machine;
   const PLAN *p = plan;
@@ -215,7 +213,7 @@ static void slots(const tw_tile_machine *machine, const tw_problem *problem, con
   else
     tw_slots_number(s, "head", a.d);
   tw_slots_flag(s, "sized", a.tokens || a.has_lengths || a.page);
-  tw_slots_number(s, "piece", largest_piece(p->keys, a.page));
+  tw_slots_number(s, "piece", tw_common_divisor(p->keys, a.page));  /* keys that one page has */
   tw_slots_text(s, "first", a.tokens ? "w.begin + " : "w.batch, "); /* of a position in a tensor */
   tw_slots_number(s, "keys", p->keys);
   tw_slots_number(s, "apart", p->apart);

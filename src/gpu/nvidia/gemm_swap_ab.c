@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "base/integers.h"
 #include "gpu/common/gemm_epilogue.h"
 #include "gpu/common/verbs.h"
 #include "gpu/nvidia/gemm_skinny.h"
@@ -33,7 +34,7 @@ static tw_status settle_gemm_swap_ab(const tw_tile_machine *machine, const tw_pr
   const int multiple = g->shuffle ? UNIT_ROWS : machine->group_rows;
   TW_REJECT_IF(p->n % multiple, "unsupported n=%d; expected a multiple of %d, the rows of a %s", p->n, multiple,
                g->shuffle ? "unit" : "product");
-  const int tiles = (p->n + machine->group_rows - 1) / machine->group_rows;
+  const int tiles = (int)tw_ceil_div(p->n, machine->group_rows);
   if (!p->consumers) p->consumers = tiles;
   if (!p->k) p->k = panel * (p->consumers > 2 * tiles ? 2 : 1);
   TW_REJECT_IF(p->k % panel, "unsupported k=%d; expected a multiple of the %d weights in %d bytes", p->k, panel,
@@ -89,13 +90,14 @@ static void offers(tw_menu_builder *m, const tw_tile_context *c) {
   const int panel = tw_tile_slice_codes(&g) * c->machine->panel_bytes / TW_TILE_SLICE;
   /* Elsewhere skinny GEMM is faster on an H200 (docs/lab/2026-11-nvidia-swap-ab.md, 2026-12-nvidia-four-warpgroups.md). */
   if (g.shuffle ? g.m <= 8 : g.m <= 16 || g.b != TW_I4) return;
-  /* Also offers equal shares of the columns for each multiprocessor, of whole units. */
-  const int share = (int)(g.n + c->machine->processors - 1) / c->machine->processors;
-  const int columns[] = {64, 128, 256, g.shuffle ? (share + UNIT_ROWS - 1) / UNIT_ROWS * UNIT_ROWS : 64};
+  /* With units also equal shares of the columns for each multiprocessor, of whole units, if no other choice is as wide. */
+  const int share = (int)tw_round_up(tw_ceil_div(g.n, c->machine->processors), UNIT_ROWS);
+  const bool shares = g.shuffle && share < 256 && share != 64 && share != 128;
+  const int columns[] = {64, 128, 256, share};
   static const char *const lever[] = {"narrow blocks", "wide blocks", "wide blocks", "shares"};
-  for (int i = 0; i < 4; i++) {
-    const int n = columns[i], tiles = (n + c->machine->group_rows - 1) / c->machine->group_rows;
-    for (int k = panel; k <= 4 * panel && (i < 3 || (n != 64 && n != 128 && n < 256)); k *= 2)
+  for (int i = 0; i < 3 + shares; i++) {
+    const int n = columns[i], tiles = (int)tw_ceil_div(n, c->machine->group_rows);
+    for (int k = panel; k <= 4 * panel; k *= 2)
       for (int consumers = tiles; consumers <= 4; consumers *= 2)
         tw_menu_offer(m, lever[i], "a weight becomes a number once, for all rows of A; wgmma multiplies meanwhile",
                       "swap_ab n=%d k=%d consumers=%d", n, k, consumers);

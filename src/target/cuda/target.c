@@ -115,8 +115,7 @@ static const tw_language *family_language(const tw_target *t, const tw_problem *
 static const tw_family families[] = {
     {.op = "gemm",
      .keys = "m n k a_transposed b_transposed bias relu gelu glu glu_pass rotary head heads positions scale lda ldb "
-             "ldc ldd group "
-             "packed shuffle a_rounding scales arithmetic a b c acc d",
+             "ldc ldd group packed shuffle a_rounding scales arithmetic a b c acc d",
      SCHEDULES},
     {.op = "*", .keys = "*", SCHEDULES}, /* a kernel's source may compute any op */
 };
