@@ -213,6 +213,32 @@ static void an_rms_norm_is_correct_and_timed(void **state) {
   free(source);
 }
 
+/* NKI documentation: the decorator skips the transformations of the compiler that fuse loops. A published time of 100
+ * such iterations of three transfers is 186 us. */
+static void a_kernel_can_keep_its_loops(void **state) {
+  static const char kernel[] =
+      "import neuronxcc.nki as nki\nimport neuronxcc.nki.language as nl\nimport neuronxcc.nki.isa as nisa\n"
+      "%s"
+      "@nki.jit\n"
+      "def kernel(x):\n"
+      "    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+      "    for i in nl.affine_range(100):\n"
+      "        t, u = [nl.ndarray((128, 2), dtype=x.dtype, buffer=nl.sbuf) for k in range(2)]\n"
+      "        nisa.dma_copy(src=x[:, 2 * i:2 * i + 2], dst=t)\n"
+      "        nisa.dma_copy(src=x[:, 2 * i:2 * i + 2], dst=u)\n"
+      "        nisa.dma_copy(src=nl.tanh(nl.minimum(t, u)), dst=y[:, 2 * i:2 * i + 2])\n"
+      "    return y\n";
+  static const char problem[] = "elementwise f=tanh rows=128 cols=200";
+  char source[1000];
+  double seconds[2];
+  for (int keeps = 0; keeps < 2; keeps++) {
+    snprintf(source, sizeof source, kernel, keeps ? "@nki.compiler.skip_middle_end_transformations\n" : "");
+    seconds[keeps] = expect_correct(source, problem).measured.seconds;
+  }
+  if (seconds[0] > 30e-6 || seconds[1] < 120e-6 || seconds[1] > 200e-6)
+    fail_msg("%g us fused, %g us as in the source", 1e6 * seconds[0], 1e6 * seconds[1]);
+}
+
 /* Engines cannot read one partition for all: a row that a kernel does not broadcast is broadcast, too. */
 static void a_row_takes_as_long_as_if_the_kernel_broadcast_it(void **state) {
   static const char words[] = ".broadcast_to((128, cols))", problem[] = "layernorm rows=256 cols=512 norm=rms";
@@ -1055,6 +1081,7 @@ int main(void) {
                                      cmocka_unit_test(activations_add_up_in_the_accumulator),
                                      cmocka_unit_test(constants_of_numpy_and_reductions_over_loops_are_right),
                                      cmocka_unit_test(each_mistake_is_one_clear_line),
+                                     cmocka_unit_test(a_kernel_can_keep_its_loops),
                                      cmocka_unit_test(long_chains_are_rejected),
                                      cmocka_unit_test(products_have_the_bits_of_a_plain_loop),
                                      cmocka_unit_test(free_dimensions_may_have_any_strides),

@@ -90,26 +90,42 @@ static char *source_of(const char *folder, const char *path, tw_error *error) {
   return NULL;
 }
 
+/* The first line `name = ...` of the source, so indented, gets a value. */
+static void set_constant(char *source, size_t size, const char *name, const char *value) {
+  char line[64], *at, rest[1 << 16];
+  snprintf(line, sizeof line, " %s = ", name);
+  if (!(at = strstr(source, line))) return;
+  at += strlen(line);
+  snprintf(rest, sizeof rest, "%s", at + strcspn(at, "\n"));
+  snprintf(at, size - (size_t)(at - source), "%s%s", value, rest);
+}
+
 /* Parameters become directives in front of the source. */
 static char *with_directives(const measurement *m, const char *source) {
   const size_t size = strlen(source) + strlen(m->field[6]) + 4096;
   char *out = malloc(size), copy[1024], *rest = NULL;
+  char *text = malloc(size);
+  snprintf(text, size, "%s", source);
   int n = snprintf(out, size, "#: kernel = %s\n", m->field[5]);
   snprintf(copy, sizeof copy, "%s", m->field[6]);
   for (char *p = strtok_r(copy, " ", &rest); p; p = strtok_r(NULL, " ", &rest)) {
     char *is = strchr(p, '=');
     if (!is) continue;
     *is = '\0';
-    n += snprintf(out + n, size - (size_t)n, "#: %s = %s\n", p, is + 1);
+    if (*p >= 'A' && *p <= 'Z')
+      set_constant(text, size, p, is + 1);
+    else
+      n += snprintf(out + n, size - (size_t)n, "#: %s = %s\n", p, is + 1);
   }
-  snprintf(out + n, size - (size_t)n, "%s", source);
+  snprintf(out + n, size - (size_t)n, "%s", text);
+  free(text);
   return out;
 }
 
 /* Adds the instructions to `out` that lead to a sum in an activation; the number of them is 0 if there is no such sum. */
 static tw_status leads_to_sums(const trn_program *p, trn_program *out, tw_error *error) {
   trn_hazards h = {0};
-  *out = (trn_program){.is_older = p->is_older};
+  *out = (trn_program){.is_older = p->is_older, .keeps_loops = p->keeps_loops};
   bool *leads = calloc(p->n_instructions + 1, sizeof *leads);
   if (!leads) return tw_no_memory(error, NULL);
   tw_status status = trn_find_program_hazards(p, &h, error);
@@ -244,9 +260,13 @@ static int pairs_in_order(const double *x, const double *y, int n, double apart,
 
 static double error_of(const measurement *m) { return m->simulated / m->measured - 1; }
 
+/* The file, and the kernel where a file has several. */
 static const char *name_of(const measurement *m) {
-  const char *slash = strrchr(m->field[4], '/');
-  return slash ? slash + 1 : m->field[4];
+  static char name[160];
+  const char *slash = strrchr(m->field[4], '/'), *file = slash ? slash + 1 : m->field[4];
+  const bool is_alone = !strcmp(m->field[5], "kernel") || !strcmp(m->field[5], "test");
+  snprintf(name, sizeof name, "%s%s%s", file, is_alone ? "" : " ", is_alone ? "" : m->field[5]);
+  return name;
 }
 
 static void add_family(tw_text *text, const char *family, const char *machine) {

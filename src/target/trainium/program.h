@@ -119,7 +119,8 @@ typedef struct trn_program {
   size_t n_waits, wait_capacity;
   trn_scope *scope; /* the first entry is the kernel outside of such loops */
   size_t n_scopes, scope_capacity;
-  bool is_older; /* dialect: its compiler fuses loops and moves tensors that do not fit (timing/spill.c) */
+  bool is_older;    /* dialect: its compiler fuses loops and moves tensors that do not fit (timing/spill.c) */
+  bool keeps_loops; /* @nki.compiler.skip_middle_end_transformations: loops stay as in the newer dialect */
 } trn_program;
 
 /* Room for one more than n elements of `size` bytes; false without memory. */

@@ -47,15 +47,18 @@ static const nki_node *directive(const nki_module *d, const char *name) {
 
 /* ---- the kernel ---- */
 
-/* Has the function a decorator of NKI's: @nki.jit, @nki.jit(...), @nki.benchmark(...)? */
-static bool is_kernel(const nki_node *n) {
-  static const char *const names[] = {"jit", "benchmark", "baremetal", "profile", "trace"};
+/* Has the function a decorator of this name: @nki.jit, @nki.jit(...)? */
+static bool is_decorated(const nki_node *n, const char *name) {
   for (size_t d = 0; d < n->n_other; d++) {
     const nki_node *x = n->other[d]->kind == NKI_CALL ? n->other[d]->a : n->other[d];
-    for (size_t i = 0; i < sizeof names / sizeof *names && x->text; i++)
-      if (strcmp(x->text, names[i]) == 0) return true;
+    if (x->text && strcmp(x->text, name) == 0) return true;
   }
   return false;
+}
+
+static bool is_kernel(const nki_node *n) {
+  return is_decorated(n, "jit") || is_decorated(n, "benchmark") || is_decorated(n, "baremetal") ||
+         is_decorated(n, "profile") || is_decorated(n, "trace");
 }
 
 static const nki_node *find_kernel(nki_run *r, const nki_module *d) {
@@ -323,6 +326,7 @@ static void run_kernel(nki_run *r, const nki_module *d) {
   const nki_value *f = nki_lookup(r->globals, node->symbol);
   nki_function *called = f && f->type == NKI_V_FUNCTION ? (nki_function *)f->as.o : NULL;
   if (!called) nki_fail(r, "'%s' is not a function", node->text);
+  r->program->keeps_loops = is_decorated(node, "skip_middle_end_transformations");
   plan_call(r, called, d, &plan);
   const nki_value out = nki_call_function(r, called, plan.n, plan.argument, plan.n_named, plan.name, plan.named);
   r->line = node->line;

@@ -640,6 +640,8 @@ static tw_status allocate(const trn_config *config, trn_compiled *c, fit how, tw
   return status;
 }
 
+static bool fuses_loops(const trn_program *p) { return p->is_older && !p->keeps_loops; }
+
 /* Rotation lets transfers overlap with work, so it comes before merging: first the order of the program is fixed,
  * then bytes are chosen. Merged iterations keep more tensors alive: the most that fit, of 512, 16, 8, 4, 2 and 1. */
 static tw_status order_and_allocate(const trn_config *config, const trn_compiler *compiler, trn_compiled *c,
@@ -649,7 +651,7 @@ static tw_status order_and_allocate(const trn_config *config, const trn_compiler
   const int fits = compiler->always_rotate ? FIRST_FIT : FITS;
   tw_status status = compiler->allocate ? TW_FAILED : TW_OK;
   for (; status != TW_OK && how < fits; how++) status = allocate(config, c, (fit)how, error);
-  if (status != TW_OK || !compiler->merge_iterations || !c->program->is_older) return status;
+  if (status != TW_OK || !compiler->merge_iterations || !fuses_loops(c->program)) return status;
   status = trn_find_hazards(c, &h, error);
   for (int at_most = MERGED_MAX; status == TW_OK && at_most > 0; at_most /= at_most > 16 ? 32 : 2) {
     status = trn_merge_iterations(c, &h, at_most, error);
@@ -682,9 +684,9 @@ static tw_status compile(const trn_config *config, const trn_program *p, const t
                     .software_arguments = compiler->software_arguments && config->dma.hardware,
                     .engines_of_v2 = trn_is_v2(config) && p->is_older,
                     .look_ahead = compiler->look_ahead > 1 ? compiler->look_ahead : 1};
-  if (compiler->schedule_program && !p->is_older) c.look_ahead = TRN_WHOLE_PROGRAM;
+  if (compiler->schedule_program && !fuses_loops(p)) c.look_ahead = TRN_WHOLE_PROGRAM;
   const bool renames = compiler->allocate && c.look_ahead == TRN_WHOLE_PROGRAM;
-  const bool hoists = compiler->remove_copies && p->is_older && !compiler->always_rotate;
+  const bool hoists = compiler->remove_copies && fuses_loops(p) && !compiler->always_rotate;
   uses u = {0};
   const bool has_memory = trn_take_arrays(&c) && take_places(&c) && (!renames || rename_tiles(&c)) &&
                           find_uses(p, &u) && (!reused_bytes || remove_loads(&c, &u, reused_bytes)) &&

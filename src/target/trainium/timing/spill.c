@@ -121,7 +121,7 @@ tw_status trn_spill(const trn_program *p, trn_memory memory_of, int64_t limit, t
   size_t *next = tw_blocks_take(&memory, p->n_instructions * sizeof *next * TRN_OPERANDS_MAX + 1);
   s.tensor = tw_blocks_take(&memory, p->n_tensors * sizeof *s.tensor + 1);
   s.resident = tw_blocks_take(&memory, p->n_tensors * sizeof *s.resident + 1);
-  *out = (trn_program){.is_older = p->is_older};
+  *out = (trn_program){.is_older = p->is_older, .keeps_loops = p->keeps_loops};
   tw_status status = next && s.tensor && s.resident ? TW_OK : tw_no_memory(error, NULL);
   for (size_t t = 0; t < p->n_tensors && status == TW_OK; t++) {
     s.tensor[t] = (state){.place = -1, .copy = -1, .next = SIZE_MAX, .used = SIZE_MAX};

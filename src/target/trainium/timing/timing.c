@@ -74,9 +74,7 @@ tw_status trn_time(const trn_config *config, const trn_program *p, const trn_com
     if (spill(config, p, (double)part / PARTS, out) != TW_OK) break;
     status = trn_compile(config, &out->spilled, &rotating, &c, NULL);
   }
-  if (status != TW_OK) trn_program_free(&out->spilled);
-  if (status != TW_OK) return status;
-  status = trn_find_hazards(&c, &h, error);
+  if (status == TW_OK) status = trn_find_hazards(&c, &h, error);
   if (status == TW_OK) status = trn_run_machine(config, &c, &h, out, error);
   if (status == TW_OK && !find_changes(&c, out)) status = tw_no_memory(error, NULL);
   out->copies_removed = c.copies_removed;
