@@ -1,4 +1,4 @@
-"""Names a missing Python module or driver in one line, with the way to install it.
+"""Names a missing Python module or driver in one line, with the way to install it; and a file of the command line that is missing.
 
 Used by the scripts of this folder."""
 import os
@@ -15,6 +15,9 @@ INSTALL = {
 
 
 def _say(kind, error, trace):
+    if isinstance(error, FileNotFoundError) and error.filename in sys.argv:
+        print("%s: cannot read '%s': no such file" % (os.path.basename(sys.argv[0]), error.filename), file=sys.stderr)
+        return
     missing = getattr(error, "name", None) or ("libcuda" if "libcuda" in str(error) else "")
     how = INSTALL.get(missing.split(".")[0])
     if not isinstance(error, (ImportError, OSError)) or not (how or str(error).startswith("tilewright")):
